@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.neural import GateSelector, NetworkClassifier
-from tamis.neural._networks import deal, held_out_rows, train
+from tamis.neural.network import deal, held_out_rows, train
 
 X, y = load_iris(return_X_y=True)
 
@@ -142,7 +142,7 @@ def test_groups_of_networks_are_those_of_one_computation(monkeypatch):
     X, y = load_iris(return_X_y=True)
     whole = NetworkClassifier(3, restarts=2, random_state=0).fit(X, y)
     for numbers in (1, 3000, 5000):
-        monkeypatch.setattr("tamis.neural._networks.MOST_NUMBERS", numbers)
+        monkeypatch.setattr("tamis.neural.network.MOST_NUMBERS", numbers)
         parts = NetworkClassifier(3, restarts=2, random_state=0).fit(X, y)
         np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
         assert parts.n_iter_ == whole.n_iter_

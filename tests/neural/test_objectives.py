@@ -17,7 +17,7 @@ from tamis.neural._objectives import (
     Stack,
 )
 from tamis.neural.gates import GATES, SPARSITY
-from tamis.neural.redundancy import KINDS, GateUnits, dependences, mean_dependence
+from tamis.neural.redundancy import KINDS, GateUnits, MeanDependence, dependences
 
 N, F, H, C = 30, 7, 4, 3
 FOLD = np.array([0, 1, 1])
@@ -37,7 +37,7 @@ def problem(
         solver=GateSolver(), joint=joint, network=NetworkClassifier(H, decay=0.01, **network),
         seed=0, units=GateUnits(np.arange(F)),
     )  # fmt: skip
-    phi = [mean_dependence(phi) if scope == "global" else phi] * 2
+    phi = [[MeanDependence(phi)] if scope == "global" else phi] * 2
     folds = GateFolds(X, codes, used, Stack.drawn(0, 4, F, H, C), phi)
     mu = draws.uniform(0, 4, (3, n_rows)) if mu is None else mu
     lam = draws.uniform(0, 40, (3, n_rows)) if lam is None else lam

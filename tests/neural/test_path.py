@@ -11,10 +11,9 @@ from tamis.contract.units import Grouping
 from tamis.criteria import FisherScore
 from tamis.exceptions import InvalidParameter
 from tamis.neural import GateSelector, NetworkClassifier, gate_path
-from tamis.neural import grid as module
-from tamis.neural._gate_runs import learn_gates
-from tamis.neural._networks import deal
-from tamis.neural.grid import GateGrid, rising
+from tamis.neural import gate_runs as module
+from tamis.neural.gate_runs import GateGrid, learn_gates, rising
+from tamis.neural.network import deal
 from tamis.search import Ranking
 
 X, y = load_wine(return_X_y=True)

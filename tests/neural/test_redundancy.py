@@ -8,10 +8,10 @@ from tamis.exceptions import InvalidParameter
 from tamis.neural import redundancy as module
 from tamis.neural.redundancy import (
     KINDS,
+    MeanDependence,
     PairMatrix,
     SquaredCorrelation,
     dependences,
-    mean_dependence,
 )
 
 DRAWS = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_dependence_inside_classes(kind):
     want = [expected(kind, X[c == CODES]) for c in range(3)]
     for phi, part in zip(parts, want, strict=True):
         np.testing.assert_allclose(dense(phi), part, atol=1e-10)
-    (both,) = mean_dependence(parts)
+    both = MeanDependence(parts)
     np.testing.assert_allclose(dense(both), np.mean(want, axis=0), atol=1e-10)
     np.testing.assert_allclose(both.mean, np.mean(want) * 8 / 7, atol=1e-10)
 
@@ -105,16 +105,3 @@ def test_too_many_columns_are_refused_with_a_way_out(monkeypatch):
     with pytest.raises(InvalidParameter, match=r"redundancy='squared'"):
         dependences("pearson", X)
     dependences("squared", X)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_products_in_parts_are_those_of_the_whole(kind, monkeypatch):
-    """Long products are cut, so that an interrupt is answered between two parts."""
-    wide = np.random.default_rng(1).normal(size=(9, 400))
-    shares = np.random.default_rng(2).uniform(size=(2, 400))
-    (whole,) = dependences(kind, wide)
-    monkeypatch.setattr(module, "MOST_AT_ONCE", 1e4)
-    assert len(list(module.is_in_blocks(400, 2 * wide.size))) == 400
-    (cut,) = dependences(kind, wide)
-    np.testing.assert_allclose(cut.times(shares), whole.times(shares), rtol=1e-12)
-    assert cut.mean == pytest.approx(whole.mean, rel=1e-12)

@@ -12,8 +12,13 @@ from tamis.choice import Threshold
 from tamis.exceptions import DegenerateData, IncompatibleCriterion, InvalidParameter
 from tamis.neural import UFeSCoR
 from tamis.neural.redundancy import GateUnits, dependences
-from tamis.neural.sammon import SammonObjective, sammon_error
+from tamis.neural.sammon import SammonObjective, distances, error_of
 from tamis.spec import parse, write
+
+
+def sammon_error(X, kept):
+    """Sammon's error of the distances in some columns against those in all."""
+    return error_of(distances(X), distances(X[:, kept]))
 
 
 def by_definition(X, g, size, weights, rho2):

@@ -161,9 +161,8 @@ def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
 
     for module, function in (
         ("network", "train"),
-        ("grid", "train"),
-        ("grid", "learn_gates"),
-        ("_stages", "learn_gates"),
+        ("gate_runs", "train"),
+        ("gate_runs", "learn_gates"),
         ("sammon", "minimize"),
     ):
         monkeypatch.setattr(f"tamis.neural.{module}.{function}", never)

@@ -23,7 +23,6 @@ from tamis.svm.curves.certificate import find_fault
 from tamis.svm.curves.errors import error_pieces, mean_curve
 from tamis.svm.inputs import FARTHEST_DOUBT, FARTHEST_OUTPUT
 from tamis.svm.path import follow, homotopy
-from tamis.svm.path.classification import StepCounter
 from tamis.svm.path.programme import Line, Stuck
 from tamis.svm.search.base import TuningRows
 from tamis_book.objectives import SmoothError, SmoothObjective
@@ -199,8 +198,7 @@ def test_labels_in_doubt_without_end_are_open():
     assert doubt.unsure().all()
     for scoring in ("error", "roc_auc"):
         bracket = doubt.bracketed(np.ones(len(doubt.zone), bool))
-        count = StepCounter(fold.target, scoring, 2, None, fold.X)
-        best, worst = (count.bracket([bracket], way) for way in (1, -1))
+        best, worst = (fold.count_right([bracket], scoring, way) for way in (1, -1))
         assert (best.first == best.total).all()
         assert (worst.first == 0).all()
         assert not len(best.lam)
@@ -212,10 +210,10 @@ def test_outputs_too_large_for_a_number_are_cut_and_in_doubt():
     path = SVCPath("linear").fit(X, y)._machines.paths[0]
     for size in (1e307, np.inf):
         rows = np.where(np.arange(16) < 8, size, -size) * np.ones((2, 1))
-        for block in path.outputs(rows):
-            assert np.isfinite(block.h).all()
-            assert np.isfinite(block.band).all()
-            assert (block.rounding[np.abs(block.h) >= FARTHEST_OUTPUT] == FARTHEST_OUTPUT).all()
+        found = path.outputs(rows)
+        assert np.isfinite(found.h).all()
+        assert np.isfinite(found.band).all()
+        assert (found.rounding[np.abs(found.h) >= FARTHEST_OUTPUT] == FARTHEST_OUTPUT).all()
 
 
 def test_a_violation_that_is_no_number_is_without_end():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_regression
 from sklearn.svm import SVC, SVR
 
-from tamis.svm.machine import kernel_machine, multipliers
+from tamis.svm.machine import function_of, multipliers
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def iris():
 
 def decisions(model, X, y, weight=None):
     """Sum of the multipliers times the kernel, for each machine."""
-    kernel = kernel_machine(model).function
+    kernel = function_of(model)
     found = multipliers(model, y, weight)
     return np.column_stack([kernel(X, X[m.rows]) @ m.beta for m in found]), found
 

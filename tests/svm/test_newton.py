@@ -34,7 +34,13 @@ from tamis.svm.kernels import Kernel
 from tamis.svm.machine import kernel_machine, multipliers
 from tamis.svm.newton.left_out import left_out
 from tamis.svm.newton.solver import newton
-from tamis.svm.newton.spaces import KernelSpace, LandmarkSpace, SquaredLoss, kernel_matrix
+from tamis.svm.newton.spaces import (
+    KernelSpace,
+    LandmarkSpace,
+    SquaredLoss,
+    SquaredProblem,
+    kernel_matrix,
+)
 
 
 def hinge(y):
@@ -177,8 +183,8 @@ def test_left_out_equals_refits(intercept):
     for i in range(25):
         kept = np.delete(np.arange(25), i)
         own = newton(
-            KernelSpace(K[np.ix_(kept, kept)]), ridge[kept], SquaredLoss(f[kept]),
-            intercept=intercept, most_steps=9,
+            KernelSpace(K[np.ix_(kept, kept)]),
+            SquaredProblem(ridge[kept], SquaredLoss(f[kept]), intercept), most_steps=9,
         )  # fmt: skip
         assert_allclose(found.weights[i, kept], own.point.beta, atol=1e-9)
         assert found.weights[i, i] == pytest.approx(0, abs=1e-12)
@@ -196,9 +202,9 @@ def test_other_libraries_agree(library):
     poly = kernel_matrix(Kernel("poly", 0.3, 2, 1.0), there, there)
     assert_allclose(host(poly), polynomial_kernel(X, None, 2, 0.3, 1.0))
     for make, target in ((hinge, y.astype(float)), (lambda v: SquaredLoss(v, 0.2), f)):
-        plain = newton(KernelSpace(host(K)), ridge, make(target), intercept=True, most_steps=50)
+        plain = newton(KernelSpace(host(K)), SquaredProblem(ridge, make(target)), most_steps=50)
         moved = newton(
-            KernelSpace(K), other.asarray(ridge), make(other.asarray(target)), intercept=True,
+            KernelSpace(K), SquaredProblem(other.asarray(ridge), make(other.asarray(target))),
             most_steps=50,
         )  # fmt: skip
         assert_allclose(host(moved.point.beta), plain.point.beta, atol=1e-11)
@@ -217,7 +223,7 @@ def test_one_view_with_other_machines():
         own = fitted.decision_function(X) if machine is not fitted else fitted._outputs(X)[:, 0]
         assert_allclose(outputs[:, 0], own, atol=1e-12)
         (one,) = multipliers(fitted, target)
-        K = view.function(X, X)
+        K = Kernel(*view[:4])(X, X)
         assert_allclose(K @ one.beta + fitted.intercept_, outputs[:, 0], atol=1e-10)
 
 
@@ -474,13 +480,14 @@ class TestLandmarks:
     @pytest.mark.parametrize("intercept", [True, False])
     def test_all_rows_are_the_exact_machine(self, kernel, C, intercept):
         X, y, f = problem()
-        ridge, options = np.full(60, 1 / (2 * C)), {"intercept": intercept, "most_steps": 50}
+        ridge = np.full(60, 1 / (2 * C))
         exact = KernelSpace(kernel_matrix(kernel, X, X))
         space = LandmarkSpace(kernel, X, np.arange(60))
         for loss in (hinge(y.astype(float)), SquaredLoss(f, 0.2), SquaredLoss(f)):
-            whole, found = (newton(one, ridge, loss, **options) for one in (exact, space))
+            task = SquaredProblem(ridge, loss, intercept)
+            whole, found = (newton(one, task, most_steps=50) for one in (exact, space))
             assert_allclose(found.point.outputs, whole.point.outputs, atol=1e-9)
-            a = space.multipliers(ridge, loss, found.sides, found.point, intercept)
+            a = space.multipliers(task, found.sides, found.point)
             assert_allclose(exact.K @ a + found.point.intercept, whole.point.outputs, atol=1e-8)
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
@@ -549,10 +556,10 @@ class TestLandmarks:
         X, y, _ = problem()
         ridge, loss, some = np.full(60, 0.1), y.astype(float), np.arange(0, 60, 4)
         plain = LandmarkSpace(Kernel("rbf", 0.3), X, some)
-        here = newton(plain, ridge, hinge(loss), intercept=True, most_steps=50)
+        here = newton(plain, SquaredProblem(ridge, hinge(loss)), most_steps=50)
         space = LandmarkSpace(Kernel("rbf", 0.3), other.asarray(X), some)
-        moved = other.asarray(ridge), hinge(other.asarray(loss))
-        there = newton(space, *moved, intercept=True, most_steps=50)
+        moved = SquaredProblem(other.asarray(ridge), hinge(other.asarray(loss)))
+        there = newton(space, moved, most_steps=50)
         assert_allclose(host(there.point.outputs), here.point.outputs, atol=1e-10)
         assert there.n_steps == here.n_steps
 

@@ -20,7 +20,7 @@ from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR
 from tamis.svm.machine import kernel_machine
 from tamis.svm.newton.solver import newton
-from tamis.svm.newton.spaces import LinearSpace, SquaredLoss
+from tamis.svm.newton.spaces import LinearSpace, SquaredLoss, SquaredProblem
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -273,10 +273,9 @@ def test_other_libraries_agree(library):
     X, y, f = problem()
     X, ridge = X * 1e6, np.full(30, 1 / 2e6)
     for make, target in ((hinge, y.astype(float)), (lambda v: SquaredLoss(v, 0.2), f)):
-        options = {"intercept": True, "most_steps": 50}
-        here = newton(LinearSpace(X), ridge, make(target), **options)
-        moved = other.asarray(X), other.asarray(ridge), make(other.asarray(target))
-        there = newton(LinearSpace(moved[0]), *moved[1:], **options)
+        here = newton(LinearSpace(X), SquaredProblem(ridge, make(target)), most_steps=50)
+        moved = SquaredProblem(other.asarray(ridge), make(other.asarray(target)))
+        there = newton(LinearSpace(other.asarray(X)), moved, most_steps=50)
         assert_allclose(host(there.point.beta), here.point.beta, atol=1e-19)
         assert_allclose(host(there.point.outputs), here.point.outputs, atol=1e-12)
         assert there.n_steps == here.n_steps

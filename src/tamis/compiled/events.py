@@ -12,20 +12,10 @@ from tamis.compiled.margin_set import (
     CYCLE,
     DONE,
     EMPTY,
-    EXCESS,
     FREE,
     FULL,
-    KAPPA,
     LOW,
-    MISSED,
-    N_FREE,
     REFACTOR,
-    RESIDUAL,
-    SLOTS,
-    TAU,
-    TERMS,
-    ZEROS,
-    B,
     apply_inverse,
     enter,
     leave,
@@ -51,12 +41,12 @@ class EpochLog(NamedTuple):
 def _next_event(problem, state, dr, longest, tolerance, found):
     """Length of the step to the next event and the variable it belongs to (-1: none)."""
     best = longest
-    tie = TIE * state.real[TAU]
+    tie = TIE * state.now.tau
     n_found = 0
-    for k in range(state.tally[SLOTS]):
+    for k in range(state.now.n_slots):
         dx = state.d[k + 1]
         i = state.slots[k]
-        if state.side[i] != FREE or abs(dx) * state.real[KAPPA] <= tolerance:
+        if state.side[i] != FREE or abs(dx) * state.now.kappa <= tolerance:
             continue
         room = problem.upper[i] - state.x[i] if dx > 0 else state.x[i]
         step = max(room, 0.0) / abs(dx)
@@ -83,7 +73,7 @@ def _next_event(problem, state, dr, longest, tolerance, found):
         if state.side[i] == FREE:
             dx = state.d[state.slot_of[i] + 1]
             room = problem.upper[i] - state.x[i] if dx > 0 else state.x[i]
-            size, step = abs(dx) * state.real[KAPPA], room / abs(dx)
+            size, step = abs(dx) * state.now.kappa, room / abs(dx)
         else:
             size, step = abs(dr[i]), abs(state.r[i]) / abs(dr[i])
             if (state.r[i] < 0) == (state.side[i] == LOW):
@@ -98,7 +88,7 @@ def _dh_at(problem, state, p):
     """``dh`` at one point in play."""
     row = problem.K[problem.origin[p]]
     dh = state.d[0]
-    for k in range(state.tally[SLOTS]):
+    for k in range(state.now.n_slots):
         i = state.slots[k]
         dh += problem.sign[i] * state.d[k + 1] * row[problem.origin[problem.point[i]]]
     return dh
@@ -114,53 +104,45 @@ def _speeds(problem, state, dh, dr):
     """
     n_ahead = problem.ahead.shape[1]
     response(problem, state, state.d, dh[:n_ahead])
-    for k in range(state.tally[SLOTS]):
+    for k in range(state.now.n_slots):
         i = state.slots[k]
         if problem.point[i] >= n_ahead and state.side[i] != FREE:
             dh[problem.point[i]] = _dh_at(problem, state, problem.point[i])
     error = 0.0
     for i in range(dr.shape[0]):
         p = problem.point[i]
-        if state.side[i] != FREE:
+        free = state.side[i] == FREE
+        dr[i] = 0.0
+        if not free or p < n_ahead:
             dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
-        elif p < n_ahead:
-            dr[i] = problem.sign[i] * dh[p] + problem.slope[i]
-            error = max(error, abs(dr[i]))
-        else:
-            dr[i] = 0.0
+            error = max(error, abs(dr[i])) if free else error
     size = abs(state.d[0])
-    missed = state.real[EXCESS]
-    for k in range(state.tally[SLOTS]):
-        size += abs(state.d[k + 1]) * state.real[KAPPA]
+    missed = state.now.excess
+    for k in range(state.now.n_slots):
+        size += abs(state.d[k + 1]) * state.now.kappa
         missed += problem.sign[state.slots[k]] * state.d[k + 1]
-    state.real[MISSED] = missed
+    state.now.missed = missed
     # a constraint that is missed is refined away, but makes no residual slower
     tolerance = max(20.0 * error, 4e-15 * size)
-    return max(error, abs(missed) * state.real[KAPPA]), tolerance
+    return max(error, abs(missed) * state.now.kappa), tolerance
 
 
 @njit(cache=True)
-def _margin_errors(problem, state, dr):
-    """Speeds of the residuals on the margin set, which ought to be zero."""
-    for k in range(state.tally[SLOTS]):
-        i = state.slots[k]
-        if state.side[i] == FREE:
-            dh = _dh_at(problem, state, problem.point[i])
-            dr[i] = problem.sign[i] * dh + problem.slope[i]
+def _refine(problem, state):
+    """One step of iterative refinement of the direction.
 
-
-@njit(cache=True)
-def _refine(problem, state, dr):
-    """One step of iterative refinement of the direction."""
-    size = state.tally[SLOTS] + 1
+    The speeds of the residuals on the margin set ought to be zero.
+    """
+    size = state.now.n_slots + 1
     rhs = np.zeros(size)
-    rhs[0] = state.real[MISSED]
+    rhs[0] = state.now.missed
     for k in range(size - 1):
         i = state.slots[k]
         if state.side[i] == FREE:
-            rhs[k + 1] = dr[i]
+            dh = _dh_at(problem, state, problem.point[i])
+            rhs[k + 1] = problem.sign[i] * dh + problem.slope[i]
     change = np.empty(size)
-    apply_inverse(state, rhs, size, change)
+    apply_inverse(state, state.now.n_terms, rhs, size, change)
     for k in range(size):
         if k == 0 or state.side[state.slots[k - 1]] == FREE:
             state.d[k] -= change[k]
@@ -168,9 +150,9 @@ def _refine(problem, state, dr):
 
 @njit(cache=True)
 def _move(problem, state, dr, step):
-    state.real[TAU] -= step
-    state.real[B] += step * state.d[0]
-    for k in range(state.tally[SLOTS]):
+    state.now.tau -= step
+    state.now.b += step * state.d[0]
+    for k in range(state.now.n_slots):
         state.x[state.slots[k]] += step * state.d[k + 1]
     for i in range(dr.shape[0]):
         if state.side[i] != FREE:
@@ -180,7 +162,7 @@ def _move(problem, state, dr, step):
 @njit(cache=True)
 def _stands_on_bound(problem, state):
     """Whether the only free variable, which cannot move alone, is at a bound."""
-    for k in range(state.tally[SLOTS]):
+    for k in range(state.now.n_slots):
         i = state.slots[k]
         if state.side[i] == FREE:
             room = min(state.x[i], problem.upper[i] - state.x[i])
@@ -190,10 +172,10 @@ def _stands_on_bound(problem, state):
 
 @njit(cache=True)
 def _write(state, log, row, complete):
-    log.tau[row] = state.real[TAU]
-    log.b[row] = state.real[B]
-    log.n_terms[row] = state.tally[TERMS] if complete else -1
-    for k in range(state.tally[SLOTS]):
+    log.tau[row] = state.now.tau
+    log.b[row] = state.now.b
+    log.n_terms[row] = state.now.n_terms if complete else -1
+    for k in range(state.now.n_slots):
         log.x[row, k] = state.x[state.slots[k]]
         log.side[row, k] = state.side[state.slots[k]]
 
@@ -211,31 +193,30 @@ def advance(problem, state, log, end):
     row = 0
     _write(state, log, row, True)
     n_terms = state.terms.shape[0] - 2
-    while row + 2 < log.tau.shape[0] and state.tally[TERMS] < n_terms:
+    while row + 2 < log.tau.shape[0] and state.now.n_terms < n_terms:
         error, tolerance = _speeds(problem, state, dh, dr)
         # 0.05 tolerance is the error itself, or else no more than rounding
-        if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
-            _margin_errors(problem, state, dr)
-            _refine(problem, state, dr)
+        if error > state.now.residual * scale and error >= 0.05 * tolerance:
+            _refine(problem, state)
             error, tolerance = _speeds(problem, state, dh, dr)
-            if error > state.real[RESIDUAL] * scale and error >= 0.05 * tolerance:
+            if error > state.now.residual * scale and error >= 0.05 * tolerance:
                 return REFACTOR, row + 1
         if tolerance > LOST * scale:
             return REFACTOR, row + 1
-        step, j = _next_event(problem, state, dr, state.real[TAU] - end, tolerance, found)
+        step, j = _next_event(problem, state, dr, state.now.tau - end, tolerance, found)
         _move(problem, state, dr, step)
         row += 1
         if j < 0:
-            state.real[TAU] = end
+            state.now.tau = end
             _write(state, log, row, True)
             return DONE, row + 1
-        state.tally[ZEROS] = state.tally[ZEROS] + 1 if step <= TIE * state.real[TAU] else 0
+        state.now.n_zeros = state.now.n_zeros + 1 if step <= TIE * state.now.tau else 0
         code = FULL
         if state.side[j] == FREE:
             k = state.slot_of[j]
             if not leave(problem, state, k, state.d[k + 1] > 0):
-                code = EMPTY if state.tally[N_FREE] == 0 else REFACTOR
-            elif state.tally[N_FREE] == 1 and _stands_on_bound(problem, state):
+                code = EMPTY if state.now.n_free == 0 else REFACTOR
+            elif state.now.n_free == 1 and _stands_on_bound(problem, state):
                 code = EMPTY
         else:
             _write(state, log, row, False)
@@ -245,7 +226,7 @@ def advance(problem, state, log, end):
         _write(state, log, row, True)
         if code != FULL:
             return code, row + 1
-        if state.tally[ZEROS] > 3 * dr.shape[0] + 50:
+        if state.now.n_zeros > 3 * dr.shape[0] + 50:
             return CYCLE, row + 1
     return FULL, row + 1
 

@@ -89,16 +89,10 @@ def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: 
 def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -> float:
     """Sum of the kernel of one sample with many; each term is also added to the other's sum."""
     total = exponents.dtype.type(0)
-    if sign < 0:  # the usual case, for which one multiplication less is needed
-        for q in range(len(exponents)):
-            kernel = exp2(exponents[q] + (x - column[q]) ** 2)
-            total += kernel
-            add[q] += kernel
-    else:
-        for q in range(len(exponents)):
-            kernel = exp2(exponents[q] - sign * (x - column[q]) ** 2)
-            total += kernel
-            add[q] += kernel
+    for q in range(len(exponents)):
+        kernel = exp2(exponents[q] - sign * (x - column[q]) ** 2)
+        total += kernel
+        add[q] += kernel
     return total
 
 
@@ -106,12 +100,8 @@ def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -
 def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) -> float:
     """Weighted sum of the kernel of one sample with many."""
     total = exponents.dtype.type(0)
-    if sign < 0:
-        for q in range(len(exponents)):
-            total += weights[q] * exp2(exponents[q] + (x - column[q]) ** 2)
-    else:
-        for q in range(len(exponents)):
-            total += weights[q] * exp2(exponents[q] - sign * (x - column[q]) ** 2)
+    for q in range(len(exponents)):
+        total += weights[q] * exp2(exponents[q] - sign * (x - column[q]) ** 2)
     return total
 
 

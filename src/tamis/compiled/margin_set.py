@@ -16,7 +16,7 @@ of E: an index that leaves costs O(m) per term, one that enters one product with
 
 # mypy: disable-error-code="no-untyped-def"
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -82,6 +82,14 @@ class EpochProgramme(NamedTuple):
     slope: NDArray[np.float64]  # g_b
 
 
+#: Numbers that move: how many slots, terms, free variables and steps of length zero there are; tau,
+#: b, the size of the kernel, the residual that is accepted, the size of g, e, and the error of the
+#: constraint along the direction.
+_COUNTS = ("n_slots", "n_terms", "n_free", "n_zeros")
+_REALS = ("tau", "b", "kappa", "residual", "scale", "excess", "missed")
+NUMBERS = np.dtype([(name, "i8") for name in _COUNTS] + [(name, "f8") for name in _REALS])
+
+
 class EpochState(NamedTuple):
     """What moves. Slots hold the members of the margin set; one that is left stays empty."""
 
@@ -94,18 +102,13 @@ class EpochState(NamedTuple):
     terms: NDArray[np.float64]  # its rank-one changes since
     scale: NDArray[np.float64]
     d: NDArray[np.float64]  # direction: db, then dx of every slot
-    tally: NDArray[np.int64]  # slots, terms, free variables, steps of length zero
-    real: NDArray[np.float64]  # tau, b, size of the kernel, accepted residual, size of g, e, error
-
-
-SLOTS, TERMS, N_FREE, ZEROS = 0, 1, 2, 3
-TAU, B, KAPPA, RESIDUAL, SCALE, EXCESS, MISSED = 0, 1, 2, 3, 4, 5, 6
+    now: Any  # a record of :data:`NUMBERS`
 
 
 @njit(cache=True)
-def apply_inverse(state, rhs, size, out):
-    """``out = A_E^-1 rhs``; the matrix is symmetric, so rows serve as columns."""
-    m = state.base.shape[0]
+def apply_inverse(inverse, n_terms, rhs, size, out):
+    """``out = A_E^-1 rhs`` after some terms; the matrix is symmetric, so rows serve as columns."""
+    m = inverse.base.shape[0]
     index = np.empty(m, np.int64)
     weight = np.empty(m)
     count = 0
@@ -115,32 +118,18 @@ def apply_inverse(state, rhs, size, out):
             weight[count] = rhs[k]
             count += 1
     out[:size] = 0.0
-    accumulate(state.base, index, weight, count, out[:m])
-    for t in range(state.tally[TERMS]):
-        term = state.terms[t, :size]
-        w = state.scale[t] * dot(term, rhs[:size])
+    accumulate(inverse.base, index, weight, count, out[:m])
+    for t in range(n_terms):
+        term = inverse.terms[t, :size]
+        w = inverse.scale[t] * dot(term, rhs[:size])
         for i in range(size):
             out[i] += w * term[i]
 
 
 @njit(cache=True)
-def _inverse_column(state, k, size, out):
-    m = state.base.shape[0]
-    out[:size] = 0.0
-    if k < m:
-        out[:m] = state.base[k]
-    for t in range(state.tally[TERMS]):
-        w = state.scale[t] * state.terms[t, k]
-        if w != 0.0:
-            term = state.terms[t, :size]
-            for i in range(size):
-                out[i] += w * term[i]
-
-
-@njit(cache=True)
 def response(problem, state, d, out):
     """``dh = K (s dx) + db`` at the points ahead."""
-    m = state.tally[SLOTS]
+    m = state.now.n_slots
     index = np.empty(m, np.int64)
     weight = np.empty(m)
     count = 0
@@ -156,11 +145,11 @@ def response(problem, state, d, out):
 
 @njit(cache=True)
 def _push(state, term, scale):
-    t = state.tally[TERMS]
+    t = state.now.n_terms
     state.terms[t, :] = 0.0
     state.terms[t, : term.shape[0]] = term
     state.scale[t] = scale
-    state.tally[TERMS] = t + 1
+    state.now.n_terms = t + 1
 
 
 @njit(cache=True)
@@ -170,12 +159,13 @@ def leave(problem, state, k, up):
     state.side[i] = HIGH if up else LOW
     state.x[i] = problem.upper[i] if up else 0.0
     state.r[i] = 0.0
-    state.tally[N_FREE] -= 1
-    size = state.tally[SLOTS] + 1
-    column = np.empty(size)
-    _inverse_column(state, k + 1, size, column)
+    state.now.n_free -= 1
+    size = state.now.n_slots + 1
+    unit, column = np.zeros(size), np.empty(size)
+    unit[k + 1] = 1.0
+    apply_inverse(state, state.now.n_terms, unit, size, column)
     pivot = column[k + 1]
-    if state.tally[N_FREE] == 0 or pivot <= 0.0:
+    if state.now.n_free == 0 or pivot <= 0.0:
         return False
     w = state.d[k + 1] / pivot
     for i in range(size):
@@ -188,7 +178,7 @@ def leave(problem, state, k, up):
 @njit(cache=True)
 def _schur(problem, state, j, u, v):
     """``v = A_E^-1 u_j``, the Schur complement of ``j`` and the size of ``(-v, 1)``."""
-    m = state.tally[SLOTS]
+    m = state.now.n_slots
     here = problem.origin[problem.point[j]]
     row = problem.K[here]
     u[0] = problem.sign[j]
@@ -197,7 +187,7 @@ def _schur(problem, state, j, u, v):
         free = i != j and state.side[i] == FREE
         there = problem.origin[problem.point[i]]
         u[k + 1] = problem.sign[i] * problem.sign[j] * row[there] if free else 0.0
-    apply_inverse(state, u, m + 1, v)
+    apply_inverse(state, state.now.n_terms, u, m + 1, v)
     S = row[here] - u[0] * v[0]
     size = 1.0
     for k in range(m):
@@ -211,10 +201,10 @@ def _schur(problem, state, j, u, v):
 
 @njit(cache=True)
 def _new_slot(state, j):
-    k = state.tally[SLOTS]
+    k = state.now.n_slots
     state.slots[k] = j
     state.slot_of[j] = k
-    state.tally[SLOTS] = k + 1
+    state.now.n_slots = k + 1
     state.d[k + 1] = 0.0
     return k
 
@@ -223,13 +213,13 @@ def _new_slot(state, j):
 def _append(problem, state, j, u, v, S):
     """Put ``j`` on the margin set; its own dx makes its residual stand still."""
     k = state.slot_of[j]
-    m = state.tally[SLOTS]
+    m = state.now.n_slots
     speed = problem.slope[j] + u[0] * state.d[0]
     for i in range(m):
         speed += u[i + 1] * state.d[i + 1]
     if k < 0:
         k = _new_slot(state, j)
-    size = state.tally[SLOTS] + 1
+    size = state.now.n_slots + 1
     term = -v[:size]
     term[k + 1] = 1.0
     for i in range(size):
@@ -237,7 +227,7 @@ def _append(problem, state, j, u, v, S):
     _push(state, term, 1.0 / S)
     state.side[j] = FREE
     state.r[j] = 0.0
-    state.tally[N_FREE] += 1
+    state.now.n_free += 1
 
 
 @njit(cache=True)
@@ -246,7 +236,7 @@ def _null_limit(problem, state, j, way, v):
     step = problem.upper[j] - state.x[j] if way > 0 else state.x[j]
     slot = -1
     pivot = 0.0
-    for k in range(state.tally[SLOTS]):
+    for k in range(state.now.n_slots):
         dx = -v[k + 1] * way
         if abs(dx) < 1e-11:
             continue
@@ -266,11 +256,11 @@ def enter(problem, state, j):
 
     Returns the exit code (FULL when all is well) and whether x was moved.
     """
-    m = state.tally[SLOTS]
+    m = state.now.n_slots
     u = np.zeros(m + 2)
     v = np.zeros(m + 2)
     S, size = _schur(problem, state, j, u, v)
-    kappa = state.real[KAPPA]
+    kappa = state.now.kappa
     if DEPENDENT * kappa * size < S:
         _append(problem, state, j, u, v, S)
         return FULL, False
@@ -289,11 +279,11 @@ def enter(problem, state, j):
         if v[k + 1] != 0.0:
             state.x[state.slots[k]] -= step * way * v[k + 1]
     state.x[j] += step * way
-    state.real[B] -= step * way * v[0]
+    state.now.b -= step * way * v[0]
     for i in range(state.r.shape[0]):
         if problem.point[i] < n_ahead:
             state.r[i] += step * way * problem.sign[i] * dh[problem.point[i]]
-    code = INEXACT if step * largest > INEXACT_MOVE * state.real[SCALE] else FULL
+    code = INEXACT if step * largest > INEXACT_MOVE * state.now.scale else FULL
     if slot < 0:
         state.side[j] = HIGH if way > 0 else LOW
         state.x[j] = problem.upper[j] if way > 0 else 0.0
@@ -311,7 +301,7 @@ def enter(problem, state, j):
 @njit(cache=True)
 def enter_all(problem, state, candidates, first):
     """Enter candidates from ``first`` on while there is room; returns the next one."""
-    while first < candidates.shape[0] and state.tally[TERMS] + 2 < state.terms.shape[0]:
+    while first < candidates.shape[0] and state.now.n_terms + 2 < state.terms.shape[0]:
         code, _ = enter(problem, state, candidates[first])
         first += 1
         if code == REFACTOR:

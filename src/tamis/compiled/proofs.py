@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tamis.compiled.margin_set import FREE, LOW, accumulate, dot
+from tamis.compiled.margin_set import FREE, LOW, apply_inverse, dot
 
 # Variables of an interval whose error is worked out; each costs a product with the inverse. An
 # event has one or two of them, copies of members come in dozens and are fine with a coarse bound.
@@ -71,14 +71,8 @@ def _step_of(programme, inverse, errors, log, moving, i, k):
             j = moving[slot]
             u[slot + 1] = sign[i] * sign[j] * row[point[j]]
     systematic = max(abs(dot(u, errors.first[k])), abs(dot(u, errors.last[k])))
-    m = inverse.base.shape[0]
-    v = np.zeros(size)
-    accumulate(inverse.base, np.arange(m), u[:m], m, v[:m])
-    for t in range(inverse.n_terms[k]):
-        term = inverse.terms[t, :size]
-        w = inverse.scale[t] * dot(term, u)
-        for slot in range(size):
-            v[slot] += w * term[slot]
+    v = np.empty(size)
+    apply_inverse(inverse, inverse.n_terms[k], u, size, v)
     squares = 0.0
     for slot in range(size - 1):
         squares += (v[slot + 1] * errors.rounding[k, slot]) ** 2

@@ -70,7 +70,7 @@ def without_column(K, R, state, x):
 
 
 @njit(cache=True)
-def _apart(K, R, state, p, weights):
+def _measure_apart(K, R, state, p, weights):
     """How far a row is from what the free ones span, squared, and their weights next to it."""
     n = len(state)
     towards, alone = np.zeros(n + 1), True
@@ -86,7 +86,7 @@ def _apart(K, R, state, p, weights):
 
 
 @njit(cache=True)
-def _freed(K, R, state, p, weights, left, alone):
+def _free(K, R, state, p, weights, left, alone):
     """Let a row be free that is so far from the others."""
     n = len(state)
     state[p] = FREE
@@ -100,7 +100,7 @@ def _freed(K, R, state, p, weights, left, alone):
 
 
 @njit(cache=True)
-def _held(R, state, p, role):
+def _hold(R, state, p, role):
     """Let a free row be free no more; whether another is."""
     state[p] = role
     own = R[p, p]
@@ -115,7 +115,7 @@ def _held(R, state, p, role):
 
 
 @njit(cache=True)
-def _exchanged(K, R, state, side, box, beta, p, way, weights):
+def _exchange(K, R, state, side, box, beta, p, way, weights):
     """Let a row that depends on the free ones take the place of one; whether that can be.
 
     No output changes as its multiplier grows and theirs make up for it, so that it grows until one
@@ -134,18 +134,18 @@ def _exchanged(K, R, state, side, box, beta, p, way, weights):
     if leaves == p:
         state[p], side[p] = role, way
         return True
-    if not _held(R, state, leaves, role):
+    if not _hold(R, state, leaves, role):
         return False
-    left, alone = _apart(K, R, state, p, weights)
+    left, alone = _measure_apart(K, R, state, p, weights)
     if alone or not left > SHARE * K[p, p]:
         return False
     side[p] = way
-    _freed(K, R, state, p, weights, left, alone)
+    _free(K, R, state, p, weights, left, alone)
     return True
 
 
 @njit(cache=True)
-def inverted(K, R, state, side, box, beta):
+def invert(K, R, state, side, box, beta):
     """The inverse of the system of the free rows, one after the other.
 
     One that depends on those before it is put on the nearer bound; whether any is left.
@@ -158,15 +158,15 @@ def inverted(K, R, state, side, box, beta):
             state[i] = ZERO if side[i] * beta[i] < box[i] / 2 else BOUND
     for p in range(len(state)):
         if asked[p]:
-            left, alone = _apart(K, R, state, p, weights)
+            left, alone = _measure_apart(K, R, state, p, weights)
             if left > SHARE * K[p, p]:
-                _freed(K, R, state, p, weights, left, alone)
+                _free(K, R, state, p, weights, left, alone)
                 some = True
     return some
 
 
 @njit(cache=True)
-def _solved(K, R, state, side, box, target, tube, beta, f):
+def _solve(K, R, state, side, box, target, tube, beta, f):
     """Multipliers and outputs of these roles; the intercept, and whether the system is solved."""
     n = len(state)
     fixed, rhs = np.zeros(n), np.zeros(n + 1)
@@ -237,7 +237,7 @@ def _worst_output(state, side, target, tube, regression, f, b, tolerance):
 
 
 @njit(cache=True)
-def settled(K, R, state, side, box, target, tube, regression, beta, f):
+def settle(K, R, state, side, box, target, tube, regression, beta, f):
     """Exchange roles, one row at a time, until the conditions of optimality hold.
 
     Returns whether they do, to rounding; ``beta`` is the optimum then.
@@ -245,29 +245,29 @@ def settled(K, R, state, side, box, target, tube, regression, beta, f):
     tolerance = WRONG * (np.abs(target).max() if regression else 1.0)
     weights = np.empty(len(state) + 1)
     for _ in range(EXCHANGES):
-        b, good = _solved(K, R, state, side, box, target, tube, beta, f)
+        b, good = _solve(K, R, state, side, box, target, tube, beta, f)
         if not good:
             return False
         p = _worst_multiplier(state, side, box, beta)
         if p >= 0:
             role = ZERO if side[p] * beta[p] < 0 else BOUND
-            if not _held(R, state, p, role):
+            if not _hold(R, state, p, role):
                 return False
             continue
         p, way = _worst_output(state, side, target, tube, regression, f, b, tolerance)
         if p < 0:
             return True
-        left, alone = _apart(K, R, state, p, weights)
+        left, alone = _measure_apart(K, R, state, p, weights)
         if left > SHARE * K[p, p]:
             side[p] = way
-            _freed(K, R, state, p, weights, left, alone)
-        elif not _exchanged(K, R, state, side, box, beta, p, way, weights):
+            _free(K, R, state, p, weights, left, alone)
+        elif not _exchange(K, R, state, side, box, beta, p, way, weights):
             return False
     return False
 
 
 @njit(cache=True)
-def gone(held, kept, most):
+def find_gone(held, kept, most):
     """Which of sorted columns are not kept, at most so many; the number is -1 where that fails."""
     found, k, place = np.empty(most, dtype=held.dtype), 0, 0
     for column in held:
@@ -282,7 +282,7 @@ def gone(held, kept, most):
 
 
 @njit(cache=True)
-def unstored(stored, column_at, place_of, n_stored, column):
+def unstore(stored, column_at, place_of, n_stored, column):
     """Take a column out of those that are stored, the last in its place."""
     place, last = place_of[column], n_stored - 1
     x = stored[:, place].copy()
@@ -323,10 +323,10 @@ def without_columns(K, R, state, stored, column_at, place_of, held, kept, most):
 
     Nothing is done, and the number is -1, where they are more than ``most`` or others came in.
     """
-    left, n_gone = gone(held, kept, most)
+    left, n_gone = find_gone(held, kept, most)
     share, good = 0.0, True
     for k in range(n_gone):
-        x = unstored(stored, column_at, place_of, len(held) - k, left[k])
+        x = unstore(stored, column_at, place_of, len(held) - k, left[k])
         share += np.dot(x, x)
         good = without_column(K, R, state, x) and good
     return n_gone, share, good

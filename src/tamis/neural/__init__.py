@@ -3,8 +3,8 @@
 Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
 """
 
+from tamis.neural.gate_runs import GatePath
 from tamis.neural.gates import Sparsity
-from tamis.neural.grid import GatePath
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.path import gate_path
 from tamis.neural.per_class import ClassFeature, PerClass

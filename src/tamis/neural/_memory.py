@@ -1,8 +1,8 @@
 """Bytes that learning gates and networks takes at its peak, from the sizes of the table alone."""
 
-from tamis.neural._networks import groups
 from tamis.neural._objectives import GateSettings
-from tamis.neural.grid import MULTIPLES, MUS
+from tamis.neural.gate_runs import MULTIPLES, MUS
+from tamis.neural.network import groups
 from tamis.neural.redundancy import SINGLE_FROM, through_columns
 from tamis.neural.solver import SINGLE_FROM as SHORT_FROM
 
@@ -52,11 +52,6 @@ def distance_bytes(kind: str, n_rows: int, n: int, d: int) -> float:
     """Bytes of gates that keep the distances between ``n_rows`` of the rows."""
     table = 8 * COPIES_OF_DISTANCES * n * d + 8 * 6 * n_rows * d
     return table + _held(kind, n, d) + _made(kind, n, d) + 8 * 8 * n_rows**2
-
-
-def network_bytes(n_networks: int, hidden: int, n: int, d: int) -> float:
-    """Bytes of networks with two outputs that are trained together."""
-    return n_networks * (8 * n * (3 * hidden + 10) + 160 * (d + 3) * hidden) + 40.0 * n * d
 
 
 def _held(kind: str, n: int, d: int) -> float:

@@ -12,7 +12,7 @@ from tamis._seeds import draw_seed
 from tamis.blocks.inputs import check_data
 from tamis.contract.criterion import check_target
 from tamis.exceptions import InvalidParameter
-from tamis.neural.grid import WEIGHTS, GateGrid, GatePath
+from tamis.neural.gate_runs import WEIGHTS, GateGrid, GatePath
 from tamis.neural.selector import GateSelector
 
 

@@ -1,8 +1,6 @@
 """Redundancy: the dependence phi between each two columns, or units of columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,9 +19,6 @@ MOST_COLUMNS = 8_000
 CUTS = (-0.5, 0.5)
 #: From here on the matrix is kept in single precision: each step of a fit reads the whole of it.
 SINGLE_FROM = 1000
-#: Operations of one product of matrices, some tenths of a second: an interrupt is answered only
-#: between two of them.
-MOST_AT_ONCE = 4e9
 
 
 class Redundancy(BaseEstimator):
@@ -67,7 +62,7 @@ class Redundancy(BaseEstimator):
         if not self.inside_classes(scope):
             return dependences(self.kind, X)
         inside = dependences(self.kind, X, codes, n_classes)
-        return mean_dependence(inside) if scope == "global" else inside
+        return [MeanDependence(inside)] if scope == "global" and len(inside) > 1 else inside
 
 
 class Dependence(ABC):
@@ -117,26 +112,15 @@ class SquaredCorrelation(Dependence):
         return np.array(product, dtype=shares.dtype).reshape(shares.shape)
 
     def _times(self, share: Array) -> Array:
-        outer = reduce(np.add, ((z * share[part]) @ z.T for z, part in self._parts()))
-        return np.concatenate([np.einsum("ij,ij->j", z, outer @ z) for z, _ in self._parts()])
-
-    def _parts(self) -> Iterator[tuple[Array, slice]]:
-        """Some of the columns, and which they are."""
-        n_rows, n_columns = self._columns.shape
-        return ((self._columns[:, part], part) for part in is_in_blocks(n_columns, 2 * n_rows**2))
+        z = self._columns
+        product: Array = np.einsum("ij,ij->j", z, ((z * share) @ z.T) @ z)
+        return product
 
     @property
     def mean(self) -> float:
         n_columns = self._columns.shape[1]
-        outer = reduce(np.add, (z @ z.T for z, _ in self._parts()))
-        total = float((outer**2).sum() - self._own.sum())
+        total = float(((self._columns @ self._columns.T) ** 2).sum() - self._own.sum())
         return total / max(n_columns * (n_columns - 1), 1)
-
-
-def is_in_blocks(n_columns: int, operations: int) -> Iterator[slice]:
-    """Cut columns into parts whose products end soon, by the operations that a column costs."""
-    size = int(np.clip(MOST_AT_ONCE / max(operations, 1), 1, max(n_columns, 1)))
-    return (slice(first, first + size) for first in range(0, n_columns, size))
 
 
 def dependences(
@@ -188,26 +172,12 @@ def _dependence(kind: str, X: Array) -> Dependence:
     if kind == "information":
         return PairMatrix(_information(columns * np.sqrt(n_rows)).astype(dtype, copy=False))
     short: Any = columns.astype(dtype, copy=False)
-    correlation = _products(short, short)
+    correlation = short.T @ short
     return PairMatrix(np.abs(correlation) if kind == "pearson" else correlation**2)
 
 
-def _products(left: Array, right: Array) -> Array:
-    """Scalar products of the columns of two tables."""
-    first, *others = is_in_blocks(left.shape[1], 2 * right.size)
-    if not others:
-        product: Array = left.T @ right
-        return product
-    return np.concatenate([left[:, part].T @ right for part in (first, *others)])
-
-
-def mean_dependence(parts: list[Dependence]) -> list[Dependence]:
+class MeanDependence(Dependence):
     """Mean over the classes, phi_CL, for gates that all classes share."""
-    return [_MeanDependence(parts)] if len(parts) > 1 else parts
-
-
-class _MeanDependence(Dependence):
-    """Mean of several dependences."""
 
     def __init__(self, parts: list[Dependence]):
         self._parts = parts
@@ -288,7 +258,7 @@ def _information(columns: Array) -> Array:
     joint_entropy = np.zeros((columns.shape[1], columns.shape[1]))
     for one in marks:
         for other in marks:
-            joint_entropy -= _x_log_x(_products(one, other) / len(columns))
+            joint_entropy -= _x_log_x(one.T @ other / len(columns))
     information = np.maximum(entropy[:, None] + entropy - joint_entropy, 0)
     scale = np.sqrt(np.outer(entropy, entropy))
     return np.divide(information, scale, out=np.zeros_like(scale), where=scale > 1e-12)

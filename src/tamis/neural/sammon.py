@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tamis._arrays import Array, Mask, Subset, best_first, standardised
+from tamis._arrays import Array, Subset, best_first, standardised
 from tamis._checks import Constraints, integer, number, one_of
 from tamis._seeds import stream
 from tamis.contract import Embedded, Entries, Scores
@@ -377,16 +377,6 @@ def distances(X: Array) -> Array:
     apart[apart <= 1e-13 * (squares[:, None] + squares)] = 0
     np.fill_diagonal(apart, 0)
     return np.sqrt(apart)
-
-
-def sammon_error(X: Array, kept: Mask) -> float:
-    """Sammon's error of the distances in some columns against those in all.
-
-    >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> round(sammon_error(X, np.array([True, False])), 6)
-    0.16
-    """
-    return error_of(distances(X), distances(X[:, kept]))
 
 
 def error_of(before: Array, after: Array) -> float:

@@ -26,10 +26,9 @@ from tamis.exceptions import (
 )
 from tamis.neural._memory import gate_bytes
 from tamis.neural._objectives import GateSettings
-from tamis.neural._stages import N_FOLDS, GateTraining, read_weights
 from tamis.neural._state import State, unpacked, unpacked_all
+from tamis.neural.gate_runs import N_FOLDS, WEIGHTS, GatePath, GateTraining, read_weights
 from tamis.neural.gates import GATES, SPARSITY, Sparsity
-from tamis.neural.grid import WEIGHTS, GatePath
 from tamis.neural.network import NetworkClassifier
 from tamis.neural.per_class import ClassFeature, PerClass, by_class, by_rank, by_width
 from tamis.neural.redundancy import KINDS, GateUnits, Redundancy, check_columns

@@ -1,6 +1,6 @@
 """One view of fitted kernel machines: their outputs as functions, their multipliers on the rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -34,11 +34,6 @@ class KernelMachine(NamedTuple):
     centres: Array  # (m, d)
     weights: Array  # (m, k)
     offsets: Array  # (k,)
-
-    @property
-    def function(self) -> Kernel:
-        """The kernel as a function of rows."""
-        return Kernel(self.kernel, self.gamma, self.degree, self.coef0)
 
     def grams(self, X: Array) -> Array:
         """Squared distances (RBF) or ``gamma <x, s> + coef0`` to all centres."""
@@ -106,8 +101,8 @@ class Multipliers:
     def on_support(self) -> "Multipliers":
         """The same machine as one of its support vectors alone."""
         held = self.beta != 0
-        parts = (self.rows[held], self.beta[held], self.box[held], self.target[held])
-        return Multipliers(*parts, self.tube, self.coef, self.C)
+        parts = {name: getattr(self, name)[held] for name in ("rows", "beta", "box", "target")}
+        return replace(self, **parts)
 
     def dual(self, norm2: float) -> float:
         """Value of the dual programme, where the machine has this norm.

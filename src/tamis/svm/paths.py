@@ -30,7 +30,7 @@ from tamis.svm.inputs import (
 )
 from tamis.svm.kernels import KernelEstimator
 from tamis.svm.machine import class_pairs, vote_counts, vote_values
-from tamis.svm.path.classification import pairwise_paths
+from tamis.svm.path.classification import PathFold, pairwise_paths
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
 from tamis.svm.path.regression import tube_path
 
@@ -198,7 +198,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
                 f"{type(self).__name__}.curve needs the classes it was fitted with, "
                 f"{self.classes_.tolist()}; y has others."
             )
-        return curve_of(self._machines.steps(X, target, scoring), *scorer(scoring), "folds")[0]
+        return curve_of(
+            PathFold(self._machines, X, target).steps(scoring), *scorer(scoring), "folds"
+        )[0]
 
 
 class SVRPath(RegressorMixin, RegularizationPath):

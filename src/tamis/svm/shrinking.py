@@ -50,7 +50,7 @@ class ShrinkingMachine:
 
     def squared_weights(self, columns: Subset) -> Array:
         """Squared weights of sorted columns at the optimum."""
-        sound = self._follow(columns) or self._inverted()
+        sound = self._follow(columns) or self._invert()
         if not (sound and self._settle()):
             self._anew()
         found: Array = loops.squared_weights(self.stored, self.place_of, columns, self.beta)
@@ -60,16 +60,16 @@ class ShrinkingMachine:
         beta = np.empty_like(self.beta)
         box, target = self.machine.box, self.machine.target
         roles = (self.state, self.side, box, target, self.tube, self.regression)
-        found: bool = loops.settled(self.K, self.R, *roles, beta, self._outputs)
+        found: bool = loops.settle(self.K, self.R, *roles, beta, self._outputs)
         if found:
             self.beta = beta
         return found
 
-    def _inverted(self) -> bool:
+    def _invert(self) -> bool:
         """Compute the inverse anew; whether any row is free."""
         self.R = np.empty((len(self.beta) + 1,) * 2)
         box, roles = self.machine.box, (self.state, self.side)
-        return bool(loops.inverted(self.K, self.R, *roles, box, self.beta))
+        return bool(loops.invert(self.K, self.R, *roles, box, self.beta))
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class ShrinkingMachine:
             _, taken = smo(*task, gap, _MOST_STEPS - n_steps)
             n_steps += taken
             self._take((signs * x).reshape(-1, n).sum(axis=0))
-            if (self._inverted() and self._settle()) or n_steps >= _MOST_STEPS:
+            if (self._invert() and self._settle()) or n_steps >= _MOST_STEPS:
                 return
 
     def _take(self, beta: Array) -> None:

@@ -10,7 +10,6 @@ weighted median of the samples' lines, and moves no more than they do. Where muc
 bound is wide.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.svm.inputs import FARTHEST_DOUBT, FARTHEST_OUTPUT, within
 from tamis.svm.kernels import EPS, Gram
-from tamis.svm.path.follow import Block, SolutionPath
+from tamis.svm.path.follow import PathOutputs, SolutionPath
 from tamis.svm.path.programme import Proof
 
 
@@ -94,13 +93,13 @@ class Bracketed(NamedTuple):
 @np.errstate(over="ignore", invalid="ignore")  # nothing is known of points far off
 def bound_errors(
     solution: SolutionPath,
-    blocks: Sequence[Block],
+    outputs: PathOutputs,
     gram: Gram,
     X: Array,
     rows: Array,
     own: Array | None = None,
 ) -> ErrorBounds:
-    """Bound the errors of h at new points ``X``, of which ``blocks`` are the outputs.
+    """Bound the errors of h at new points ``X``, of which ``outputs`` are the outputs.
 
     ``rows`` are the kernel rows of the points, ``own`` is their kernel with themselves, where it is
     precomputed.
@@ -109,8 +108,7 @@ def bound_errors(
     # nothing is proved between two segments
     proofs = [part for segment in solution.segments for part in (segment.proof, Proof.none(1))]
     proof = Proof(*(np.concatenate(column) for column in zip(*proofs[:-1], strict=True)))
-    lam, h, rounding = (np.concatenate(part) for part in list(zip(*blocks, strict=True))[:3])
-    band = rounding + np.concatenate([b.zero for b in blocks])[:, None]
+    lam, h, rounding, _ = outputs
     known = np.flatnonzero(~np.isnan(proof.begin)) if gram.definite else np.empty(0, np.intp)
     begin, end = proof.begin[known], proof.end[known]
     norms = gram.norms(X, rows, own) / np.sqrt(unit)
@@ -133,7 +131,7 @@ def bound_errors(
     zone += _loosest(loose, known)[:, None]
     np.add.at(zone, np.searchsorted(known, np.arange(len(lam))), computed)
     error, zone = (within(part, FARTHEST_DOUBT) for part in (error, zone))
-    return ErrorBounds(lam, h, band, known, begin, end, error, zone)
+    return ErrorBounds(lam, h, outputs.band, known, begin, end, error, zone)
 
 
 def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:

@@ -12,8 +12,8 @@ from tamis.compiled.swaps import swaps
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.machine import class_pairs, vote_counts
 
-#: Falling lambdas and values (rows x points) that are affine between the rows, block by block.
-Lines = Sequence[tuple[Array, Array]]
+#: Falling lambdas and values (rows x points) that are affine between the rows.
+Lines = tuple[Array, Array]
 
 MERGE = 1e-12  # crossings closer than this, relative to lambda, are one
 PAIRS = 50_000_000  # of points whose order is looked at in one compiled call, a tenth of a second
@@ -40,32 +40,17 @@ class Crossings(NamedTuple):
     plus: Mask
 
 
-def crossings(lines: Lines) -> Crossings:
+def crossings(lam: Array, value: Array) -> Crossings:
     """Changes of sign of values that are affine between rows, in falling lambda.
 
     The sign is + on the crossing itself, whichever way it goes (sign(0) = +1).
     """
-    lams, points, news = [], [], []
-    before = None
-    for lam, value in lines:
-        plus = value >= 0
-        if before is not None and (jump := np.flatnonzero(plus[0] != before)).size:
-            lams.append(np.full(len(jump), lam[0]))
-            points.append(jump)
-            news.append(plus[0, jump])
-        row, point = np.nonzero(plus[1:] != plus[:-1])
-        if len(row):
-            top, bottom = value[row, point], value[row + 1, point]
-            lams.append(lam[row] + (lam[row + 1] - lam[row]) * (top / (top - bottom)))
-            points.append(point)
-            news.append(plus[row + 1, point])
-        before = plus[-1]
-    first = lines[0][1][0] >= 0
-    if not lams:
-        return Crossings(first, np.empty(0), np.empty(0, np.int64), np.empty(0, bool))
-    lam, point, new = np.concatenate(lams), np.concatenate(points), np.concatenate(news)
-    order = np.argsort(-lam, kind="stable")
-    return Crossings(first, lam[order], point[order], new[order])
+    plus = value >= 0
+    row, point = np.nonzero(plus[1:] != plus[:-1])
+    top, bottom = value[row, point], value[row + 1, point]
+    where = lam[row] + (lam[row + 1] - lam[row]) * (top / (top - bottom))
+    order = np.argsort(-where, kind="stable")
+    return Crossings(plus[0], where[order], point[order], plus[row + 1, point][order])
 
 
 def exact_weights(weight: Array) -> Array:
@@ -94,9 +79,11 @@ def class_weights(
     return exact, np.bincount(target, exact, n_classes).astype(np.float64)
 
 
-def label_steps(lines: Lines, target: NDArray[np.int64], weight: Array | None = None) -> StepCounts:
+def label_steps(
+    lam: Array, value: Array, target: NDArray[np.int64], weight: Array | None = None
+) -> StepCounts:
     """Correct predictions of two classes, ``target`` 0 or 1, from the values of one path."""
-    found = crossings(lines)
+    found = crossings(lam, value)
     mine = target[found.point]
     weight, total = class_weights(weight, target, 2)
     gain = np.where(found.plus == (mine == 1), 1.0, -1.0) * weight[found.point]
@@ -109,8 +96,8 @@ def label_steps(lines: Lines, target: NDArray[np.int64], weight: Array | None = 
         change=change,
         change_at=change * found.plus[:, None],
         total=total,
-        largest=float(lines[0][0][0]),
-        smallest=float(lines[-1][0][-1]),
+        largest=float(lam[0]),
+        smallest=float(lam[-1]),
     )
 
 
@@ -128,8 +115,8 @@ def vote_steps(
     negative. With ``way`` = 1 (-1) a point is counted right (wrong) wherever the votes on it that
     are not certain, being no larger than their ``errors``, can make it so.
     """
-    found = [crossings(lines) for lines in machines]
-    found += [_uncertain(*lines[0], e) for lines, e in zip(machines, errors, strict=False)]
+    found = [crossings(*lines) for lines in machines]
+    found += [_uncertain(*lines, e) for lines, e in zip(machines, errors, strict=False)]
     lam, point, plus = (
         np.concatenate([getattr(e, name) for e in found]) for name in ("lam", "point", "plus")
     )
@@ -147,7 +134,7 @@ def vote_steps(
         right = _judge(states, label, n_classes, way) * weight[i]
         first[label] += right[0]
         change[own, label] = np.diff(right)
-    ends = float(machines[0][0][0][0]), max(float(lines[-1][0][-1]) for lines in machines)
+    ends = float(machines[0][0][0]), max(float(lam[-1]) for lam, _ in machines)
     return StepCounts(first, lam, change, change * plus[:, None], total, *ends)
 
 
@@ -183,7 +170,7 @@ def _uncertain(lam: Array, value: Array, error: Array) -> Crossings:
     limit = np.concatenate([error, np.maximum(error[row], error[row + 1])])
     order = np.argsort(-where, kind="stable")
     margin = limit - np.abs(np.concatenate([value, zeros]))
-    return crossings([(where[order], margin[order])])
+    return crossings(where[order], margin[order])
 
 
 class OrderPairs(NamedTuple):
@@ -208,39 +195,26 @@ class OrderPairs(NamedTuple):
         return cls(positive, negative, pairs, tied)
 
 
-def order_steps(lines: Lines, ties: Sequence[Array], pairs: OrderPairs) -> StepCounts:
+def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCounts:
     """Pairs in the right order (ties count one half): the area under the ROC curve times pairs.
 
-    Two points are tied where their values differ by no more than the sum of their ``ties``.
+    Two points are tied where their values differ by no more than the sum of their ``tie``.
     """
     state = np.full(pairs.weight.shape, -1.0)
-    lams: list[Array] = []
-    changes: list[Array] = []
-    first = 0.0
-    for (lam, h), tie in zip(lines, ties, strict=True):
-        if not lams:
-            top = slice(0, 1)
-            swaps(lam[top], h[top], tie[top], *pairs[:3], state, np.empty(0), np.empty(0))
-            first = float((pairs.weight * state).sum()) + pairs.tied / 2
-        where, change = _swapped(lam, h, tie, pairs, state)
-        lams.append(where)
-        changes.append(change)
-    lam, change = np.concatenate(lams), np.concatenate(changes)
-    order = np.argsort(-lam, kind="stable")
+    swaps(lam[:1], h[:1], tie[:1], *pairs[:3], state, np.empty(0), np.empty(0))
+    first = float((pairs.weight * state).sum()) + pairs.tied / 2
+    where, change = _find_swaps(lam, h, tie, pairs, state)
+    order = np.argsort(-where, kind="stable")
     change = change[order, None]
     total = np.array([float(pairs.weight.sum()) + pairs.tied])
-    ends = float(lines[0][0][0]), float(lines[-1][0][-1])
-    return StepCounts(np.array([first]), lam[order], change, change / 2, total, *ends)
+    ends = float(lam[0]), float(lam[-1])
+    return StepCounts(np.array([first]), where[order], change, change / 2, total, *ends)
 
 
-def _swapped(
-    lam: Array,
-    h: Array,
-    tie: Array,
-    pairs: OrderPairs,
-    state: Array,
+def _find_swaps(
+    lam: Array, h: Array, tie: Array, pairs: OrderPairs, state: Array
 ) -> tuple[Array, Array]:
-    """Where the order of pairs changes over the rows of a block, and by how much.
+    """Where the order of pairs changes over the rows, and by how much.
 
     The rows go in parts that the compiled loop is done with in a moment, so that an interrupt is
     answered; each begins with the row before, from which its first line starts.

@@ -6,17 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
-from tamis._namespace import (
-    cholesky_solve,
-    diagonal,
-    host,
-    namespace,
-    rows_taken,
-    with_diagonal,
-)
+from tamis._namespace import cholesky_solve, diagonal, host, namespace, rows_taken, with_diagonal
 from tamis.svm.machine import KernelMachine
 from tamis.svm.newton.machine import NewtonMachine, PosedMachine
-from tamis.svm.newton.spaces import KernelSpace, MachinePoint, SquaredLoss, kernel_matrix
+from tamis.svm.newton.spaces import (
+    KernelSpace,
+    MachinePoint,
+    SquaredLoss,
+    SquaredProblem,
+    kernel_matrix,
+)
 
 
 class LeftOut(NamedTuple):
@@ -99,14 +98,14 @@ def left_out_machines(
 
 def _of_loss(machine: Any, K: Any, posed: PosedMachine, loss: SquaredLoss) -> LeftOut:
     """The machines of one output; what double precision cannot solve is said as in training."""
-    ridge = posed.ridge
-    ones = namespace(K).ones_like(ridge)
+    problem = SquaredProblem(posed.ridge, loss, machine.fit_intercept)
+    ones = namespace(K).ones_like(problem.ridge)
     try:
-        found = left_out(K, ridge, loss.targets(ones), intercept=machine.fit_intercept)
+        found = left_out(K, problem.ridge, loss.targets(ones), intercept=problem.intercept)
     except np.linalg.LinAlgError:
         raise machine._indefinite() from None
     whole = MachinePoint(found.beta, found.offset, K @ found.beta + found.offset)
-    machine._tell_error(KernelSpace(K).error(ridge, loss, ones, whole))
+    machine._tell_error(KernelSpace(K).error(problem, ones, whole))
     scaled = LeftOut(*(posed.units.size * part for part in found))
     middle = posed.units.middle
     return scaled._replace(offset=scaled.offset + middle, offsets=scaled.offsets + middle)

@@ -35,6 +35,7 @@ from tamis.svm.newton.spaces import (
     LinearSpace,
     Space,
     SquaredLoss,
+    SquaredProblem,
     kernel_matrix,
 )
 
@@ -89,10 +90,7 @@ class PosedMachine(NamedTuple):
     @property
     def kept(self) -> Any:
         """Their part of the table."""
-        rows = self.rows
-        if len(rows) == self.X.shape[0]:
-            return self.X
-        return namespace(self.X).take(self.X, move(rows, self.X, exact=True), axis=0)
+        return rows_taken(self.X, self.rows)
 
     @property
     def ridge(self) -> Any:
@@ -167,31 +165,25 @@ class NewtonMachine(KernelEstimator):
 
     def _fit_outputs(self, posed: PosedMachine) -> None:
         """One optimum for each loss; attributes as those of SVC."""
-        X, losses, rows, kept = posed.X, posed.losses, posed.rows, posed.kept
+        X, rows, kept = posed.X, posed.rows, posed.kept
         xp, landmarks = namespace(X), self._landmarks(len(rows))
         self._origin = self._middle(kept, landmarks)
         near = kept if self._origin is None else kept - self._origin
         ridge = posed.ridge
         space = self._space(near, ridge, landmarks)
-        before = self._begun(len(rows), len(losses))
-        found = [
-            self._optimum(space, near, ridge, *both) for both in zip(losses, before, strict=True)
-        ]
+        problems = [SquaredProblem(ridge, loss, self.fit_intercept) for loss in posed.losses]
+        begun = zip(problems, self._begun(len(rows), len(problems)), strict=True)
+        found = [self._optimum(space, near, problem, sides) for problem, sides in begun]
         self._sides = [one.sides for one in found] if self.warm_start else None
-        beta = xp.stack(
-            [
-                one.space.multipliers(ridge, loss, one.sides, one.point, self.fit_intercept)
-                for one, loss in zip(found, losses, strict=True)
-            ]
-        )
+        solved = zip(found, problems, strict=True)
+        beta = xp.stack([o.space.multipliers(p, o.sides, o.point) for o, p in solved])
         coef = self._of_columns(found, beta, near)
         used = landmarks
         if used is None:
             used = np.flatnonzero(host(xp.any(beta != 0, axis=0)))
             beta = xp.take(beta, move(used, X, exact=True), axis=1)
-        index = move(used, X, exact=True)
         self.support_ = rows[used]
-        self.support_vectors_ = xp.take(kept, index, axis=0)
+        self.support_vectors_ = xp.take(kept, move(used, X, exact=True), axis=0)  # a copy
         levels = np.array([one.point.intercept for one in found])
         shift = 0.0 if self._origin is None else host(coef @ self._origin)
         size, middle = posed.units.size, posed.units.middle
@@ -200,7 +192,14 @@ class NewtonMachine(KernelEstimator):
             self._coef = None if coef is None else coef * size
             self._levels = levels * size + middle
             self.intercept_ = (levels - shift) * size + middle
-        self._tell(found)
+        self.n_iter_ = max(one.n_steps for one in found)
+        if not all(one.converged for one in found):
+            warn(
+                f"{type(self).__name__} did not come to rest in max_iter={self.max_iter} steps; "
+                "raise it, or lower C.",
+                NotConverged,
+                stacklevel=3,
+            )
         if not np.isfinite(host(self.dual_coef_)).all():
             raise InvalidTarget(
                 f"{type(self).__name__} with C={self.C!r} needs smaller targets: its multipliers "
@@ -261,16 +260,6 @@ class NewtonMachine(KernelEstimator):
         check_is_fitted(self)
         return host(self._coef)
 
-    def _tell(self, found: list[Optimum]) -> None:
-        self.n_iter_ = max(one.n_steps for one in found)
-        if not all(one.converged for one in found):
-            warn(
-                f"{type(self).__name__} did not come to rest in max_iter={self.max_iter} steps; "
-                "raise it, or lower C.",
-                NotConverged,
-                stacklevel=4,
-            )
-
     def _middle(self, X: Any, landmarks: NDArray[np.intp] | None) -> Any:
         """What rows of a linear kernel are measured from; multipliers that sum to 0 do not see it.
 
@@ -278,10 +267,7 @@ class NewtonMachine(KernelEstimator):
         """
         if self.kernel != "linear" or not self.fit_intercept:
             return None
-        xp = namespace(X)
-        if landmarks is not None:
-            X = xp.take(X, move(landmarks, X, exact=True), axis=0)
-        return xp.mean(X, axis=0)
+        return namespace(X).mean(X if landmarks is None else rows_taken(X, landmarks), axis=0)
 
     def _begun(self, n_rows: int, n_outputs: int) -> list[Any]:
         """Active samples of the last fit, where it was of as many rows."""
@@ -289,28 +275,23 @@ class NewtonMachine(KernelEstimator):
         fits = known and len(known) == n_outputs and all(s.shape[0] == n_rows for s in known)
         return known if known and fits else [None] * n_outputs
 
-    def _optimum(
-        self, space: Space, near: Any, ridge: Any, loss: SquaredLoss, sides: Any
-    ) -> Optimum:
+    def _optimum(self, space: Space, near: Any, problem: SquaredProblem, sides: Any) -> Optimum:
         """The optimum of one output; that of a linear machine whose kernel is too rough anew."""
         found, linear = None, self.kernel == "linear" and isinstance(space, KernelSpace)
         try:
-            found = self._newton(space, ridge, loss, sides)
+            found = newton(space, problem, sides=sides, most_steps=self.max_iter)
         except np.linalg.LinAlgError:
             if not linear:
                 raise self._indefinite() from None
         if found is None:
-            found = self._newton(LinearSpace(near), ridge, loss, sides)
+            found = newton(LinearSpace(near), problem, sides=sides, most_steps=self.max_iter)
         elif linear and cast(KernelSpace, space).rounding(found.point.beta) > ROUGH:
-            finer = self._newton(LinearSpace(near), ridge, loss, found.sides)
-            found = finer._replace(n_steps=found.n_steps + finer.n_steps)
+            steps, sides = found.n_steps, found.sides
+            found = newton(LinearSpace(near), problem, sides=sides, most_steps=self.max_iter)
+            found = found._replace(n_steps=found.n_steps + steps)
         if found.converged:
-            self._tell_error(found.space.error(ridge, loss, found.sides, found.point))
+            self._tell_error(found.space.error(problem, found.sides, found.point))
         return found
-
-    def _newton(self, space: Space, ridge: Any, loss: SquaredLoss, sides: Any) -> Optimum:
-        options = {"intercept": self.fit_intercept, "most_steps": self.max_iter}
-        return newton(space, ridge, loss, sides=sides, **options)
 
     def _tell_error(self, error: float) -> None:
         if error > IMPRECISE:

@@ -11,7 +11,7 @@ that would raise the objective ends where this is least. Arrays are those of any
 from typing import Any, NamedTuple
 
 from tamis._namespace import namespace
-from tamis.svm.newton.spaces import MachinePoint, Space, SquaredLoss
+from tamis.svm.newton.spaces import MachinePoint, Space, SquaredLoss, SquaredProblem
 
 #: Distance from the edge of the active set below which a sample may be on either side: rounding.
 ON_EDGE = 1e-12
@@ -38,59 +38,41 @@ class Optimum(NamedTuple):
     converged: bool
 
 
-def newton(
-    space: Space,
-    ridge: Any,
-    loss: SquaredLoss,
-    *,
-    intercept: bool,
-    sides: Any = None,
-    most_steps: int,
-) -> Optimum:
-    """The optimum of a machine among the functions of a space.
+def newton(space: Space, problem: SquaredProblem, *, sides: Any = None, most_steps: int) -> Optimum:
+    """The optimum of a problem among the functions of a space.
 
-    Parameters
-    ----------
-    space : Space
-    ridge : array
-        1 / 2C of each sample.
-    loss : SquaredLoss
-    intercept : bool
-        Whether there is an intercept, which nothing draws to 0.
-    sides : array or None
-        The active samples to begin with, as an optimum of similar columns has them.
-    most_steps : int
+    ``sides`` are the active samples to begin with, as an optimum of similar columns has them.
     """
     taken, steps_left = 0, most_steps
-    for wider in _stages(space, ridge, loss):
-        found = _at_rest(space, wider, loss, intercept, sides, steps_left)
+    for wider in _stages(space, problem):
+        found = _at_rest(space, wider, sides, steps_left)
         taken, steps_left, sides = taken + found.n_steps, steps_left - found.n_steps, found.sides
         if not found.converged or not steps_left:
             break
-    return found._replace(n_steps=taken, converged=found.converged and wider is ridge)
+    return found._replace(n_steps=taken, converged=found.converged and wider is problem)
 
 
-def _stages(space: Space, ridge: Any, loss: SquaredLoss) -> list[Any]:
-    """Ridges on the way to a small one, the ridge itself the last."""
-    xp, size = namespace(ridge), space.size
+def _stages(space: Space, problem: SquaredProblem) -> list[SquaredProblem]:
+    """Problems of larger ridges on the way to a small one, the problem itself the last."""
+    ridge, size = problem.ridge, space.size
+    xp = namespace(ridge)
     least = float(xp.min(ridge))
-    if loss.takes_all or least >= NARROW * size:
-        return [ridge]
-    return [
+    if problem.loss.takes_all or least >= NARROW * size:
+        return [problem]
+    wider = [
         xp.maximum(ridge, share * size + 0 * ridge) for share in STAGES if least < share * size
-    ] + [ridge]
+    ]
+    return [*(problem._replace(ridge=one) for one in wider), problem]
 
 
-def _at_rest(
-    space: Space, ridge: Any, loss: SquaredLoss, intercept: bool, sides: Any, most_steps: int
-) -> Optimum:
-    now, problem = space.start(ridge), _Problem(space, ridge, loss)
+def _at_rest(space: Space, problem: SquaredProblem, sides: Any, most_steps: int) -> Optimum:
+    now, loss = space.start(problem.ridge), problem.loss
     begun, sides = sides is not None, loss.sides(now.outputs) if sides is None else sides
     for n_steps in range(1, most_steps + 1):
-        step = space.solved(ridge, loss, sides, now, intercept)
+        step = space.solve(problem, sides, now)
         # sides that were given belong to no point yet: the first step has nothing to be less than
         free = begun and n_steps == 1
-        now, whole = (step, True) if free else problem.descended(now, step)
+        now, whole = (step, True) if free else _descend(space, problem, now, step)
         after = loss.sides(now.outputs)
         if whole and not _differ(loss, now.outputs, sides, after):
             return Optimum(space, now, sides, n_steps, True)
@@ -98,42 +80,39 @@ def _at_rest(
     return Optimum(space, now, sides, most_steps, False)
 
 
-class _Problem(NamedTuple):
-    """The objective ‖w‖²/2 + Σ C lossᵢ²."""
+def _descend(
+    space: Space, problem: SquaredProblem, now: MachinePoint, step: MachinePoint
+) -> tuple[MachinePoint, bool]:
+    """The whole step, or the least objective on the way to it; and whether it is whole.
 
-    space: Space
-    ridge: Any
-    loss: SquaredLoss
+    The objective must be less by a share of what the slope promises: without it two sets of
+    active samples on either side of the optimum could take turns for ever. On the way its
+    derivative rises, so that the least is found by halves; where C is large, a step that only
+    stops before the objective rises makes one sample active at a time.
+    """
+    before, promised = _value(space, problem, now), DESCENT * _slope(space, problem, now, step)
+    # what rounding adds to a sum is no rise
+    if _value(space, problem, step) <= before * (1 + ON_EDGE) + promised:
+        return step, True
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        length = (low + high) / 2
+        falls = _slope(space, problem, _between(now, step, length), step) < 0
+        low, high = (length, high) if falls else (low, length)
+    return _between(now, step, low), False
 
-    def descended(self, now: MachinePoint, step: MachinePoint) -> tuple[MachinePoint, bool]:
-        """The whole step, or the least objective on the way to it; and whether it is whole.
 
-        The objective must be less by a share of what the slope promises: without it two sets of
-        active samples on either side of the optimum could take turns for ever. On the way its
-        derivative rises, so that the least is found by halves; where C is large, a step that only
-        stops before the objective rises makes one sample active at a time.
-        """
-        before, promised = self.value(now), DESCENT * self.slope(now, step)
-        # what rounding adds to a sum is no rise
-        if self.value(step) <= before * (1 + ON_EDGE) + promised:
-            return step, True
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS):
-            length = (low + high) / 2
-            falls = self.slope(_between(now, step, length), step) < 0
-            low, high = (length, high) if falls else (low, length)
-        return _between(now, step, low), False
+def _value(space: Space, problem: SquaredProblem, point: MachinePoint) -> float:
+    """The objective."""
+    xp, over = namespace(problem.ridge), problem.loss.pull(point.outputs)
+    return float(space.inner(point, point) / 2 + xp.sum(over * over / (2 * problem.ridge)))
 
-    def value(self, point: MachinePoint) -> float:
-        """The objective."""
-        xp, over = namespace(self.ridge), self.loss.pull(point.outputs)
-        return float(self.space.inner(point, point) / 2 + xp.sum(over * over / (2 * self.ridge)))
 
-    def slope(self, now: MachinePoint, step: MachinePoint) -> float:
-        """Its derivative from here towards the step, which is the less the better."""
-        xp, moved = namespace(self.ridge), _difference(step, now)
-        pull = self.loss.pull(now.outputs) / self.ridge
-        return float(self.space.inner(now, moved) - xp.sum(pull * moved.outputs))
+def _slope(space: Space, problem: SquaredProblem, now: MachinePoint, step: MachinePoint) -> float:
+    """Its derivative from here towards the step, which is the less the better."""
+    xp, moved = namespace(problem.ridge), _difference(step, now)
+    pull = problem.loss.pull(now.outputs) / problem.ridge
+    return float(space.inner(now, moved) - xp.sum(pull * moved.outputs))
 
 
 def _difference(step: MachinePoint, now: MachinePoint) -> MachinePoint:

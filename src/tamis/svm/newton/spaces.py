@@ -14,6 +14,7 @@ from tamis._namespace import (
     lower_solve,
     move,
     namespace,
+    rows_taken,
     with_diagonal,
 )
 from tamis.svm.kernels import EPS, Kernel, too_large
@@ -79,6 +80,23 @@ class SquaredLoss(NamedTuple):
         return xp.sign(self.y - outputs) * xp.where(over > 0, over, xp.zeros_like(over))
 
 
+class SquaredProblem(NamedTuple):
+    """What is minimised for one output, ‖w‖²/2 + Σ Cᵢ lossᵢ².
+
+    Attributes
+    ----------
+    ridge : array
+        1 / 2C of each sample.
+    loss : SquaredLoss
+    intercept : bool
+        Whether there is an intercept, which nothing draws to 0.
+    """
+
+    ridge: Any
+    loss: SquaredLoss
+    intercept: bool = True
+
+
 class KernelSpace(NamedTuple):
     """All functions of a kernel, by the multipliers of all rows: outputs are K beta + intercept."""
 
@@ -92,38 +110,29 @@ class KernelSpace(NamedTuple):
         nothing = namespace(self.K).zeros_like(ridge)
         return MachinePoint(nothing, 0.0, nothing)
 
-    def solved(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, now: MachinePoint, intercept: bool
-    ) -> MachinePoint:
-        active = np.flatnonzero(host(sides))
+    def solve(self, problem: SquaredProblem, sides: Any, now: MachinePoint) -> MachinePoint:
+        xp, K, (ridge, loss, intercept) = namespace(self.K), self.K, problem
+        active, target = np.flatnonzero(host(sides)), loss.targets(sides)
         if not len(active):
-            beta, b = namespace(self.K).zeros_like(ridge), now.intercept
+            beta, b = xp.zeros_like(ridge), now.intercept
+        elif len(active) == K.shape[0]:
+            beta, b = _system(xp.asarray(K, copy=True), ridge, target, intercept)
         else:
-            beta, b = self._of_active(ridge, loss.targets(sides), active, intercept)
-        return MachinePoint(beta, b, self.K @ beta + b)
+            index = move(active, K, exact=True)
+            own = xp.take(xp.take(K, index, axis=0), index, axis=1)
+            found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
+            beta = fill_active(found, active, ridge)
+        return MachinePoint(beta, b, K @ beta + b)
 
-    def _of_active(
-        self, ridge: Any, target: Any, active: Any, intercept: bool
-    ) -> tuple[Any, float]:
-        xp, K = namespace(self.K), self.K
-        if len(active) == K.shape[0]:
-            return _system(xp.asarray(K, copy=True), ridge, target, intercept)
-        index = move(active, K, exact=True)
-        own = xp.take(xp.take(K, index, axis=0), index, axis=1)
-        found, b = _system(own, xp.take(ridge, index), xp.take(target, index), intercept)
-        return filled(found, active, ridge), b
-
-    def multipliers(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
-    ) -> Any:
+    def multipliers(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> Any:
         return found.beta
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.K).sum(one.beta * (other.outputs - other.intercept))
 
-    def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
-        xp = namespace(ridge)
-        off = loss.targets(sides) - found.outputs - ridge * found.beta
+    def error(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> float:
+        xp = namespace(found.beta)
+        off = problem.loss.targets(sides) - found.outputs - problem.ridge * found.beta
         return float(xp.max(xp.where(found.beta != 0, xp.abs(off), xp.zeros_like(off))))
 
     def rounding(self, beta: Any) -> float:
@@ -132,7 +141,7 @@ class KernelSpace(NamedTuple):
         return EPS * self.size * float(xp.sqrt(xp.sum(beta * beta)))
 
 
-def filled(own: Any, active: Any, ridge: Any) -> Any:
+def fill_active(own: Any, active: Any, ridge: Any) -> Any:
     """Numbers of the active samples as those of all samples; the others have 0."""
     xp = namespace(own)
     # the standard has no assignment by indices: each sample takes its place among the active
@@ -174,10 +183,9 @@ class FeatureSpace:
         xp = namespace(self.F)
         return MachinePoint(xp.zeros_like(self.F[:, 0]), 0.0, xp.zeros_like(ridge))
 
-    def solved(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, now: MachinePoint, intercept: bool
-    ) -> MachinePoint:
-        xp, active = namespace(self.F), np.flatnonzero(host(sides))
+    def solve(self, problem: SquaredProblem, sides: Any, now: MachinePoint) -> MachinePoint:
+        xp, (ridge, loss, intercept) = namespace(self.F), problem
+        active = np.flatnonzero(host(sides))
         if not len(active):
             level = xp.zeros_like(ridge) + now.intercept
             return self.start(ridge)._replace(intercept=now.intercept, outputs=level)
@@ -199,16 +207,14 @@ class FeatureSpace:
         """w of (I + A A') w = A target."""
 
     @abstractmethod
-    def multipliers(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
-    ) -> Any:
+    def multipliers(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> Any:
         """What multiplies the kernel of each row, or of each landmark."""
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.F).sum(one.beta * other.beta)
 
-    def error(self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint) -> float:
-        xp = namespace(ridge)
+    def error(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> float:
+        xp = namespace(self.F)
         return float(xp.max(xp.abs(self.off @ self.F)))
 
 
@@ -222,7 +228,7 @@ class LandmarkSpace(FeatureSpace):
     """
 
     def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
-        own = namespace(X).take(X, move(landmarks, X, exact=True), axis=0)
+        own = rows_taken(X, landmarks)
         K = kernel_matrix(kernel, own, own)
         # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
         floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
@@ -239,9 +245,7 @@ class LandmarkSpace(FeatureSpace):
         self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
         return w + self.off
 
-    def multipliers(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
-    ) -> Any:
+    def multipliers(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> Any:
         return lower_solve(self.factor, found.beta[:, None], transposed=True)[:, 0]
 
 
@@ -288,19 +292,18 @@ class LinearSpace(FeatureSpace):
             w = w + self.off
         return w
 
-    def multipliers(
-        self, ridge: Any, loss: SquaredLoss, sides: Any, found: MachinePoint, intercept: bool
-    ) -> Any:
+    def multipliers(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> Any:
         if self.basis is not None:
             return self.made_of @ found.beta
-        xp, active = namespace(ridge), np.flatnonzero(host(sides))
+        xp, (ridge, loss, intercept) = namespace(sides), problem
+        active = np.flatnonzero(host(sides))
         off = loss.targets(sides) - found.outputs
         off = xp.where(sides != 0, off, xp.zeros_like(off))
         reached = float(xp.max(xp.abs(off))) < REACHED
         if not reached or not 0 < len(active) <= self.F.shape[0] + intercept:
             return off / ridge
         own = self._summing(active, found.beta, intercept)
-        return off / ridge if own is None else filled(own, active, ridge)
+        return off / ridge if own is None else fill_active(own, active, ridge)
 
     def _summing(self, active: Any, w: Any, intercept: bool) -> Any:
         """The multipliers of active rows whose sum is w; None where more than one set has it."""

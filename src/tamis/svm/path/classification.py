@@ -1,24 +1,18 @@
 """The paths of a classifier: one for each pair of classes, near duplicates merged."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.svm.curves.bounds import Bracketed, bound_errors
-from tamis.svm.curves.steps import (
-    Lines,
-    OrderPairs,
-    StepCounts,
-    label_steps,
-    order_steps,
-    vote_steps,
-)
+from tamis.svm.curves.steps import OrderPairs, StepCounts, label_steps, order_steps, vote_steps
 from tamis.svm.inputs import FARTHEST_OUTPUT, within
 from tamis.svm.kernels import EPS, Gram, Kernel
 from tamis.svm.machine import class_pairs
-from tamis.svm.path.follow import WANTED, Block, SolutionPath, follow
+from tamis.svm.path.follow import WANTED, PathOutputs, SolutionPath, follow
 from tamis.svm.path.programme import QuadraticProgramme
 
 # Squared distance, in units of the kernel, of points that may be taken as one: the kernel itself
@@ -47,8 +41,8 @@ class BinaryPath:
         w, b = self.solution.slopes(lam)
         return w[self.group] * self.share, b
 
-    def outputs(self, rows: Array) -> list[Block]:
-        """Lambdas and h = lambda f (rows x points) of every segment, from centred kernel rows."""
+    def outputs(self, rows: Array) -> PathOutputs:
+        """Lambdas and h = lambda f (rows x points), from centred kernel rows."""
         n_variables = len(self.solution.programme.upper)
         if len(self.share) == n_variables:
             return self.solution.outputs(rows)
@@ -100,70 +94,47 @@ class PairwisePaths:
             found.append((own - shift) / lam)
         return np.array(found)
 
-    def steps(
-        self,
-        X: Array,
-        target: NDArray[np.int64],
-        scoring: object,
-        ways: tuple[int, ...] = (0,),
-        own: Array | None = None,
-        weight: Array | None = None,
-    ) -> list[StepCounts]:
-        """Correct predictions along the path: as they are (0), at best (1) and at worst (-1).
 
-        ``own`` is the kernel of the points with themselves, where it is precomputed, ``weight``
-        what each point counts.
-        """
-        count = StepCounter(target, scoring, self.n_classes, weight, X)
-        rows = [gram.rows(X) for gram in self.grams]
-        blocks = [path.outputs(part) for path, part in zip(self.paths, rows, strict=True)]
-        if not any(ways):
-            return [count.nominal([[(b.lam, b.h, b.band) for b in part] for part in blocks])]
+class PathFold(NamedTuple):
+    """The paths of one training part, and the rows on which they are validated."""
+
+    machines: PairwisePaths
+    X: Array
+    target: NDArray[np.int64]
+    own: Array | None = None  # kernel of the points with themselves, where precomputed
+    weight: Array | None = None  # of the points in the score
+
+    def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
+        """Correct predictions along the path: as they are (0), at best (1) and at worst (-1)."""
         bracketed = []
-        for path, gram, part, known in zip(self.paths, self.grams, rows, blocks, strict=True):
-            bounds = bound_errors(path.solution, known, gram, X, part, own)
+        for path, gram in zip(self.machines.paths, self.machines.grams, strict=True):
+            rows = gram.rows(self.X)
+            found = path.outputs(rows)
+            if not any(ways):
+                bracketed.append(Bracketed(found.lam, found.h, found.band, found.band))
+                continue
+            bounds = bound_errors(path.solution, found, gram, self.X, rows, self.own)
             # an order is of two points: there any zone may matter
             every = np.ones(len(bounds.zone), bool)
             bracketed.append(bounds.bracketed(every if scoring == "roc_auc" else bounds.unsure()))
+        return [self.count_right(bracketed, scoring, way) for way in ways]
+
+    def count_right(self, outputs: list[Bracketed], scoring: object, way: int) -> StepCounts:
+        """Correct predictions of some outputs, one of the ``ways`` of :meth:`steps`."""
         # an output counts as 0 only as far as its sign is not certain
-        lines = [[(m.lam, m.h, np.minimum(m.band, m.error))] for m in bracketed]
-        return [count.bracket(bracketed, way) if way else count.nominal(lines) for way in ways]
-
-
-@dataclass(frozen=True)
-class StepCounter:
-    """Counts of correct predictions for the points of a validation set."""
-
-    target: NDArray[np.int64]
-    scoring: object
-    n_classes: int
-    weight: Array | None
-    X: Array
-
-    def nominal(self, machines: list[list[tuple[Array, Array, Array]]]) -> StepCounts:
-        """Correct predictions by lambda, outputs and what of them counts as 0, block by block."""
-        if self.scoring == "roc_auc":
-            lines = [(lam, h) for lam, h, _ in machines[0]]
-            return self._ordered(lines, [band for _, _, band in machines[0]])
-        moved = [[(lam, h + band) for lam, h, band in blocks] for blocks in machines]
-        if len(moved) == 1:
-            return label_steps(moved[0], self.target, self.weight)
-        return vote_steps(moved, self.target, self.n_classes, self.weight)
-
-    def bracket(self, machines: list[Bracketed], way: int) -> StepCounts:
-        """Correct predictions at best (1) or at worst (-1)."""
-        if len(machines) > 1:
-            lines, errors = [[(m.lam, m.h)] for m in machines], [m.error for m in machines]
-            return vote_steps(lines, self.target, self.n_classes, self.weight, way, errors)
-        (machine,) = machines
+        zeros = [np.zeros_like(m.h) if way else np.minimum(m.band, m.error) for m in outputs]
+        if len(outputs) > 1:
+            lines = [(m.lam, m.h + zero) for m, zero in zip(outputs, zeros, strict=True)]
+            errors = [m.error for m in outputs] if way else []
+            n_classes = self.machines.n_classes
+            return vote_steps(lines, self.target, n_classes, self.weight, way, errors)
+        (one,), (zero,) = outputs, zeros
         # outputs moved to the benefit (1) or the detriment (-1) of the true labels
-        moved = machine.h + way * np.where(self.target == 1, 1.0, -1.0) * machine.error
-        if self.scoring == "roc_auc":
-            return self._ordered([(machine.lam, moved)], [np.zeros_like(moved)])
-        return label_steps([(machine.lam, moved)], self.target, self.weight)
-
-    def _ordered(self, lines: Lines, ties: list[Array]) -> StepCounts:
-        return order_steps(lines, ties, OrderPairs.of(self.X, self.target, self.weight))
+        moved = one.h + way * np.where(self.target == 1, 1.0, -1.0) * one.error
+        if scoring == "roc_auc":
+            pairs = OrderPairs.of(self.X, self.target, self.weight)
+            return order_steps(one.lam, moved, zero, pairs)
+        return label_steps(one.lam, moved + zero, self.target, self.weight)
 
 
 def pairwise_paths(

@@ -5,9 +5,9 @@ import numpy as np
 from tamis._arrays import Array
 from tamis.compiled import margin_set as loops
 from tamis.compiled.events import EpochLog, advance, audit
-from tamis.compiled.margin_set import FREE, EpochState
+from tamis.compiled.margin_set import FREE
 from tamis.svm.path.programme import Line, Segment, Stuck
-from tamis.svm.path.proofs import proof_of
+from tamis.svm.path.proofs import Walked, prove
 from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
 
 # Violation, relative to lambda, at which an epoch is cut, to be repaired and followed anew.
@@ -33,13 +33,13 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
         np.empty(n_rows, np.int64),
     )
     code, n_rows = advance(problem, moved, log, end)
-    slots = moved.slots[: moved.tally[loops.SLOTS]]
+    slots = moved.slots[: moved.now.n_slots]
     moving = watch[slots]
-    log = _trimmed(state, log, n_rows, moving)
-    h = _outputs(state, moving, log)
-    if not np.isfinite(h[-1]).all():
+    log = _trim(state, log, n_rows, moving)
+    walked = Walked(log, moving, _outputs(state, moving, log), moved)
+    if not np.isfinite(walked.h[-1]).all():
         raise Stuck
-    last, drifted = record(state, line, moving, watch, log, h, code, moved)
+    last, drifted = record(state, line, walked, watch, code)
     if drifted:
         code = loops.INEXACT
     elif last < n_rows - 1:
@@ -47,7 +47,10 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
         state.width = min(int((1.5 if last else 3.0) * state.width) + 1, len(state.x))
     else:
         state.width = max(int(0.97 * state.width), 32)
-    _move_to(state, line, moved, moving, log, h, last)
+    _move_to(state, line, walked, last)
+    state.zeros = int(moved.now.n_zeros)
+    free, n_terms = log.side[last] == FREE, int(log.n_terms[last])
+    state.margin = MarginSet.collected(moved, moving, free, n_terms)
     if state.programme.bracketed and line.record:
         _look_at_inverse(state, line.record[-1])
     return _settle(state, code, last)
@@ -81,7 +84,7 @@ def _polish(state: SolverState, line: Line) -> None:
         state.x[i], state.h, state.b = x, h, state.b + float(step[0])
 
 
-def _trimmed(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> EpochLog:
+def _trim(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> EpochLog:
     """The rows written; before its first event a variable was where it had been."""
     x, side = log.x[:n_rows, : len(moving)], log.side[:n_rows, : len(moving)]
     x = np.where(side < 0, state.x[moving], x)
@@ -100,17 +103,10 @@ def _outputs(state: SolverState, moving: Indices, log: EpochLog) -> Array:
 
 
 def record(
-    state: SolverState,
-    line: Line,
-    moving: Indices,
-    watch: Indices,
-    log: EpochLog,
-    h: Array,
-    code: int,
-    moved: EpochState | None,
+    state: SolverState, line: Line, walked: Walked, watch: Indices, code: int
 ) -> tuple[int, bool]:
     """Audit a log, keep what is sound; its last sound row, and whether it drifted after that."""
-    programme = state.programme
+    programme, (log, moving, h, _) = state.programme, walked
     slot_of = np.full(len(state.x), -1)
     slot_of[moving] = np.arange(len(moving))
     noise = float(np.abs(line.noise).max())
@@ -124,48 +120,28 @@ def record(
         last = max(bad - 1, 0)
         while log.n_terms[last] < 0:
             last -= 1
-    drifted = False
-    if line.record is not None:
-        wrong = np.flatnonzero(violation[1 : last + 1] > CUT * line.scale)
-        good = np.flatnonzero(log.n_terms[: wrong[0] + 1] >= 0)[-1] if len(wrong) else 0
-        if good > 0:
-            last, drifted = int(good), True
+    if line.record is None:
+        return last, False
+    wrong = np.flatnonzero(violation[1 : last + 1] > CUT * line.scale)
+    good = np.flatnonzero(log.n_terms[: wrong[0] + 1] >= 0)[-1] if len(wrong) else 0
+    last = int(good) if good > 0 else last
     # what follows an inexact null move is repaired at the same lambda before it counts
     sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
-    if line.record is not None and sound > 0:
+    if sound > 0:
         keep = slice(0, sound + 1)
-        log = EpochLog._make(part[keep] for part in log)
-        line.record.append(
-            Segment(
-                log.tau.copy(),
-                log.b.copy(),
-                moving,
-                log.x.copy(),
-                state.x.copy(),
-                violation[keep],
-                proof_of(state, moving, log, h[keep], moved),
-            )
-        )
-    return last, drifted
+        log = EpochLog._make(part[keep].copy() for part in log)
+        proof = prove(state, Walked(log, moving, h[keep], walked.moved))
+        seen = log.x, state.x.copy(), violation[keep], proof
+        line.record.append(Segment(log.tau, log.b, moving, *seen))
+    return last, bool(good > 0)
 
 
-def _move_to(
-    state: SolverState,
-    line: Line,
-    moved: EpochState,
-    moving: Indices,
-    log: EpochLog,
-    h: Array,
-    last: int,
-) -> None:
+def _move_to(state: SolverState, line: Line, walked: Walked, last: int) -> None:
     """Stand on row ``last``."""
-    programme = state.programme
+    programme, (log, moving, h, _) = state.programme, walked
     state.x[moving], state.side[moving] = log.x[last], log.side[last]
     state.b, state.tau, state.h = float(log.b[last]), float(log.tau[last]), h[last].copy()
     state.snap()
-    state.zeros = int(moved.tally[loops.ZEROS])
-    free, n_terms = log.side[last] == FREE, int(log.n_terms[last])
-    state.margin = MarginSet.collected(moved, moving, free, n_terms)
     drop = log.tau[:last] - state.tau
     earlier = np.flatnonzero(drop > 1e-9 * abs(state.tau))
     state.speed = None

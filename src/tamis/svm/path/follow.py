@@ -41,8 +41,8 @@ class OptimalityCheck(NamedTuple):
     gap: float  # duality gap of the programme scaled by lambda**2, relative to lambda and cost
 
 
-class Block(NamedTuple):
-    """Outputs h = lambda f at new points along a segment (rows x points), and what is 0 of them."""
+class PathOutputs(NamedTuple):
+    """Outputs h = lambda f at new points along a path (rows x points), and what is 0 of them."""
 
     lam: Array
     h: Array
@@ -146,22 +146,20 @@ class SolutionPath:
         zero = ZERO * self.lam_unit if len(part.variables) else 0.0
         return ROUNDED * terms, zero * part.lam
 
-    def outputs(self, K: Array) -> list[Block]:
-        """For every segment its lambdas and h = lambda f (rows x points) for kernel rows ``K``."""
+    @np.errstate(over="ignore", invalid="ignore")  # of rows far off
+    def outputs(self, K: Array) -> PathOutputs:
+        """Lambdas and h = lambda f (rows x points) of all segments for kernel rows ``K``."""
         point, sign, sizes = self.programme.point, self.programme.sign, np.abs(K).max(axis=1)
-        blocks = []
+        found = []
         for part in self.segments:
-            s = sign[part.variables]
-            change = (part.x - part.x[0]) * s
-            with np.errstate(over="ignore", invalid="ignore"):  # of rows far off
-                h = change @ K[:, point[part.variables]].T
-                h += K @ self.programme.per_point(part.start)
-                h += part.b[:, None] * self.programme.unit
-                rounding, zero = self._doubtful(part, sizes)
-            rounding = np.where(np.abs(h) < FARTHEST_OUTPUT, rounding, FARTHEST_OUTPUT)
-            h, rounding = (within(a, FARTHEST_OUTPUT) for a in (h, rounding))
-            blocks.append(Block(part.lam * self.lam_unit, h, rounding, zero))
-        return blocks
+            change = (part.x - part.x[0]) * sign[part.variables]
+            h = change @ K[:, point[part.variables]].T
+            h += K @ self.programme.per_point(part.start)
+            h += part.b[:, None] * self.programme.unit
+            found.append((part.lam * self.lam_unit, h, *self._doubtful(part, sizes)))
+        lam, h, rounding, zero = (np.concatenate(column) for column in zip(*found, strict=True))
+        rounding = np.where(np.abs(h) < FARTHEST_OUTPUT, rounding, FARTHEST_OUTPUT)
+        return PathOutputs(lam, within(h, FARTHEST_OUTPUT), within(rounding, FARTHEST_OUTPUT), zero)
 
     @property
     def margin_set_sizes(self) -> NDArray[np.intp]:

@@ -19,20 +19,21 @@ from tamis.compiled.margin_set import FREE, HIGH, LOW
 from tamis.compiled.smo import smo
 from tamis.exceptions import PathTooLarge
 from tamis.svm.path.epoch import record, run_epoch
-from tamis.svm.path.intercept import kinks, meeting, middle, opens
 from tamis.svm.path.programme import Line, Stuck
+from tamis.svm.path.proofs import Walked
 from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 
 MAX_MARGIN = 5e7  # variables x margin set: beyond, an event costs more than a fit
 REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
 DRIFT = 1e-9  # the same between checkpoints
+CLOSE = 1e-3  # violation, relative to lambda, to which pairs are optimised before the start
 PAIR_STEPS = 50_000_000  # variables looked at by one call of the compiled loop over pairs
 # Violation after a repair, relative to lambda, with which the path is lost: a tenth of a margin.
 HOPELESS = 0.1
 MANY = 4  # repairs and perturbations tried before giving up
 
 
-def start(state: SolverState, lam: float, x: Array, tolerance: float = 1e-3) -> None:
+def start(state: SolverState, lam: float, x: Array) -> None:
     """Go to the optimum at ``lam`` from a feasible ``x``, or from 0 where that is better.
 
     The path starts from the exact optimum of a nearby programme, so nothing depends on how far the
@@ -47,7 +48,7 @@ def start(state: SolverState, lam: float, x: Array, tolerance: float = 1e-3) -> 
     while left > 0:
         # in parts of about a tenth of a second, so that an interrupt is answered
         part = min(left, max(1, PAIR_STEPS // len(x)))
-        b, n_steps = smo(*fixed, x, h, tolerance * lam * programme.scale, part)
+        b, n_steps = smo(*fixed, x, h, CLOSE * lam * programme.scale, part)
         left = left - part if n_steps == part else 0
     state.stand(x, b)
     repair(state, lam)
@@ -159,7 +160,7 @@ def _leave_last(state: SolverState, line: Line) -> None:
     side = HIGH if state.x[i] > 0.5 * upper[i] else LOW
     state.side[i] = side
     tolerance = 1e-11 * line.scale + 1e-14 * float(np.abs(state.h).max())
-    if opens(*_bounds(state, line), state.tau, tolerance):
+    if _opens(*_bounds(state, line), state.tau, tolerance):
         state.snap()
         state.margin = MarginSet.empty()
     else:
@@ -170,17 +171,96 @@ def _without_margin(state: SolverState, line: Line, end: float) -> int:
     """An empty margin set: x stands still, the intercept is the middle of what is allowed."""
     state.refresh(line.record)
     a, c, below = _bounds(state, line)
-    tau, j = meeting(a, c, below, state.tau, end)
-    rows = np.array(kinks(a, c, below, state.tau, tau))
-    b = np.array([middle(a, c, below, t) for t in rows])
+    tau, j = _meeting(a, c, below, state.tau, end)
+    rows = np.array(_kinks(a, c, below, state.tau, tau))
+    b = np.array([_middle(a, c, below, t) for t in rows])
     if line.record is not None:
-        everything = np.arange(len(state.x))
         none = np.empty((len(rows), 0))
         log = EpochLog(rows, b, none, none.astype(np.int8), np.zeros(len(rows), np.int64))
         h = state.programme.outputs(state.x) + b[:, None]
-        record(state, line, np.empty(0, np.int64), everything, log, h, loops.DONE, None)
+        walked = Walked(log, np.empty(0, np.int64), h, None)
+        record(state, line, walked, np.arange(len(state.x)), loops.DONE)
     state.b, state.tau, state.speed = float(b[-1]), tau, None
     state.refresh()
     if j >= 0:
         state.hold(j)
     return loops.DONE
+
+
+# Without a margin set every variable bounds the intercept by a line ``a_i + tau c_i``, from below
+# or from above. The intercept is the middle of the allowed interval, as in LIBSVM; the interval
+# closes where a variable has to enter the margin set.
+
+
+def _interval(a: Array, c: Array, below: Mask, tau: float) -> tuple[int, int]:
+    """The variables whose lines bound the intercept at ``tau`` from below and from above.
+
+    Lines are compared by what is left of them after the largest slope, which with a large tau is
+    all that tells them apart.
+    """
+    low = np.where(below, a + tau * (c - c[below].max(initial=-np.inf)), -np.inf)
+    high = np.where(below, np.inf, a + tau * (c - c[~below].min(initial=np.inf)))
+    return int(low.argmax()), int(high.argmin())
+
+
+def _middle(a: Array, c: Array, below: Mask, tau: float) -> float:
+    """Middle of the allowed interval at ``tau``."""
+    i, j = _interval(a, c, below, tau)
+    return 0.5 * float((a[i] + a[j]) + tau * (c[i] + c[j]))
+
+
+def _opens(a: Array, c: Array, below: Mask, tau: float, tolerance: float) -> bool:
+    """Whether the interval is open at ``tau``, or closed there and opens below it."""
+    t = a + tau * c
+    low = np.where(below, t, -np.inf)
+    high = np.where(below, np.inf, t)
+    if high.min() - low.max() > tolerance:
+        return True
+    falls = c[low >= low.max() - tolerance].min()
+    return bool(falls > c[high <= high.min() + tolerance].max())
+
+
+def _meeting(a: Array, c: Array, below: Mask, tau: float, end: float) -> tuple[float, int]:
+    """Where, going down from ``tau``, the interval closes, and a variable on it (-1: nowhere).
+
+    The width is concave in tau: Newton's method from the far end is monotone and finite.
+    """
+    at = end
+    for _ in range(100):
+        i, j = _interval(a, c, below, at)
+        width = (a[j] - a[i]) + at * (c[j] - c[i])
+        growth = c[j] - c[i]
+        if width >= 0:
+            return at, -1 if at == end else i
+        if growth <= 0:
+            break
+        following = at - width / growth
+        if following <= at or following >= tau:
+            at = min(max(following, at), tau)
+            break
+        at = following
+    else:
+        return at, i
+    if growth <= 0:
+        at = tau
+    return at, _interval(a, c, below, at)[0]
+
+
+def _kinks(a: Array, c: Array, below: Mask, tau: float, end: float) -> list[float]:
+    """``tau``, the points below it where another line becomes the bound, and ``end``."""
+    points = {tau, end}
+    low, high = _interval(a, c, below, tau)
+    for lines, way, best in ((below, 1.0, low), (~below, -1.0, high)):
+        own, slope, at = way * a[lines], way * c[lines], tau
+        height, fall = way * a[best], way * c[best]
+        # going down, a line can only be overtaken by one that falls less, that is of less slope
+        while (steeper := slope < fall).any():
+            cross = np.minimum((own[steeper] - height) / (fall - slope[steeper]), at)
+            at = float(cross.max())
+            if at <= end:
+                break
+            points.add(at)
+            new = np.flatnonzero(steeper)[cross == at]
+            new = new[slope[new].argmin()]
+            height, fall = own[new], slope[new]
+    return sorted(points, reverse=True)

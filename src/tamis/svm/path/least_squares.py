@@ -10,7 +10,7 @@ moves f by u'δKβ, and one of r or y by δr'β or u'δy. All of these fall with
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +34,10 @@ BLOCK = 4_000_000
 INDEFINITE = 1e-10
 
 
-class KernelNumbers(NamedTuple):
-    """Kernel values but for what centring takes away, and what their rounding goes by."""
-
-    values: Array
-    size: Array  # of each row; a value is right to this times the rounding of a number
-
-
-def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> KernelNumbers:
+def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
     """Kernel between rows of ``X`` and training rows ``Y``, but for constants of rows and columns.
 
+    The second array has a size for each row: a value is right to it times the rounding of a number.
     Distances come from differences, and of the Gaussian kernel the constant 1 is left out: far
     origins, far columns and flat kernels lose no digits.
     """
@@ -57,7 +51,7 @@ def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> KernelNumbers:
             size = _size(kernel, X - origin, Y - origin)
     if not np.isfinite(size).all():
         raise too_large(kernel.name)
-    return KernelNumbers(values, (1 + X.shape[1]) * size)
+    return values, (1 + X.shape[1]) * size
 
 
 def _size(kernel: Kernel, X: Array, Y: Array) -> Array:
@@ -233,16 +227,18 @@ class RationalOutputs:
             moving &= (np.abs(f) > doubt) & (np.log(b / a) > NARROWEST)
             left = moving & ((f > 0) == positive)
             a, b = np.where(left, middle, a), np.where(moving & ~left, middle, b)
-        both = zip(rows, a, b, positive, strict=True)
-        return [SignChange(int(r), float(i), float(k), bool(s), not s) for r, i, k, s in both]
+        return _changes(rows, a, b, positive, ~positive)
 
     def _open(self, rows: NDArray[np.intp], a: Array, b: Array) -> list[SignChange]:
         """Brackets in which nothing could be decided; signs are what the numbers say."""
         if not len(rows):
             return []
         signs = [self._at(rows, ends).f(self.offset) > 0 for ends in (a, b)]
-        parts = zip(rows, a, b, *signs, strict=True)
-        return [SignChange(int(r), float(i), float(k), bool(s), bool(t)) for r, i, k, s, t in parts]
+        return _changes(rows, a, b, *signs)
+
+
+def _changes(*columns: NDArray[Any]) -> list[SignChange]:
+    return list(map(SignChange, *(column.tolist() for column in columns)))
 
 
 def _digits(n: int) -> float:

@@ -38,127 +38,143 @@ LIKELY = 4.0
 BALANCED = 1e-12
 
 
-class Recorded(NamedTuple):
-    """A log with what was computed from it."""
+class Walked(NamedTuple):
+    """The log of an epoch, and what was computed from it."""
 
     log: EpochLog
     moving: Indices  # variables of its slots
     h: Array  # outputs at all points, for every row
-    excess: Array  # by how much the constraint is missed
-    mass: Array  # sum of x
-
-    @property
-    def drop(self) -> Array:
-        """Length of every interval."""
-        return self.log.tau[:-1] - self.log.tau[1:]
+    moved: EpochState | None  # None where the margin set is empty
 
 
-def proof_of(
-    state: SolverState, moving: Indices, log: EpochLog, h: Array, moved: EpochState | None
-) -> Proof:
+def prove(state: SolverState, walked: Walked) -> Proof:
     """What is proved between the rows of a log; nothing where it was not asked for."""
-    n_intervals = len(log.tau) - 1
-    programme, change = state.programme, log.x - log.x[0]
-    excess = state.excess + change @ programme.sign[moving]
-    mass = state.x.sum() + change.sum(axis=1)
-    seen = Recorded(log, moving, h, excess, mass)
-    loose = _loose(state, seen)
-    if not programme.bracketed or (moved is None and abs(state.excess) > BALANCED * mass.max()):
-        return Proof.none(n_intervals)._replace(loose=loose)
-    own = _rounding(state, seen)
-    inverse = _inverse(log, moved)
-    errors = _errors(state, seen, own, inverse)
-    begin, end, gap, wrong = _parts(state, seen, own, inverse, errors)
-    # a gap bounds the way to the optimum, and the intercept follows what bounds it
-    more = np.sqrt(2 * gap)
-    error_w = errors.weights + more
-    error_b = errors.intercept + more * programme.norms.max() + wrong
-    costs = programme.cost @ state.x + change @ programme.cost[moving]
-    doubt = _doubt(state, seen, errors, costs)
-    # on a short interval the optimum can move less than such a gap would let it
-    short = more > np.sqrt(seen.drop * (np.abs(np.diff(costs)) + doubt))
-    short &= more > seen.drop * programme.scale
-    unsure = short & (gap > 0) | (log.n_terms[:-1] < 0) | ~np.isfinite(error_w)
-    begin[~(begin < end) | unsure] = np.nan
-    first, last = (costs[:-1] + share * np.diff(costs) for share in (begin, end))
-    return Proof(begin, end, error_w, error_b, first, last, doubt, loose)
+    if not state.programme.bracketed:
+        n_intervals = len(walked.log.tau) - 1
+        return Proof.none(n_intervals)._replace(loose=np.zeros(n_intervals))
+    return _LogProof(state, walked).find()
 
 
-def _loose(state: SolverState, seen: Recorded) -> Array:
-    """How far the intercept can move on every interval where rounding of the bounds alone fixes it.
+class _LogProof:
+    """What can be proved of one log that begins where a state is."""
 
-    Bounds of both classes may have equal sums but for rounding, as with balanced class weights.
-    Then all variables are on their bounds, or one of them is off by a rounding and fixes the
-    intercept at either end of what is allowed. LIBSVM rounds other sums, and may take another end.
-    """
-    programme, log = state.programme, seen.log
-    found = np.zeros(len(seen.drop))
-    if programme.even or not programme.bracketed:
+    def __init__(self, state: SolverState, walked: Walked):
+        self.state, self.programme = state, state.programme
+        self.log, self.moving, self.h, self.moved = walked
+        self.drop = self.log.tau[:-1] - self.log.tau[1:]  # length of every interval
+        self.points, sign = self.programme.point[self.moving], self.programme.sign[self.moving]
+        self.change = self.log.x - self.log.x[0]
+        self.excess = state.excess + self.change @ sign  # by how much the constraint is missed
+        self.mass = state.x.sum() + self.change.sum(axis=1)  # sum of x
+        cost = self.programme.cost[self.moving]
+        self.r = sign * self.h[:, self.points] - self.log.tau[:, None] * cost
+
+    def find(self) -> Proof:
+        """What is proved on every interval."""
+        programme, loose = self.programme, self._loose()
+        if self.moved is None and abs(self.state.excess) > BALANCED * self.mass.max():
+            return Proof.none(len(self.drop))._replace(loose=loose)
+        own, inverse = self._rounding(), self._inverse()
+        errors = self._errors(own, inverse)
+        begin, end, gap, wrong = self._parts(own, inverse, errors)
+        # a gap bounds the way to the optimum, and the intercept follows what bounds it
+        more = np.sqrt(2 * gap)
+        error_w = errors.weights + more
+        error_b = errors.intercept + more * programme.norms.max() + wrong
+        costs = programme.cost @ self.state.x + self.change @ programme.cost[self.moving]
+        doubt = self._doubt(errors, costs)
+        # on a short interval the optimum can move less than such a gap would let it
+        short = more > np.sqrt(self.drop * (np.abs(np.diff(costs)) + doubt))
+        short &= more > self.drop * programme.scale
+        unsure = short & (gap > 0) | (self.log.n_terms[:-1] < 0) | ~np.isfinite(error_w)
+        begin[~(begin < end) | unsure] = np.nan
+        first, last = (costs[:-1] + share * np.diff(costs) for share in (begin, end))
+        return Proof(begin, end, error_w, error_b, first, last, doubt, loose)
+
+    def _loose(self) -> Array:
+        """How far the intercept can move where rounding of the bounds alone fixes it.
+
+        Bounds of both classes may have equal sums but for rounding, as with balanced class weights.
+        Then all variables are on their bounds, or one of them is off by a rounding and fixes the
+        intercept at either end of what is allowed. LIBSVM rounds other sums, and may take another
+        end.
+        """
+        programme, log = self.programme, self.log
+        found, upper = np.zeros(len(self.drop)), programme.upper[self.moving]
+        if programme.even:
+            return found
+        room = np.minimum(log.x, upper - log.x).max(axis=1, initial=0.0)
+        bound = (room <= BALANCED * self.mass) & (self.mass > 0)
+        for k in np.flatnonzero(bound[1:] & bound[:-1]):
+            ends = slice(k, k + 2)
+            r = programme.sign * self.h[ends, programme.point]
+            r = np.abs(r - log.tau[ends, None] * programme.cost).max(axis=0)
+            low = self.state.side == LOW
+            low[self.moving] = log.x[k] < upper / 2
+            below = (programme.sign > 0) == low
+            found[k] = max(r[below].min(initial=np.inf), r[~below].min(initial=np.inf))
         return found
-    room = np.minimum(log.x, programme.upper[seen.moving] - log.x).max(axis=1, initial=0.0)
-    bound = (room <= BALANCED * seen.mass) & (seen.mass > 0)
-    for k in np.flatnonzero(bound[1:] & bound[:-1]):
-        ends = slice(k, k + 2)
-        r = programme.sign * seen.h[ends, programme.point]
-        r = np.abs(r - log.tau[ends, None] * programme.cost).max(axis=0)
-        low = state.side == LOW
-        low[seen.moving] = log.x[k] < programme.upper[seen.moving] / 2
-        below = (programme.sign > 0) == low
-        found[k] = max(r[below].min(initial=np.inf), r[~below].min(initial=np.inf))
-    return found
 
+    def _rounding(self) -> ResidualErrors:
+        """What the kernel, sums and drift can have done to residuals."""
+        programme, log, state = self.programme, self.log, self.state
+        noise = programme.doubt + 2 * EPS * programme.norms**2  # of the entries, and of their sums
+        own = noise[programme.point]
+        blurred = own @ state.x + self.change @ own[self.moving]
+        rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)
+        rho += log.tau * programme.tilt
+        return ResidualErrors(_largest(rho), _largest(self.mass), noise, state.drift)
 
-def _rounding(state: SolverState, seen: Recorded) -> ResidualErrors:
-    """What the kernel, sums and drift can have done to residuals."""
-    programme, log = state.programme, seen.log
-    noise = programme.doubt + 2 * EPS * programme.norms**2  # of the entries, and of their sums
-    own = noise[programme.point]
-    blurred = own @ state.x + (log.x - log.x[0]) @ own[seen.moving]
-    rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)
-    rho += log.tau * programme.tilt
-    return ResidualErrors(_largest(rho), _largest(seen.mass), noise, state.drift)
+    def _inverse(self) -> MarginInverse:
+        n_terms = np.maximum(self.log.n_terms[:-1], 0)
+        if self.moved is None:
+            none = np.zeros((0, 1))
+            return MarginInverse(np.zeros((1, 1)), none, none[:, 0], np.zeros_like(n_terms))
+        return MarginInverse(self.moved.base, self.moved.terms, self.moved.scale, n_terms)
+
+    def _errors(self, own: ResidualErrors, inverse: MarginInverse) -> StepErrors:
+        """Newton steps from both ends of every interval, and what rounding adds to them."""
+        free = self.log.side[:-1] == FREE
+        rounding = own.all[:, None] + np.multiply.outer(own.mass, own.noise[self.points])
+        rounding = (rounding + own.drift[self.points]) * free
+        dx, error_w, error_b = _noise(inverse, rounding)
+        steps, forms = [], []
+        for end in (slice(None, -1), slice(1, None)):
+            r, excess = self.r[end] * free, self.excess[end]
+            step = _solve(inverse, np.column_stack([excess, r]))
+            step[:, 1:] *= free
+            steps.append(step)
+            forms.append(np.abs(np.einsum("ij,ij->i", r, step[:, 1:]) + excess * step[:, 0]))
+        sizes = np.abs(np.array(steps)).max(axis=0) * INEXACT
+        error_w += INEXACT * np.sqrt(np.maximum(*forms))
+        bounds = dx + sizes[:, 1:], error_w, error_b + sizes[:, 0]
+        return StepErrors(steps[0], steps[1], rounding, *bounds, LIKELY)
+
+    def _parts(self, own: ResidualErrors, inverse: MarginInverse, errors: StepErrors) -> Array:
+        programme, state = self.programme, self.state
+        slot_of = np.full(len(state.x), -1)
+        slot_of[self.moving] = np.arange(len(self.moving))
+        kernel = programme.K, programme.sign, programme.point
+        fixed = kernel, programme.upper, programme.cost, programme.norms, state.side
+        found = np.empty((len(self.drop), 4))
+        terms = CLOSE_LOOKS * float(len(self.moving)) ** 2 + len(state.x)
+        walked = self.moving, slot_of, self.h, self.log
+        for part in in_calls(len(found), terms):
+            proved_parts(*fixed, *walked, inverse, errors, own, found[part], part.start)
+        return found.T.copy()
+
+    def _doubt(self, errors: StepErrors, costs: Array) -> Array:
+        """Error of cost'x: cost'A^-1 is the direction of the path."""
+        speed = np.abs(np.diff(self.log.x, axis=0)) * (errors.rounding > 0)
+        found = np.einsum("ij,ij->i", _largest(np.abs(self.r)) + errors.rounding, speed)
+        found += _largest(np.abs(self.excess)) * np.abs(np.diff(self.log.b))
+        rounding = EPS * len(self.state.x) * np.abs(costs).max()
+        return np.asarray(found / np.maximum(self.drop, 1e-300) + rounding)
 
 
 def _largest(rows: Array) -> Array:
     """Of both ends of every interval."""
     return np.maximum(rows[1:], rows[:-1])
-
-
-def _inverse(log: EpochLog, moved: EpochState | None) -> MarginInverse:
-    n_terms = np.maximum(log.n_terms[:-1], 0)
-    if moved is None:
-        return MarginInverse(
-            np.zeros((1, 1)), np.zeros((0, 1)), np.zeros(0), np.zeros_like(n_terms)
-        )
-    return MarginInverse(moved.base, moved.terms, moved.scale, n_terms)
-
-
-def _errors(
-    state: SolverState, seen: Recorded, own: ResidualErrors, inverse: MarginInverse
-) -> StepErrors:
-    """Newton steps from both ends of every interval, and what rounding adds to them."""
-    programme, log = state.programme, seen.log
-    points = programme.point[seen.moving]
-    r = programme.sign[seen.moving] * seen.h[:, points]
-    r -= log.tau[:, None] * programme.cost[seen.moving]
-    free = log.side[:-1] == FREE
-    rounding = own.all[:, None] + np.multiply.outer(own.mass, own.noise[points]) + own.drift[points]
-    rounding *= free
-    dx, error_w, error_b = _noise(inverse, rounding)
-    steps = []
-    for end in (slice(None, -1), slice(1, None)):
-        rhs = np.column_stack([seen.excess[end], r[end] * free])
-        step = _solved(inverse, rhs)
-        step[:, 1:] *= free
-        steps.append(step)
-    sizes = np.abs(np.array(steps)).max(axis=0) * INEXACT
-    forms = [
-        np.abs(np.einsum("ij,ij->i", r[end] * free, step[:, 1:]) + seen.excess[end] * step[:, 0])
-        for end, step in zip((slice(None, -1), slice(1, None)), steps, strict=True)
-    ]
-    error_w += INEXACT * np.sqrt(np.maximum(*forms))
-    bounds = dx + sizes[:, 1:], error_w, error_b + sizes[:, 0]
-    return StepErrors(steps[0], steps[1], rounding, *bounds, LIKELY)
 
 
 def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array]:
@@ -176,7 +192,7 @@ def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array
     return np.sqrt(diagonal) * error_w[:, None] * (rounding > 0), error_w, error_b
 
 
-def _solved(inverse: MarginInverse, rhs: Array) -> Array:
+def _solve(inverse: MarginInverse, rhs: Array) -> Array:
     """Each row times the inverse as it was then: the base and the first of the terms."""
     m, n_terms = min(len(inverse.base), rhs.shape[1]), inverse.n_terms
     step = np.zeros_like(rhs)
@@ -185,46 +201,3 @@ def _solved(inverse: MarginInverse, rhs: Array) -> Array:
     weight = (rhs @ terms.T) * inverse.scale[: len(terms)]
     weight[np.arange(len(terms)) >= n_terms[:, None]] = 0.0
     return step + weight @ terms
-
-
-def _parts(
-    state: SolverState,
-    seen: Recorded,
-    own: ResidualErrors,
-    inverse: MarginInverse,
-    errors: StepErrors,
-) -> Array:
-    programme = state.programme
-    slot_of = np.full(len(state.x), -1)
-    slot_of[seen.moving] = np.arange(len(seen.moving))
-    fixed = (
-        (programme.K, programme.sign, programme.point),
-        programme.upper,
-        programme.cost,
-        programme.norms,
-        state.side,
-        seen.moving,
-        slot_of,
-        seen.h,
-        seen.log,
-        inverse,
-        errors,
-        own,
-    )
-    found = np.empty((len(seen.drop), 4))
-    terms = CLOSE_LOOKS * float(len(seen.moving)) ** 2 + len(state.x)
-    for part in in_calls(len(found), terms):
-        proved_parts(*fixed, found[part], part.start)
-    return found.T.copy()
-
-
-def _doubt(state: SolverState, seen: Recorded, errors: StepErrors, costs: Array) -> Array:
-    """Error of cost'x: cost'A^-1 is the direction of the path, so cost'dx is residuals times it."""
-    log, programme = seen.log, state.programme
-    points = programme.point[seen.moving]
-    r = programme.sign[seen.moving] * seen.h[:, points]
-    r -= log.tau[:, None] * programme.cost[seen.moving]
-    speed = np.abs(np.diff(log.x, axis=0)) * (errors.rounding > 0)
-    found = np.einsum("ij,ij->i", _largest(np.abs(r)) + errors.rounding, speed)
-    found += _largest(np.abs(seen.excess)) * np.abs(np.diff(log.b))
-    return found / np.maximum(seen.drop, 1e-300) + EPS * len(state.x) * np.abs(costs).max()

@@ -57,8 +57,8 @@ class TubePath:
         what each point counts in the mean.
         """
         rows = self.gram.rows(X)
-        blocks = self.solution.outputs(rows)
-        bounds = bound_errors(self.solution, blocks, self.gram, X, rows, own)
+        found = self.solution.outputs(rows)
+        bounds = bound_errors(self.solution, found, self.gram, X, rows, own)
         outputs = bounds.bracketed(np.ones(len(bounds.zone), bool))
         return error_pieces(outputs, y - self.shift, scoring, weight)
 

@@ -9,15 +9,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis._seeds import stream
 from tamis.compiled import margin_set as loops
-from tamis.compiled.margin_set import (
-    FREE,
-    HIGH,
-    LOW,
-    EpochProgramme,
-    EpochState,
-    enter_all,
-    gather,
-)
+from tamis.compiled.margin_set import FREE, HIGH, LOW, NUMBERS, EpochProgramme, EpochState
 from tamis.compiled.thresholds import ONE_CALL
 from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
@@ -50,12 +42,6 @@ class MarginSet(NamedTuple):
         return cls(np.empty(0, np.int64), np.zeros((1, 1)))
 
     @classmethod
-    def single(cls, programme: QuadraticProgramme, i: int) -> "MarginSet":
-        """One variable."""
-        own, s = programme.K[programme.point[i], programme.point[i]], programme.sign[i]
-        return cls(np.array([i]), np.array([[-own, s], [s, 0.0]]))
-
-    @classmethod
     def inverted(cls, programme: QuadraticProgramme, members: Indices) -> "MarginSet | None":
         """These variables, or None where their matrix cannot be inverted well enough."""
         s, p = programme.sign[members], programme.point[members]
@@ -77,7 +63,7 @@ class MarginSet(NamedTuple):
         s, p = programme.sign[self.members], programme.point[self.members]
         signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
         v = self.inverse @ signs
-        back = s[:, None] * (gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
+        back = s[:, None] * (loops.gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
         wrong = np.vstack([s @ v[1:], back]) - signs
         return float(np.abs(wrong).max())
 
@@ -90,7 +76,7 @@ class MarginSet(NamedTuple):
         old = keep[keep < len(moved.base)]
         terms = moved.terms[:n_terms, keep]
         inverse = (terms * moved.scale[:n_terms, None]).T @ terms
-        inverse[: len(old), : len(old)] += gather(moved.base, old, old)
+        inverse[: len(old), : len(old)] += loops.gather(moved.base, old, old)
         return cls(variables[free], inverse)
 
 
@@ -196,8 +182,9 @@ class SolverState:
 
     def hold(self, i: int) -> None:
         """Make ``i`` the only member of the margin set."""
+        p, s = self.programme.point[i], self.programme.sign[i]
         self.side[i] = FREE
-        self.margin = MarginSet.single(self.programme, i)
+        self.margin = MarginSet(np.array([i]), np.array([[-self.programme.K[p, p], s], [s, 0.0]]))
 
     def build(self, candidates: Indices) -> None:
         """Make a margin set of the candidates; dependent ones are moved to a bound."""
@@ -211,24 +198,19 @@ class SolverState:
                 done += 1
                 continue
             problem, moved = self.restricted(line, everything)
-            done = enter_all(problem, moved, candidates, done)
-            self.x, self.side, self.b = moved.x, moved.side, float(moved.real[loops.B])
-            slots = moved.slots[: moved.tally[loops.SLOTS]]
-            n_terms = int(moved.tally[loops.TERMS])
+            done = loops.enter_all(problem, moved, candidates, done)
+            self.x, self.side, self.b = moved.x, moved.side, float(moved.now.b)
+            slots = moved.slots[: moved.now.n_slots]
+            n_terms = int(moved.now.n_terms)
             self.margin = MarginSet.collected(moved, slots, self.side[slots] == FREE, n_terms)
             if not len(self.margin.members):  # an exchange of the only one for another
                 self.hold(int(candidates[done - 1]))
 
     def refactor(self) -> int:
         """Invert the matrix of the margin set anew; members that depend on others leave it."""
-        members = self.margin.members
-        if len(members) < 2:
-            if len(members):
-                self.hold(int(members[0]))
+        if not len(self.margin.members) or self.renew():
             return loops.FULL
-        if self.renew():
-            return loops.FULL
-        self.build(members.copy())
+        self.build(self.margin.members.copy())
         return loops.INEXACT
 
     def renew(self) -> bool:
@@ -257,7 +239,7 @@ class SolverState:
         index, point, ahead = np.arange(len(whole.K)), whole.point[watch], whole.K
         if len(watch) < len(self.x) or len(members) > max(SMALL, len(watch) / 4):
             index, point, n_ahead = self._in_play(watch)
-            ahead = gather(whole.K, index, index[:n_ahead])
+            ahead = loops.gather(whole.K, index, index[:n_ahead])
         problem = EpochProgramme(whole.K, ahead, index, point, sign, whole.upper[watch], slope)
         m, n = len(members), len(watch)
         length = self.length
@@ -267,6 +249,8 @@ class SolverState:
         slot_of[slots[:m]] = np.arange(m)
         d = np.zeros(len(slots) + 1)
         d[: m + 1] = self._direction(line)
+        accuracy = whole.kappa, self.residual, line.scale
+        numbers = self.tau, self.b, *accuracy, line.excess, 0.0
         moved = EpochState(
             x=self.x[watch],
             r=sign * self.h[whole.point[watch]] - line.term(self.tau)[watch],
@@ -277,10 +261,7 @@ class SolverState:
             terms=np.empty((length + 4, len(d))),
             scale=np.zeros(length + 4),
             d=d,
-            tally=np.array([m, 0, m, self.zeros]),
-            real=np.array(
-                [self.tau, self.b, whole.kappa, self.residual, line.scale, line.excess, 0.0]
-            ),
+            now=np.rec.array([(m, 0, m, self.zeros, *numbers)], dtype=NUMBERS)[0],
         )
         return problem, moved
 

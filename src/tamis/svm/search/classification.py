@@ -1,10 +1,10 @@
 """Search for the C of a support vector classifier that is provably best by cross-validation."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
@@ -18,7 +18,7 @@ from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, graded, scorer, words_of
 from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.inputs import RANGE, check_size, encode_classes, weigh_classes
-from tamis.svm.path.classification import PairwisePaths, pairwise_paths
+from tamis.svm.path.classification import PathFold, pairwise_paths
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold, retold
 
@@ -26,20 +26,6 @@ RULES = ("first", "largest-lambda", "widest", "one-standard-error")
 #: How far inside an interval, relative to C, its largest lambda is taken: on the end itself a
 #: decision value is 0, and no machine can be asked for its sign.
 INSIDE = 1e-9
-
-
-class PathFold(NamedTuple):
-    """The paths of one training part, and the rows on which they are validated."""
-
-    machines: PairwisePaths
-    X: Array
-    target: NDArray[np.int64]
-    own: Array | None  # kernel of the points with themselves, where precomputed
-    weight: Array | None = None  # of the points in the score
-
-    def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
-        """Correct predictions along the path, as :meth:`PairwisePaths.steps`."""
-        return self.machines.steps(self.X, self.target, scoring, ways, self.own, self.weight)
 
 
 class TunedClassifier(ClassifierMixin, TunedSVM):

@@ -1,7 +1,7 @@
 """Search for the C of the least-squares SVM that is best in cross-validation, proved."""
 
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,6 @@ from tamis.validation.splits import Fold
 
 #: Largest C, and one over the least: products of two multipliers of such are numbers.
 LARGEST_C = 1e100
-
-
-class Brackets(NamedTuple):
-    """The error at every C, and the least and most that it can be."""
-
-    curve: ValidationCurve
-    optimistic: ValidationCurve
-    pessimistic: ValidationCurve
 
 
 class LSSVCPathCV(TunedClassifier):
@@ -136,20 +128,18 @@ class LSSVCPathCV(TunedClassifier):
         gammas = gammas_of(self.gamma)
         found = [self._brackets(gamma, rows.X, signs, splits) for gamma in gammas]
         # of equals the first
-        best = min(range(len(found)), key=lambda k: found[k].pessimistic.best)
-        intervals = [
-            max(one.pessimistic.argmin, key=lambda interval: interval.width) for one in found
-        ]
+        best = min(range(len(found)), key=lambda k: found[k][2].best)
+        intervals = [max(worst.argmin, key=lambda interval: interval.width) for *_, worst in found]
         proofs = [
-            certify(one.curve, interval.middle, *one[1:], [], 0.0, "error")
-            for one, interval in zip(found, intervals, strict=True)
+            certify(curve, interval.middle, low, high, [], 0.0, "error")
+            for (curve, low, high), interval in zip(found, intervals, strict=True)
         ]
         proof = against(proofs[best], proofs[:best] + proofs[best + 1 :], False)
         self.certificate_ = replace(
             proof, lower=min(one.lower for one in proofs), interval=intervals[best],
             problem=self._problem(len(splits), False, "error"),
         )  # fmt: skip
-        self.curve_, self.best_C_, self.best_gamma_ = found[best].curve, proof.C, gammas[best]
+        self.curve_, self.best_C_, self.best_gamma_ = found[best][0], proof.C, gammas[best]
         self.best_params_ = {"C": self.best_C_, "gamma": self.best_gamma_}
         self.best_score_ = 1 - proof.value
         self.best_estimator_ = NewtonSVR(
@@ -158,15 +148,17 @@ class LSSVCPathCV(TunedClassifier):
         ).fit(rows.X, signs)  # fmt: skip
         return self
 
-    def _brackets(self, gamma: Any, X: Array, signs: Array, splits: list[Fold]) -> Brackets:
-        """The mean over folds of the error, and what it can be."""
+    def _brackets(
+        self, gamma: Any, X: Array, signs: Array, splits: list[Fold]
+    ) -> tuple[ValidationCurve, ValidationCurve, ValidationCurve]:
+        """The mean over folds of the error, and the least and the most that it can be."""
         ends = 1 / (2 * self.C_range[1]), 1 / (2 * self.C_range[0])
         start, parts = 0.0, []
         for train, test in splits:
             kernel = self._resolve(X[train], gamma)
-            own, new = (kernel_numbers(kernel, X[part], X[train]) for part in (train, test))
-            path = LeastSquaresPath(own.values, signs[train], float(own.size.max()))
-            first, changes = path.outputs(new.values, new.size).sign_changes(*ends)
+            (own, size), new = (kernel_numbers(kernel, X[part], X[train]) for part in (train, test))
+            path = LeastSquaresPath(own, signs[train], float(size.max()))
+            first, changes = path.outputs(*new).sign_changes(*ends)
             positive, weight = signs[test] > 0, 1 / (len(splits) * len(test))
             start += weight * float((first != positive).sum())
             row, low, high, below, above = np.array(changes).reshape(-1, 5).T
@@ -178,7 +170,7 @@ class LSSVCPathCV(TunedClassifier):
         # inside a bracket the label may be either
         at_best = np.concatenate([-before, after])
         at_worst = np.concatenate([each - before, after - each])
-        return Brackets(
+        return (
             _error_curve(start, np.sqrt(low * high), after - before, ends),
             _error_curve(start, both, at_best, ends),
             _error_curve(start, both, at_worst, ends),

@@ -47,59 +47,43 @@ def _container(value: Any, strict: bool) -> str:
 
 def _call(value: Any, strict: bool) -> str:
     """``Name(first, name=value)``: a first parameter without default is written without name."""
-    if _keeps_parameters_elsewhere(value):
-        return _call_by_keywords(value, strict)
     try:
-        parameters = list(signature(type(value)).parameters.values())
-        given = [(p, _held(value, p.name)) for p in parameters if _has_name(p)]
+        held, usual = _parameters(value)
     except (ValueError, AttributeError):
         return _refuse(value, strict)
     words = []
-    for position, (parameter, held) in enumerate(given):
-        if parameter.default is Parameter.empty and position == 0:
-            words.append(write(held, strict=strict))
-        elif not _same(held, parameter.default):
-            words.append(f"{parameter.name}={write(held, strict=strict)}")
+    for position, (name, given) in enumerate(held.items()):
+        default = usual.get(name, object())
+        if default is Parameter.empty and position == 0:
+            words.append(write(given, strict=strict))
+        elif not _same(given, default):
+            words.append(f"{name}={write(given, strict=strict)}")
     return f"{type(value).__name__}({', '.join(words)})"
 
 
-def _keeps_parameters_elsewhere(value: Any) -> bool:
-    """Whether an estimator holds parameters that its signature does not name as attributes.
+def _parameters(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters of an object and their defaults.
 
-    XGBoost and LightGBM take further ones as ``**kwargs``, CatBoost keeps all in a dictionary.
+    XGBoost and LightGBM take further parameters as ``**kwargs``, CatBoost keeps all in a
+    dictionary: defaults are then those of an object made without arguments.
     """
-    if not hasattr(value, "get_params"):
-        return False
-    parameters = signature(type(value)).parameters.values()
-    return any(
-        p.kind is Parameter.VAR_KEYWORD or (_has_name(p) and not hasattr(value, p.name))
-        for p in parameters
-    )
-
-
-def _call_by_keywords(value: Any, strict: bool) -> str:
-    """``Name(name=value)``, with what differs from an object made without arguments."""
+    declared = signature(type(value)).parameters.values()
+    further = any(p.kind is p.VAR_KEYWORD for p in declared)
+    usual = {p.name: p.default for p in declared if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    own = not further and all(hasattr(value, name) for name in usual)
+    if own or not hasattr(value, "get_params"):
+        return {name: _held(value, name) for name in usual}, usual
     try:
         usual = type(value)().get_params(deep=False)
     except TypeError:  # it needs arguments, so nothing is usual
         usual = {}
-    held = value.get_params(deep=False)
-    words = [
-        f"{name}={write(given, strict=strict)}"
-        for name, given in held.items()
-        if name not in usual or not _same(given, usual[name])
-    ]
-    return f"{type(value).__name__}({', '.join(words)})"
+    return value.get_params(deep=False), usual
 
 
 def _held(value: Any, name: str) -> Any:
     """A parameter as the object holds it; repeated splitters keep theirs in ``cvargs``."""
     inside = getattr(value, "cvargs", {})
     return inside[name] if name in inside else getattr(value, name)
-
-
-def _has_name(parameter: Parameter) -> bool:
-    return parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 def _same(held: Any, default: Any) -> bool:

@@ -15,8 +15,7 @@ from tamis._arrays import FARTHEST, Array, Subset
 from tamis._checks import FUNCTION, Constraints, instance_of, one_of
 from tamis._memory import Cost
 from tamis.contract import BackwardCriterion
-from tamis.criteria.chance import ChanceAdjusted
-from tamis.criteria.model import OpenCriterion
+from tamis.criteria.model import ChanceAdjusted, OpenCriterion
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,

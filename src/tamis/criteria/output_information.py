@@ -24,10 +24,9 @@ from tamis.response.engines.network import ACTIVATIONS
 from tamis.response.engines.registry import check_usable, last_step, open_engine
 from tamis.response.fold_models import take_rows
 from tamis.response.memory import training_bytes
-from tamis.response.perturbations import Points
+from tamis.response.perturbations import Points, Units
 from tamis.response.predictions import decisions_of
 from tamis.response.tuners import plain_network
-from tamis.response.units import Units
 from tamis.validation.splits import Rows
 
 #: Bits that are shared out where the answers tell nothing, so that weights still rank columns.
@@ -143,11 +142,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         self._validation, self._codes, self._means = X[rest], codes[rest], column_means(X)
         self._weights = take_rows(metadata.fit, rest).get("sample_weight")
         seen = Metadata(*(take_rows(part, rows) for part in metadata))
-        if self.estimator is None:
-            self._hold(X[rows], y[rows], seen)
-            self._adopt(whole.estimator)
-        else:
-            self._learn_model(X[rows], y[rows], seen)
+        self._learn_model(X[rows], y[rows], seen, estimator=whole.estimator)
 
     def _split(self, y: NDArray[Any], groups: Any, seed: int) -> tuple[Rows, Rows]:
         """Rows that train, and rows on which the answers are looked at."""

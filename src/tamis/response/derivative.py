@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from tamis._arrays import Array
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.calibration import Sigmoids
-from tamis.response.units import Units
+from tamis.response.perturbations import Units
 from tamis.svm.machine import KernelMachine, kernel_machine
 
 

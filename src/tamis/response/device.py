@@ -9,14 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array, Mask, Subset
-from tamis._namespace import host, is_elsewhere, move, namespace, note, rows_taken
+from tamis._arrays import Array, Subset
+from tamis._namespace import (
+    host,
+    is_elsewhere,
+    move,
+    namespace,
+    note,
+    rows_taken,
+    say_processor,
+)
 from tamis.density.series import in_memory, output_changes
 from tamis.density.series.table import strips
 from tamis.response.calibration import Sigmoids
 from tamis.response.distances import Statistic
-from tamis.response.engines.base import FoldModel
-from tamis.response.engines.scalers import scaling_of
+from tamis.response.engines.base import FoldModel, scaling_of
 from tamis.response.perturbations import Draw, Shuffle
 from tamis.response.predictions import as_it_is, signs
 from tamis.svm.kernels import Kernel
@@ -28,6 +35,14 @@ INSTEAD = (
     "Machines with kernel='rbf' are followed there, column by column, by='marginal', 'permutation' "
     "and 'zero', with on='training' and 'held-out'."
 )
+
+
+def report_processor(what: str) -> None:
+    """Warn once that the processor compares what a device was asked for, and record it."""
+    say_processor(what, INSTEAD)
+    note("scores")
+
+
 #: Largest exponent of a sigmoid's factor: more would overflow, and a probability is 0 long before.
 LARGEST_EXPONENT = 700.0
 
@@ -103,23 +118,13 @@ class DeviceEngine:
         """Raw outputs of the rows as they are."""
         return host(self.f)
 
-    def sums(
-        self,
-        units: Subset,
-        draw: Draw,
-        part: FoldModel,
-        statistic: Statistic,
-        scales: Array | None,
-        wanted: Mask,
-    ) -> Array:
+    def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         """Sums of a statistic over rows and points, of shape (n_sums, units)."""
-        found = in_memory(partial(self._sums, units[:, 0], draw, part, statistic, scales))
+        found = in_memory(partial(self._sums, units[:, 0], draw, part, statistic))
         note("scores", self.X)
         return found
 
-    def _sums(
-        self, columns: Subset, draw: Any, part: FoldModel, statistic: Statistic, scales: Any
-    ) -> Array:
+    def _sums(self, columns: Subset, draw: Any, part: FoldModel, statistic: Statistic) -> Array:
         unit = np.full(self.X.shape[1], -1)
         unit[columns] = np.arange(len(columns))
         paired, xp = isinstance(draw, Shuffle), namespace(self.f)
@@ -136,10 +141,10 @@ class DeviceEngine:
         for rows, altered, some, change in output_changes(*given, gamma=self.gamma, paired=paired):
             f, weights = self.f[rows, :], move(shares[altered, some], self.f)
             change = xp.permute_dims(xp.astype(change, f.dtype, copy=False), (2, 1, 3, 0))
-            own, mine = None if scales is None else scales[unit[altered]], unit[altered] >= 0
+            mine, asked = unit[altered], unit[altered] >= 0
             moved = linked_change(self.link, f, change)
-            sums = host(statistic.sums(part.rows[rows], moved, weights, own))
-            total[:, unit[altered][mine]] += sums[:, mine]
+            sums = host(statistic.sums(part.rows[rows], moved, weights, mine))
+            total[:, mine[asked]] += sums[:, asked]
         return total
 
 

@@ -15,9 +15,8 @@ from tamis.response.engines.base import BLOCK, ROWS_AT_ONCE
 from tamis.response.engines.kernel import BATCH_SIZE, MOST_VALUES
 from tamis.response.engines.network import BLOCK as HIDDEN_BLOCK
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Perturbation, Removal
-from tamis.response.tuners import TunedMLP, TunedSVC, plain_network
+from tamis.response.tuners import TunedModel
 from tamis.svm.machine import KERNELS
-from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
 
 #: Arrays of the size of a block of altered outputs that a statistic makes.
 OF_A_BLOCK = 4
@@ -27,10 +26,8 @@ NODES = 10
 
 def inner_model(estimator: Any, n_columns: int) -> Any:
     """Return the model inside a search over hyper-parameters or behind scalers, None if unknown."""
-    if isinstance(estimator, TunedSVC | TunedSVR):
-        return RelativeSVC() if isinstance(estimator, TunedSVC) else RelativeSVR()
-    if isinstance(estimator, TunedMLP):
-        return plain_network(estimator.units(n_columns)[-1], estimator.decay)
+    if isinstance(estimator, TunedModel):
+        return estimator._model(n_columns)
     if isinstance(estimator, GridSearchCV):
         return inner_model(estimator.estimator, n_columns)
     if isinstance(estimator, Pipeline):

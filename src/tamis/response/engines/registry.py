@@ -7,10 +7,9 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
 from tamis.exceptions import IncompatibleCriterion
-from tamis.response.engines.base import Engine, GenericEngine, Model
+from tamis.response.engines.base import Engine, GenericEngine, Model, ScaledEngine, scaling_of
 from tamis.response.engines.kernel import KernelEngine
 from tamis.response.engines.network import NetworkEngine
-from tamis.response.engines.scalers import ScaledEngine, scaling_of
 from tamis.response.trees import TreeEngine
 
 #: Engines that know kinds of models, asked in turn.

@@ -10,9 +10,8 @@ import numpy as np
 from tamis._arrays import Array, Mask
 from tamis.exceptions import LoopInstead
 from tamis.response.engines.base import Outputs, ask
-from tamis.response.trees.forest import NotFollowed, Trees
+from tamis.response.trees.forest import Answer, NotFollowed, Trees
 from tamis.response.trees.importers import catboost, lightgbm, scikit_learn, xgboost
-from tamis.response.trees.links import Answer
 
 if TYPE_CHECKING:  # it loads numba
     from tamis.response.trees.ensemble import TreeEnsemble

@@ -114,7 +114,7 @@ class RadiusMargin(MachineCriterion):
         return sphere_around(view.columns.K).weights
 
     def _slopes(self, view: MachineView) -> Array:
-        machine, columns = view
+        machine, columns, _ = view
         radius2, g = sphere_around(columns.K)
         # g is optimal, so that the radius changes as if it stayed (Danskin)
         widening = columns.slopes(np.diag(g) - np.outer(g, g))
@@ -236,7 +236,7 @@ class Span(MachineCriterion):
         return machine.slack(outputs) / machine.C if self.soft_margin else 0.0
 
     def _slopes(self, view: MachineView) -> Array:
-        machine, columns = view
+        machine, columns, _ = view
         system = margin_system(columns.K, machine.free)
         e = feet(columns.K, system)
         slopes = columns.slopes((e * machine.sizes) @ e.T)

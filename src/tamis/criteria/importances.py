@@ -98,12 +98,13 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
         return None if held is None else Cost(nan, held)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        self._learn_model(self._with_copies(X, y), y, self._routed(params, X.shape[0]))
+        self._learn_model(self._with_copies(X, y), y, self._route(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
         # the commonest mistake is known before any training: a kernel machine without coefficients
         kernel = getattr(estimator, "kernel", "linear")
-        if self.importance_getter == "auto" and kernel != "linear" and _may_hide_coef(estimator):
+        hides = isinstance(getattr(type(estimator), "coef_", None), property)
+        if self.importance_getter == "auto" and kernel != "linear" and hides:
             raise IncompatibleCriterion(_without_coefficients(estimator))
 
     def loss(self, subset: Subset) -> Array:
@@ -201,11 +202,6 @@ def _squares(found: Any) -> Array:
         )
     squares = np.square(coefficients)
     return squares if squares.ndim == 1 else squares.sum(axis=0)
-
-
-def _may_hide_coef(estimator: Any) -> bool:
-    """Whether ``coef_`` is a property, which exists for some parameters only."""
-    return isinstance(getattr(type(estimator), "coef_", None), property)
 
 
 def _without_coefficients(model: Any) -> str:

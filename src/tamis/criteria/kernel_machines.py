@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
 
 class MachineView(NamedTuple):
-    """The multipliers of a machine and the kernel of its rows."""
+    """The multipliers of a machine, the kernel of its rows, and what helps to find the quantity."""
 
     machine: Multipliers
     columns: ColumnKernel
+    hint: Any = None
 
 
 class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
@@ -78,7 +79,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         self.adjusted = adjusted
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        self._learn_model(self._with_copies(X, y), y, self._routed(params, len(X)))
+        self._learn_model(self._with_copies(X, y), y, self._route(params, len(X)))
 
     def cost(self, n_samples: int, n_features: int, n_rounds: int = 1) -> Cost | None:
         """Return the memory of the kernel, None if a search over hyper-parameters comes first."""
@@ -114,18 +115,19 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     def _unit_losses(self, units: Units) -> Array:
         """Losses of units, their copies included if there are any."""
         model = self._fit_columns(units.columns)
-        single = len(units.sizes) == len(units.columns)
-        if single and self.runs_on_device:
+        if units.are_columns and self.runs_on_device:
             views = self._views(model, self._training.columns(self.estimator_, units.columns))
         else:
             views = self._views(model, self._X[:, units.columns])
         if self.order == 1:  # the columns of a group are scaled together
             return np.abs(units.summed(np.sum([self._slopes(view) for view in views], axis=0)))
-        hints = [self._hint(view) for view in views]
+        views = [view._replace(hint=self._hint(view)) for view in views]
         if self.retrain:
-            return self._scored(self._lost_anew(units, views, hints))
-        pairs = zip(views, hints, strict=True)
-        return self._scored(np.sum([self._lost(view, units, hint) for view, hint in pairs], axis=0))
+            held = sum(self._quantity(view.machine, view.columns.K, view.hint) for view in views)
+            each = range(len(units.sizes))
+            left = [self._retrain_without(units, index, views) for index in each]
+            return self._scored(held - np.array(left))
+        return self._scored(np.sum([self._lost(view, units) for view in views], axis=0))
 
     @abstractmethod
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
@@ -150,23 +152,14 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         """The quantity without any column: points alike have no norm, no radius and no span."""
         return 0.0
 
-    def _lost(self, view: MachineView, units: Units, hint: Any) -> Array:
+    def _lost(self, view: MachineView, units: Units) -> Array:
         """How much smaller the quantity is without each unit, the multipliers kept."""
-        machine, columns = view
+        machine, columns, hint = view
         gone = (columns.without(units.positions(k)) for k in range(len(units.sizes)))
         left = [self._quantity(machine, K, hint) for K in gone]
         return self._quantity(machine, columns.K, hint) - np.array(left)
 
-    def _lost_anew(self, units: Units, views: list[MachineView], hints: list[Any]) -> Array:
-        """How much smaller the quantity is for machines trained without each unit."""
-        pairs = zip(views, hints, strict=True)
-        held = sum(self._quantity(v.machine, v.columns.K, hint) for v, hint in pairs)
-        each = range(len(units.sizes))
-        return held - np.array([self._retrained(units, k, views, hints) for k in each])
-
-    def _retrained(
-        self, units: Units, index: int, views: list[MachineView], hints: list[Any]
-    ) -> float:
+    def _retrain_without(self, units: Units, index: int, views: list[MachineView]) -> float:
         """The quantity of machines trained without one unit."""
         kept, gone = units.without(index), units.positions(index)
         if not len(kept):
@@ -174,7 +167,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         model = self._fit_columns(kept)
         kernel = function_of(model)
         total = 0.0
-        for machine, (_, columns), hint in zip(self._machines(model), views, hints, strict=True):
+        for machine, (_, columns, hint) in zip(self._machines(model), views, strict=True):
             if self._on_support:
                 columns = columns.restricted(np.flatnonzero(machine.beta))
                 machine = machine.on_support()
@@ -315,20 +308,20 @@ class WeightNorm(MachineCriterion):
         return plain and kept and n_samples <= MOST_ROWS and estimator.kernel == "linear"
 
     def _unit_losses(self, units: Units) -> Array:
-        return self._followed(units) if self._follows else super()._unit_losses(units)
+        return self._follow(units) if self._follows else super()._unit_losses(units)
 
-    def _followed(self, units: Units) -> Array:
+    def _follow(self, units: Units) -> Array:
         """Squared weights of linear machines, from those of the last subset where there are any."""
         if self._machines_left is None:
             from tamis.svm.shrinking import ShrinkingMachine  # compiled when it is first used
 
-            machines = self._machines(self._begun(units.columns))
+            machines = self._machines(self._train_one_step(units.columns))
             self._machines_left = [ShrinkingMachine(m, self._X) for m in machines]
         squares = [machine.squared_weights(units.columns) for machine in self._machines_left]
         total: Array = squares[0] if len(squares) == 1 else np.sum(squares, axis=0)
         return units.summed(total)
 
-    def _begun(self, columns: Subset) -> Any:
+    def _train_one_step(self, columns: Subset) -> Any:
         """A model after one step: its rows, bounds and targets, and multipliers to begin from."""
         begun = clone(self.estimator_).set_params(max_iter=1)
         with catch_warnings():
@@ -340,13 +333,12 @@ class WeightNorm(MachineCriterion):
             return float(machine.coef @ machine.coef)
         return float(machine.beta @ K @ machine.beta)
 
-    def _lost(self, view: MachineView, units: Units, hint: Any) -> Array:
+    def _lost(self, view: MachineView, units: Units) -> Array:
         if view.machine.coef is not None:
             return units.summed(np.square(view.machine.coef))
-        single = len(units.sizes) == len(units.columns)
-        if single:
+        if units.are_columns:
             return view.columns.lost(view.machine.beta)
-        return super()._lost(view, units, hint)
+        return super()._lost(view, units)
 
     def _slopes(self, view: MachineView) -> Array:
         return norm_slopes(view, self.retrain)
@@ -366,6 +358,6 @@ def norm_slopes(view: MachineView, follow: bool) -> Array:
 
 def multiplier_slopes(view: MachineView) -> Array:
     """Derivatives of β by the scales of the columns: an array (row, column)."""
-    machine, columns = view
+    machine, columns, _ = view
     system = margin_system(columns.K, machine.free)
     return followed(system, columns.slope_times(machine.beta), len(machine.beta))

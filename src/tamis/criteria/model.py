@@ -169,11 +169,11 @@ class ModelCriterion(Criterion):
         params.pop(GROUPS, None)
         return clone(tuner).set_params(cv=folds), params
 
-    def _routed(self, params: dict[str, Any], n_samples: int) -> Metadata:
+    def _route(self, params: dict[str, Any], n_samples: int) -> Metadata:
         """Which metadata each receives: by requests if routing is enabled, by name otherwise."""
         params = {name: _per_row(self, name, value, n_samples) for name, value in params.items()}
         if get_config()["enable_metadata_routing"]:
-            return self._requested(params)
+            return self._route_requests(params)
         fit = {name: value for name, value in params.items() if name != GROUPS}
         groups = {name: value for name, value in params.items() if name == GROUPS}
         if groups and not (self._makes_folds or is_tuner(self.estimator)):
@@ -185,7 +185,7 @@ class ModelCriterion(Criterion):
             check_fit_takes(self, inner_estimator(self.estimator), name)
         return Metadata(fit, params, groups)
 
-    def _requested(self, params: dict[str, Any]) -> Metadata:
+    def _route_requests(self, params: dict[str, Any]) -> Metadata:
         routed = process_routing(self, "fit", **params)
         fit, split, score = (
             dict(routed.get(name, {}).get(method, {}))

@@ -131,7 +131,7 @@ class PosteriorSensitivity(Sensitivity):
         self.calibration = calibration
         self.unlabelled = unlabelled
 
-    _kind = ProbabilityOutput
+    _has_derivative = True
     _constraints: ClassVar[Constraints] = {
         "output": one_of("probability", "decision"),
         "calibration": integer(2) | number(above=0, below=1) | NONE,

@@ -55,8 +55,8 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
     #: Label of rows without one, of a criterion that can do with such.
     unlabelled: Any = None
-    #: What the output is, to ask which perturbations it knows.
-    _kind: ClassVar[type[Output]]
+    #: Whether the output has a derivative by the scale of a column.
+    _has_derivative: ClassVar[bool] = False
     _constraints: ClassVar[Constraints] = {
         "on": one_of("training", "held-out", "left-out", "auto"),
         "precision": one_of("double", "single"),
@@ -134,7 +134,11 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     def check(self) -> None:
         super().check()
         name, way = type(self).__name__, self._way
-        self._kind.check(name, way)
+        if isinstance(way, Derivative) and not self._has_derivative:
+            raise IncompatibleCriterion(
+                f"{name} has no derivative; PosteriorSensitivity has. Use "
+                "by='marginal', 'permutation', 'zero' or 'removal'."
+            )
         if self.on == "left-out":
             check_left_out(name, self.estimator, way)
 
@@ -142,7 +146,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         name = type(self).__name__
         check_usable(name, self.estimator)
         rows = labelled_rows(name, y, self.unlabelled, len(X))
-        metadata = self._routed(params, len(X))
+        metadata = self._route(params, len(X))
         table = self._with_copies(X, y)
         classification = self.task_ == "classification"
         self._repeats: tuple[Subset, Array] | None = None
@@ -261,11 +265,14 @@ class ScoreSensitivity(Sensitivity):
         )  # fmt: skip
         self.scoring = scoring
 
-    _kind = ScoreOutput
     loses_score: ClassVar[bool] = True
 
     def check(self) -> None:
         super().check()
+        if isinstance(self._way, Zero) and self._way.centres:
+            raise IncompatibleCriterion(
+                "ScoreSensitivity alters rows, never a kernel's centres. Use by='zero'."
+            )
         check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)
         if self.on == "left-out":
@@ -363,7 +370,6 @@ class DensitySensitivity(Sensitivity):
         self.noise = noise
         self.symmetric = symmetric
 
-    _kind = DensityOutput
     _constraints: ClassVar[Constraints] = {"noise": one_of(*NOISES)}
 
     @property

@@ -249,13 +249,13 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._summed = None
-        metadata = self._routed(params, X.shape[0])
+        metadata = self._route(params, X.shape[0])
         with retold():
-            self._splits = self._dealt(X, y, metadata)
+            self._splits = self._make_splits(X, y, metadata)
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
 
-    def _dealt(
+    def _make_splits(
         self, X: Array, y: NDArray[Any] | None, metadata: Metadata
     ) -> list[tuple[Subset, Subset]]:
         """Rows to train on and rows to score, fold by fold."""
@@ -319,17 +319,18 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         subsets = list(subsets)
         if self._summed is not None:
             return self._summed.accuracies([self.columns(s) for s in subsets]).mean(axis=1)
-        found = np.array([self._at_hand(subset) for subset in subsets], dtype=float)
+        found = np.array([self._known_value(subset) for subset in subsets], dtype=float)
         asked = np.flatnonzero(np.isnan(found))
-        items = (self._asked(subsets[i]) for i in asked)
+        items = (self._score_arguments(subsets[i]) for i in asked)
         found[asked] = parallel_map(self._fold_scores.mean_score, items, self.n_jobs)
         return found
 
-    def _asked(self, subset: Subset) -> tuple[Any, Subset, Array]:
-        """The estimator for a subset, its columns, and scores of folds that are known."""
-        columns = self.columns(subset)
-        estimator = for_columns(self.estimator_, columns, self._X.shape[1])
-        return estimator, columns, self._untrainable(subset)
+    def _score_arguments(self, subset: Subset) -> tuple[Any, Subset, Array]:
+        """The estimator for a subset, its columns, and scores of the folds where it would fail."""
+        columns, known = self.columns(subset), np.full(len(self._splits), np.nan)
+        if self._folds is not None:
+            known = self._folds.untrainable(columns)
+        return for_columns(self.estimator_, columns, self._X.shape[1]), columns, known
 
     def fold_scores(self, subset: Subset) -> Array:
         """Score of each fold on a subset: what its value is the mean of."""
@@ -337,7 +338,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return self._summed.accuracies([self.columns(subset)])[0]
         if not len(subset):
             return np.full(len(self._splits), self._worth_of_nothing)
-        return self._fold_scores.scores(*self._asked(subset))
+        return self._fold_scores.scores(*self._score_arguments(subset))
 
     @property
     def test_ratio(self) -> float:
@@ -346,13 +347,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))
 
-    def _untrainable(self, subset: Subset) -> Array:
-        """Scores of the folds in which the estimator would fail, nan where it is to be trained."""
-        if self._folds is None:
-            return np.full(len(self._splits), np.nan)
-        return self._folds.untrainable(self.columns(subset))
-
-    def _at_hand(self, subset: Subset) -> float:
+    def _known_value(self, subset: Subset) -> float:
         """Value that needs no training, else nan."""
         base, best, value = self._best
         if len(best) and abs(len(base) - len(subset)) == 1:
@@ -371,7 +366,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             found = np.full(len(candidates), np.nan)
         else:
             found = self._folds.grown(self._folds.essential(subset), candidates)
-        return self._changed(subset, candidates, found)
+        return self._score_changes(subset, candidates, found)
 
     def loss(self, subset: Subset) -> Array:
         if self._summed is not None:
@@ -379,16 +374,16 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         found = np.full(len(subset), np.nan)
         if self._folds is not None and len(kept := self._folds.essential(subset)) > 1:
             found[np.isin(subset, kept)] = self._folds.shrunk(kept)
-        return -self._changed(subset, subset, found)
+        return -self._score_changes(subset, subset, found)
 
-    def _changed(self, subset: Subset, units: Subset, found: Array) -> Array:
-        """Values once each unit has moved, less that of the subset; what is not found is asked for.
+    def _score_changes(self, subset: Subset, units: Subset, found: Array) -> Array:
+        """Values once each unit has moved, less that of the subset; what is not found is computed.
 
         The best of them are remembered: a greedy walk goes on from one of them.
         """
         base = self.value(subset)
         missing = np.flatnonzero(np.isnan(found))
-        found[missing] = self.values([moved(subset, int(unit)) for unit in units[missing]])
+        found[missing] = self.values([toggle_unit(subset, int(unit)) for unit in units[missing]])
         if len(found):
             best = np.flatnonzero(found == found.max())
             self._best = subset, units[best], float(found[best[0]])
@@ -397,7 +392,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
         """Squared loss of the probabilities, turned round, once each of the units has moved."""
         if self._summed is not None:
-            return -self._summed.losses([self.columns(moved(subset, int(j))) for j in units])
+            return -self._summed.losses([self.columns(toggle_unit(subset, int(j))) for j in units])
         found, entering = np.full(len(units), np.nan), not np.isin(units, subset).any()
         if self._folds is not None:
             kept = self._folds.essential(subset)
@@ -405,15 +400,15 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             if entering or len(kept) > 1:
                 found[usable] = self._folds.losses(kept, units[usable], entering=entering)
         missing = np.flatnonzero(np.isnan(found))
-        items = (self._asked_loss(moved(subset, int(units[i]))) for i in missing)
+        items = (self._loss_arguments(toggle_unit(subset, int(units[i]))) for i in missing)
         found[missing] = parallel_map(self._fold_scores.mean_loss, items, self.n_jobs)
         return -found
 
-    def _asked_loss(self, subset: Subset) -> tuple[Any, Subset, Array]:
+    def _loss_arguments(self, subset: Subset) -> tuple[Any, Subset, Array]:
         """The same for the loss, which is that of no column if the subset's are all constant."""
         kept = subset if self._folds is None else self._folds.essential(subset)
         if len(kept):
-            return self._asked(subset)
+            return self._score_arguments(subset)
         return self.estimator_, EMPTY, np.full(len(self._splits), np.nan)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -429,6 +424,6 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         )
 
 
-def moved(subset: Subset, unit: int) -> Subset:
+def toggle_unit(subset: Subset, unit: int) -> Subset:
     """The subset with a unit that it did not hold, or without one that it did."""
     return subset[subset != unit] if (subset == unit).any() else with_unit(subset, unit)

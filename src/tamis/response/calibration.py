@@ -3,6 +3,7 @@
 The latter come from one inverse (:mod:`tamis.svm.newton.left_out`), without any training.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -162,20 +163,17 @@ def left_out_models(
     n_rows, n_centres = found.weights.shape[1:]
     size = max(1, MOST_VALUES // max(1, n_centres))
     blocks = [np.arange(k, min(k + size, n_rows)) for k in range(0, n_rows, size)]
-    machines = [
-        found._replace(weights=found.weights[:, block], offsets=found.offsets[block])
-        for block in blocks
-    ]
-    if link is None:
-        X = host(X)
-        pairs = zip(machines, blocks, strict=True)
-        decisions = np.concatenate([_outputs(own, X[block]) for own, block in pairs])
-        weights = None if weights is None else weights[rows]
-        link = fit_sigmoids(decisions[rows], training.codes[rows], weights).probabilities
-    return [
-        FoldModel(Model(own, "left-out", partial(_outputs, own), link), block)
-        for own, block in zip(machines, blocks, strict=True)
-    ]
+    models = []
+    for block in blocks:
+        own = found._replace(weights=found.weights[:, block], offsets=found.offsets[block])
+        model = Model(own, "left-out", partial(_outputs, own), link or as_it_is)
+        models.append(FoldModel(model, block))
+    if link is not None:
+        return models
+    X, weights = host(X), None if weights is None else weights[rows]
+    decisions = np.concatenate([model.raw(X[block]) for model, block in models])
+    link = fit_sigmoids(decisions[rows], training.codes[rows], weights).probabilities
+    return [FoldModel(replace(model, link=link), block) for model, block in models]
 
 
 def _outputs(machines: LeftOutMachines, X: Array) -> Array:

@@ -75,12 +75,12 @@ class EngineComparison:
         elif engines:
             report_processor(f"What {_name(models[0])} as columns change is computed")
         if not self.on_device:
-            self.parts, self.X = list(in_blocks(models)), host(X)
+            self.parts, self.X = list(split_rows(models)), host(X)
             # what any draw may put in the place of a value: another one, or 0
             self.bounds = np.minimum(self.X.min(axis=0), 0.0), np.maximum(self.X.max(axis=0), 0.0)
         each = range(len(self.parts))
         outputs = [self.parts[k].model.link(self._engine(k).outputs()) for k in each]
-        self.statistic = statistic(in_order_of_rows(self.parts, outputs, X.shape[0]))
+        self.statistic = statistic(merge_rows(self.parts, outputs, X.shape[0]))
         self.makes_copies = isinstance(self._engine(0), GenericEngine)
 
     def _engine(self, index: int) -> Engine | DeviceEngine:
@@ -117,7 +117,7 @@ def _name(part: FoldModel) -> str:
     return f"{type(scaling_of(part.model.fitted)[1]).__name__} answers"
 
 
-def in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
+def split_rows(models: list[FoldModel]) -> Iterator[FoldModel]:
     """Yield models with as many rows as an engine may have."""
     for model, rows in models:
         size = rows_at_once(model, len(rows))
@@ -127,10 +127,10 @@ def in_blocks(models: list[FoldModel]) -> Iterator[FoldModel]:
 
 def outputs_of(models: list[FoldModel], X: Array) -> Array:
     """Compute the outputs of all rows, each by its own model."""
-    return in_order_of_rows(models, [model.outputs(X[rows]) for model, rows in models], len(X))
+    return merge_rows(models, [model.outputs(X[rows]) for model, rows in models], len(X))
 
 
-def in_order_of_rows(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
+def merge_rows(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
     """Bring the outputs of each model's rows into the order of the table."""
     found = np.empty((n_rows, outputs[0].shape[1]))
     for (_, rows), block in zip(models, outputs, strict=True):
@@ -147,10 +147,10 @@ class CopyComparison:
         self.score, self.X, self.base = score, X, score(X)
 
     def scores(self, units: Subset, draw: Draw) -> Array:
-        altered = [self._altered(columns, unit, draw) for unit, columns in enumerate(units)]
+        altered = [self._alter(columns, unit, draw) for unit, columns in enumerate(units)]
         return self.base - np.array(altered)
 
-    def _altered(self, columns: Subset, unit: int, draw: Draw) -> float:
+    def _alter(self, columns: Subset, unit: int, draw: Draw) -> float:
         """Score with one unit replaced."""
         altered = self.X.copy()
         if isinstance(draw, Shuffle):

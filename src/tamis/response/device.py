@@ -27,7 +27,7 @@ from tamis.response.engines.base import FoldModel, scaling_of
 from tamis.response.perturbations import Draw, Shuffle
 from tamis.response.predictions import as_it_is, signs
 from tamis.svm.kernels import Kernel
-from tamis.svm.machine import is_newton, kernel_machine
+from tamis.svm.machine import KernelMachine, is_newton, kernel_machine
 from tamis.svm.newton.spaces import kernel_matrix
 
 #: Advice of warnings if the processor compares.
@@ -55,27 +55,18 @@ class DeviceEngine:
     part : FoldModel
     X : array of shape (n_samples, n_features)
         All rows of the table, on the device.
-    gamma : float
-    centres, weights : array of shape (n_centres, n_features), (n_centres, n_outputs)
-    offsets : array of shape (n_outputs,)
+    machine : KernelMachine
+        Its arrays may be on the device already.
     precision : {"double", "single"}
         Of kernels and their products; what is made of outputs stays double.
     """
 
     n_bytes = 0
 
-    def __init__(
-        self,
-        part: FoldModel,
-        X: Any,
-        gamma: float,
-        centres: Any,
-        weights: Any,
-        offsets: Array,
-        precision: str = "double",
-    ):
+    def __init__(self, part: FoldModel, X: Any, machine: KernelMachine, precision: str):
+        gamma, centres, weights = machine.gamma, machine.centres, machine.weights
         if not centres.shape[0]:  # a constant: one centre that weighs nothing
-            centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(offsets)))
+            centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(machine.offsets)))
         self.link, self.gamma, self.is_single = part.model.link, gamma, precision == "single"
         self.centres, self.weights = (
             x if is_elsewhere(x) else move(x, X) for x in (centres, weights)
@@ -87,7 +78,7 @@ class DeviceEngine:
             kernel_matrix(kernel, self.own[rows, :], self.centres) @ self.weights
             for rows in strips(self.own)
         ]
-        self.f = namespace(X).concat(blocks, axis=0) + move(offsets, X)[None, :]
+        self.f = namespace(X).concat(blocks, axis=0) + move(machine.offsets, X)[None, :]
 
     @classmethod
     def of(cls, part: FoldModel, X: Any, precision: str) -> "DeviceEngine | None":
@@ -98,14 +89,13 @@ class DeviceEngine:
         )
         if not known or model.method not in ("decision_function", "predict"):
             return None
+        machine = None if is_newton(last) else kernel_machine(last)
         if is_newton(last) and last.kernel == "rbf":  # its arrays may be on the device already
             parts = last.support_vectors_, last.dual_coef_.T, last.intercept_
-            return cls(part, X, last._kernel.gamma, *parts, precision)
-        machine = kernel_machine(last)
+            machine = KernelMachine("rbf", last._kernel.gamma, 0, 0.0, *parts)
         if machine is None or machine.kernel != "rbf":
             return None
-        parts = machine.centres, machine.weights, machine.offsets
-        return cls(part, X, machine.gamma, *parts, precision)
+        return cls(part, X, machine, precision)
 
     def _scale(self, values: Any) -> Any:
         """Values of shape (..., columns) as the machine sees them."""

@@ -18,7 +18,12 @@ from tamis._checks import NONE, check_values, integer
 from tamis._frame import collected
 from tamis._seeds import draw_seed
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.response.comparison import AnyComparison, EngineComparison, in_blocks, replacement_losses
+from tamis.response.comparison import (
+    AnyComparison,
+    EngineComparison,
+    replacement_losses,
+    split_rows,
+)
 from tamis.response.distances import Statistic, mean_change, total_variation
 from tamis.response.engines.base import FoldModel, Model
 from tamis.response.engines.registry import check_usable, is_followed, open_engine
@@ -61,17 +66,17 @@ class FrameCodes:
         """Whether the numbers are those of the table."""
         return not self.is_frame or not any(self.coded)
 
-    def decoded(self, codes: Array) -> Any:
+    def decode(self, codes: Array) -> Any:
         """A table of the kind that was given."""
         if not self.is_frame:
             return codes
         columns = {
-            name: self._taken(name, codes[:, j]) if self.coded[j] else codes[:, j]
+            name: self._take(name, codes[:, j]) if self.coded[j] else codes[:, j]
             for j, name in enumerate(self.names)
         }
         return type(self.frame)(columns)
 
-    def _taken(self, name: Any, rows: Array) -> Any:
+    def _take(self, name: Any, rows: Array) -> Any:
         """Values of a column of the frame, of the type that they have there."""
         column = self.frame[name]
         if hasattr(column, "gather"):  # polars
@@ -98,7 +103,7 @@ class OnFrames(BaseEstimator):
         found = getattr(self.model, name)
         if name not in METHODS:
             return found
-        return lambda codes, *others, **params: found(self.table.decoded(codes), *others, **params)
+        return lambda codes, *others, **params: found(self.table.decode(codes), *others, **params)
 
     def __sklearn_tags__(self) -> Tags:
         return get_tags(self.model)
@@ -360,6 +365,6 @@ def _means(model: Model, X: Array, points: Points, n_jobs: int | None) -> Array:
     found = (
         open_engine(model, X[part.rows], *bounds, n_jobs).mean_outputs(units, points, part)
         * len(part.rows)
-        for part in in_blocks([FoldModel(model, np.arange(len(X)))])
+        for part in split_rows([FoldModel(model, np.arange(len(X)))])
     )
     return np.asarray(sum(found) / len(X))

@@ -48,7 +48,8 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
     """
     model, cells = inner_model(estimator, d), float(n) * d
     if isinstance(model, SVC | SVR):
-        return 24 * cells if _is_followed(model) else None
+        followed = model.kernel in KERNELS and model.probability is not True
+        return 24 * cells if followed else None
     if isinstance(model, MLPClassifier | MLPRegressor):
         hidden = _hidden(model)
         weights = np.dot([d, *hidden], [*hidden, 1])
@@ -56,11 +57,6 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
     if type(model) in (Ridge, RidgeClassifier):  # a subclass may train in its own way
         return 28 * cells + 8.0 * min(n, d) ** 2
     return float(model.cost(n, d).bytes) if hasattr(model, "cost") else None
-
-
-def _is_followed(machine: Any) -> bool:
-    """Whether an engine follows a machine: it has a known kernel, and makes no probabilities."""
-    return machine.kernel in KERNELS and machine.probability is not True
 
 
 def _hidden(network: Any) -> list[int]:

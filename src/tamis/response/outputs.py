@@ -49,13 +49,12 @@ from tamis.response.perturbations import (
     Removal,
     Replacement,
     Units,
-    Zero,
 )
 from tamis.response.predictions import (
     as_it_is,
-    coded,
     decided_classes,
     decisions_of,
+    encode_classes,
     predictions_of,
     probabilities_of,
 )
@@ -69,6 +68,8 @@ Distance = Callable[[list[FoldModel], Array], float]
 class Output(ABC):
     """What is compared, of one estimator trained on one table."""
 
+    #: What predicts if no column is left.
+    dummy: Any = DummyClassifier()
     #: Link of machines without one row each, None if their decisions are calibrated.
     left_out_link: Outputs | None = staticmethod(as_it_is)
 
@@ -76,22 +77,16 @@ class Output(ABC):
         check_usable(training.name, estimator)
         self.training, self.estimator = training, estimator
 
-    @staticmethod
-    def check(name: str, perturbation: Perturbation) -> None:
-        """Refuse a perturbation that the output has no use for."""
-        if isinstance(perturbation, Derivative):
-            raise IncompatibleCriterion(
-                f"{name} has no derivative; PosteriorSensitivity has. Use "
-                "by='marginal', 'permutation', 'zero' or 'removal'."
-            )
-
     @abstractmethod
     def view(self, fitted: Any) -> Model:
         """View a trained estimator by what is compared."""
 
-    @abstractmethod
     def constants(self) -> list[FoldModel]:
         """Models that look at no column."""
+        training, nothing = self.training, np.zeros((len(self.training.X), 0))
+        assert training.y is not None
+        fitted = fit_clone(self.dummy, nothing[training.rows], training.y[training.rows], {})
+        return [FoldModel(self.view(fitted), np.arange(len(nothing)))]
 
     @abstractmethod
     def statistic(self, before: Array) -> Statistic:
@@ -122,12 +117,6 @@ class Output(ABC):
     def slopes(self, X: Array, units: Units, way: Derivative) -> Array:
         """Derivatives of what is compared by the scale of each unit, for outputs that have any."""
         raise NotImplementedError
-
-
-def constant_model(values: Array, n_rows: int) -> list[FoldModel]:
-    """Make a model with the same outputs for every row."""
-    model = Model(None, "constant", lambda X: np.tile(values, (len(X), 1)), as_it_is)
-    return [FoldModel(model, np.arange(n_rows))]
 
 
 class ProbabilityOutput(Output):
@@ -161,10 +150,6 @@ class ProbabilityOutput(Output):
                 f" Leave {names} out, or use output='decision'."
             )
 
-    @staticmethod
-    def check(name: str, perturbation: Perturbation) -> None:
-        """Probabilities have a derivative."""
-
     def view(self, fitted: Any) -> Model:
         view = probabilities_of if self.kind == "probability" else decisions_of
         return view(fitted, self.training.classes)
@@ -177,13 +162,6 @@ class ProbabilityOutput(Output):
     def machines(self, X: Any) -> CalibratedMachines:
         """Train machines whose decisions become probabilities."""
         return calibrate_machines(self.training, self.estimator, X, self.calibration)
-
-    def constants(self) -> list[FoldModel]:
-        c, training = len(self.training.classes), self.training
-        shares = np.bincount(training.codes[training.rows], minlength=c) / len(training.rows)
-        if self.kind == "decision":
-            shares = np.eye(c)[shares.argmax()]
-        return constant_model(shares[1:] if c == 2 else shares, len(training.X))
 
     def statistic(self, before: Array) -> Statistic:
         return total_variation(before)
@@ -222,14 +200,11 @@ class DensityOutput(Output):
         super().__init__(training, estimator)
         self.noise, self.symmetric = noise, symmetric
         self.y = np.asarray(training.y, dtype=np.float64)
+        self.dummy = DummyRegressor(strategy="median" if noise == "laplace" else "mean")
         check_target_range(training.name, np.asarray(training.y))
 
     def view(self, fitted: Any) -> Model:
         return predictions_of(fitted)
-
-    def constants(self) -> list[FoldModel]:
-        middle = np.median(self.y) if self.noise == "laplace" else np.mean(self.y)
-        return constant_model(np.array([middle]), len(self.y))
 
     def statistic(self, before: Array) -> Statistic:
         found: Statistic = NOISES[self.noise](before, self.y, self.symmetric)
@@ -277,15 +252,6 @@ class ScoreOutput(Output):
             return None
         return plain
 
-    @staticmethod
-    def check(name: str, perturbation: Perturbation) -> None:
-        """Refuse derivatives, and centres, which no score looks at."""
-        Output.check(name, perturbation)
-        if isinstance(perturbation, Zero) and perturbation.centres:
-            raise IncompatibleCriterion(
-                f"{name} alters rows, never a kernel's centres. Use by='zero'."
-            )
-
     def view(self, fitted: Any) -> Model:
         if self.plain == "accuracy":
             return decisions_of(fitted, self.training.classes)
@@ -307,7 +273,7 @@ class ScoreOutput(Output):
         """The fall of a plain score, which is a weighted mean of the losses of rows."""
         training, accuracy = self.training, self.plain == "accuracy"
         if accuracy:
-            truth = coded(training.codes, len(training.classes))
+            truth = encode_classes(training.codes, len(training.classes))
         else:
             truth = np.asarray(training.y, dtype=np.float64)[:, None]
         weights = np.empty(len(truth))  # of the rows in the mean over the folds of a score

@@ -106,7 +106,7 @@ class Marginal(Replacement):
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Points]:
         def make() -> Points:
             if units.shape[1] == 1:
-                return self._of_columns(_rising(X, units[:, 0]))
+                return self._of_columns(_sort_columns(X, units[:, 0]))
             return self._joint(host(X), units, seed)
 
         yield EveryValue(X, make) if self.n_values is None else make()
@@ -126,7 +126,7 @@ class Marginal(Replacement):
             else:
                 points, counts = np.unique(host(rising[:, column]), return_counts=True)
                 found.append((points[:, None], counts / n_samples))
-        return _padded(found)
+        return _pad_points(found)
 
     def _joint(self, X: Array, units: Subset, seed: int) -> Points:
         """Rows of several columns, as they occur together."""
@@ -138,10 +138,10 @@ class Marginal(Replacement):
                 drawn = stream(seed, "values", X.shape[1]).permutation(len(X))[: self.n_values]
                 points, counts = X[drawn][:, columns], np.full(self.n_values, 1.0)
             found.append((points, counts / counts.sum()))
-        return _padded(found)
+        return _pad_points(found)
 
 
-def _padded(found: list[tuple[Array, Array]]) -> Points:
+def _pad_points(found: list[tuple[Array, Array]]) -> Points:
     """Join points (points, size) and their shares; units with fewer get points of weight 0."""
     n_points = max(len(points) for points, _ in found)
     values = np.repeat([points[-1:] for points, _ in found], n_points, axis=1)
@@ -152,7 +152,7 @@ def _padded(found: list[tuple[Array, Array]]) -> Points:
     return Points(values, weights)
 
 
-def _rising(X: Any, columns: Subset) -> Any:
+def _sort_columns(X: Any, columns: Subset) -> Any:
     """Some columns, each sorted, where they are."""
     if isinstance(X, np.ndarray):
         return np.sort(X.T[columns], axis=1).T
@@ -300,6 +300,11 @@ class Units(NamedTuple):
             np.r_[self.members, self.members + len(self.columns)],
             np.r_[self.sizes, self.sizes],
         )
+
+    @property
+    def are_columns(self) -> bool:
+        """Whether every unit is one column."""
+        return len(self.sizes) == len(self.columns)
 
     @property
     def _starts(self) -> Subset:

@@ -46,12 +46,12 @@ def open_engine(
     >>> bool(np.allclose(swapped[1, :, 0], model.raw(np.c_[X[:, 0], X[::-1, 1]])))
     True
     """
-    engine = _opened(model, X, low, high)
+    engine = _open(model, X, low, high)
     engine.n_jobs = n_jobs
     return engine
 
 
-def _opened(model: Model, X: Array, low: Array, high: Array) -> Engine:
+def _open(model: Model, X: Array, low: Array, high: Array) -> Engine:
     scalings, last = scaling_of(model.fitted)
     if not scalings or TreeEngine.knows(model):  # trees see to their scalers themselves
         return _fast(model, X, low, high) or GenericEngine(model, X)

@@ -131,7 +131,7 @@ def _thresholds(
     columns = trees.column[nodes]
     thresholds: NDArray[Any] = trees.threshold[nodes] + 0.0  # no -0.0
     if trees.single:
-        thresholds = _rounded_down(thresholds)
+        thresholds = _round_down(thresholds)
         ranks = _in_order(thresholds)
     else:
         ranks = np.unique(thresholds, return_inverse=True)[1]
@@ -143,7 +143,7 @@ def _thresholds(
     return used, at_column, thresholds[first], bounds, at - bounds[at_column]
 
 
-def _rounded_down(values: NDArray[Any]) -> NDArray[np.float32]:
+def _round_down(values: NDArray[Any]) -> NDArray[np.float32]:
     """The greatest 32-bit numbers that are not above: x <= value iff x <= them, for such x."""
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)

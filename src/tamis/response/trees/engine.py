@@ -176,7 +176,7 @@ class TreeEngine(Engine):
 
         def altered(some: Any) -> Array:
             at = [units[known[u]] for u in some[0]]
-            return _replaced(self.X, some[1], table, donors[some[1]], at)
+            return _replace_values(self.X, some[1], table, donors[some[1]], at)
 
         return known, self._answers(sums, altered)
 
@@ -190,7 +190,7 @@ class TreeEngine(Engine):
                 (which,) = some
                 at = [units[u] for u in found.units[which]]
                 sources = grid.rows[found.slots[which]]
-                return _replaced(self.X, found.rows[which], values, sources, at)
+                return _replace_values(self.X, found.rows[which], values, sources, at)
 
             return function(found._replace(sums=self._answers(found.sums, altered)))
 
@@ -225,7 +225,7 @@ def preparation(fitted: Any) -> Callable[[Array], Array] | None:
     return prepare if steps else None
 
 
-def _replaced(
+def _replace_values(
     X: Array, rows: Integers, values: Array, sources: Integers, units: list[Subset]
 ) -> Array:
     """Copies of some rows, each with the values of one unit from a row of another table."""
@@ -245,14 +245,14 @@ class TreeBatch(Batch):
         engine, columns = self.engine.some(rows), self.columns[some]
         table, n_rows = engine.whole(columns, points.swapaxes(0, 1)), len(engine.X)
         each = (np.full(n_rows, point) for point in range(points.shape[1]))
-        return np.stack([_altered(engine, table, donors, columns) for donors in each], axis=2)
+        return np.stack([_alter(engine, table, donors, columns) for donors in each], axis=2)
 
     def paired(self, values: Array) -> Array:
         table, everyone = self.engine.whole(self.columns, values), np.arange(len(values))
-        return _altered(self.engine, table, everyone, self.columns)[:, :, None, :]
+        return _alter(self.engine, table, everyone, self.columns)[:, :, None, :]
 
 
-def _altered(engine: TreeEngine, table: Array, donors: Integers, columns: Subset) -> Array:
+def _alter(engine: TreeEngine, table: Array, donors: Integers, columns: Subset) -> Array:
     """Outputs of shape (units, rows, outputs) of rows with a unit from other rows."""
     known, moved = engine.shuffled(table, donors, list(columns))
     found = np.repeat(engine.outputs()[None], len(columns), axis=0)

@@ -67,7 +67,7 @@ class Trees:
         return len(self.bias)
 
 
-def joined(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def join_trees(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Nodes of all trees, and where each tree starts, from the arrays of each."""
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     found["starts"] = np.cumsum([0, *(len(part["left"]) for part in parts)])
@@ -94,7 +94,7 @@ def category_sets(
     return sets, members, known
 
 
-def links(names: dict[str, str]) -> dict[str, str]:
+def links_by_name(names: dict[str, str]) -> dict[str, str]:
     """The link of each objective, from the names of the objectives of each link."""
     return {name: link for link, listed in names.items() for name in listed.split()}
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # it loads numba
     from tamis.response.trees.ensemble import TreeEnsemble
 
 _SKLEARN = {
-    "DecisionTree": scikit_learn.read_tree,
-    "ExtraTree": scikit_learn.read_tree,
+    "DecisionTree": scikit_learn.read_forest,
+    "ExtraTree": scikit_learn.read_forest,
     "RandomForest": scikit_learn.read_forest,
     "ExtraTrees": scikit_learn.read_forest,
     "GradientBoosting": scikit_learn.read_boosting,

@@ -52,9 +52,9 @@ from tamis.criteria import (
 from tamis.exceptions import NotEnoughMemory
 from tamis.meta import HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.neural import NetworkClassifier
-from tamis.response.tuners import TunedSVC
+from tamis.response.tuners import TunedSVC, TunedSVR
 from tamis.search import Forward, Ranking
-from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
+from tamis.svm.relative import RelativeSVC, RelativeSVR
 from tests.laws.catalogue import name
 
 FILTERS = [

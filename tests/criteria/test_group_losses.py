@@ -82,7 +82,7 @@ def test_the_scale_of_a_group(kind, quantity):
 
 
 class LosesTheFirstColumn(WeightNorm):
-    def _lost(self, view, units, hint):
+    def _lost(self, view, units):
         return view.columns.lost(view.machine.beta)[[units.positions(k)[0] for k in ALL]]
 
 

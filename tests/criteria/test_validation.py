@@ -220,7 +220,7 @@ class TestDiscriminantAnalysis:
     def test_it_answers_nearly_everything_itself(self, data, monkeypatch):
         X, y = data
         criterion = CrossValidated(LDA()).fit(X, y)
-        monkeypatch.setattr("tamis.criteria.fold_scores.FoldScores.mean_score", lambda *_: 1 / 0)
+        monkeypatch.setattr("tamis.criteria.validation.FoldScores.mean_score", lambda *_: 1 / 0)
         for subset in some_subsets(X.shape[1]):
             criterion.gain(subset, np.setdiff1d(np.arange(X.shape[1]), subset))
             criterion.loss(subset) if len(subset) > 1 else None

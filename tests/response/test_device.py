@@ -139,7 +139,7 @@ def test_changes_keep_their_digits(place):
 def test_the_divergence_keeps_its_digits(place):
     u = np.array([0.0, 1e-9, 1e-3, 0.049, 2.0, 50.0])
     statistic = LaplaceDivergence(np.zeros((2, 1)), np.array([-1.0, 1.0]), False)
-    terms = statistic.terms(np.zeros((6, 1), dtype=int), place.put(u[:, None, None]))
+    terms = statistic.terms(np.zeros((6, 1), dtype=int), place.put(u[:, None, None]), None)
     with localcontext(prec=60):
         exact = [float((-Decimal(x)).exp() - 1 + Decimal(x)) for x in u]
     # next to a change of 1e-9 half of the digits are left, of a term of 5e-19

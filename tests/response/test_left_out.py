@@ -12,10 +12,9 @@ from tamis import select
 from tamis.criteria import DensitySensitivity, PosteriorSensitivity, ScoreSensitivity
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NotConverged
 from tamis.response import open_engine
-from tamis.response.calibration import fit_sigmoids
+from tamis.response.calibration import fit_sigmoids, left_out_models
 from tamis.response.engines.base import GenericEngine
 from tamis.response.fold_models import FoldTraining
-from tamis.response.left_out import left_out_models
 from tamis.response.perturbations import Permutation
 from tamis.response.predictions import as_it_is
 from tamis.svm import NewtonSVC, NewtonSVR

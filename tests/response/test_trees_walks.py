@@ -14,7 +14,7 @@ from tamis.response.distances import Statistic
 from tamis.response.engines.base import FoldModel
 from tamis.response.perturbations import EveryValue, Shuffle
 from tamis.response.predictions import as_it_is
-from tamis.response.trees import TreeEngine, ensemble, layout
+from tamis.response.trees import TreeEngine, cells, ensemble
 from tamis.response.trees.ensemble import TreeEnsemble
 from tamis.response.trees.forest import Trees
 from tests.response.tree_models import (
@@ -62,12 +62,11 @@ class Terms(Statistic):
     def __init__(self, before):
         self.before = before
 
-    def terms(self, rows, change, scales=None):
+    def terms(self, rows, change, units):
         assert change.shape[-1] == 3
-        own = 1.0 if scales is None else scales
-        return [change[..., 0] * (1 + rows), change[..., 1] ** 2 * own]
+        return [change[..., 0] * (1 + rows), change[..., 1] ** 2 * (1.0 + units)]
 
-    def scores(self, sums, scales):
+    def scores(self, sums):
         return sums[0]
 
 
@@ -83,9 +82,8 @@ def test_sums_of_any_terms(forest):
         (change[..., 1] ** 2).sum(axis=(1, 2)) * scales / N,
     ]
     found = engine.sums(
-        np.arange(D)[:, None], EveryValue(X, None), FoldModel(None, rows), Terms(before), scales,
-        np.ones(D, dtype=bool),
-    )  # fmt: skip
+        np.arange(D)[:, None], EveryValue(X, None), FoldModel(None, rows), Terms(before)
+    )
     assert_allclose(found, sums, atol=1e-9)
 
 
@@ -284,7 +282,7 @@ def test_more_cells_than_a_word_holds(kind, monkeypatch):
     X = table(kind)
     model = made("RandomForest", "3").fit(X, target(X, "3"))
     expected = opened(model, "predict_proba", X)
-    monkeypatch.setattr(layout, "MOST_CELLS", 1)
+    monkeypatch.setattr(cells, "MOST_CELLS", 1)
     engine = opened(model, "predict_proba", X)
     assert engine.ensemble.layout.words is None
     assert_array_equal(engine.outputs(), expected.outputs())

@@ -17,8 +17,15 @@ from tamis.criteria import (
 )
 from tamis.exceptions import InvalidParameter
 from tamis.recipes import recipe
-from tamis.response.tuners import least_error, scale_by_thirds
-from tamis.svm.relative import COSTS, SCALES, TUBES, UNTUNED, least_squares
+from tamis.response.tuners import (
+    COSTS,
+    SCALES,
+    TUBES,
+    UNTUNED,
+    least_error,
+    least_squares,
+    scale_by_thirds,
+)
 
 
 def hidden_xor(n_samples=240, n_features=40, seed=0):

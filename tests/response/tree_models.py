@@ -181,8 +181,7 @@ def added_up(engine: TreeEngine, draw: Any, units: Any = None, statistic: Any = 
     """Sums of a statistic, by default of the absolute changes."""
     statistic = statistic or AbsoluteChange(engine.outputs(), 1.0)
     units, rows = _units(engine, units), np.arange(len(engine.X))
-    everyone = np.ones(len(units), dtype=bool)
-    return engine.sums(units, draw, FoldModel(None, rows), statistic, None, everyone)
+    return engine.sums(units, draw, FoldModel(None, rows), statistic)
 
 
 def absolute(

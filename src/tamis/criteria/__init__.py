@@ -1,12 +1,11 @@
 """How good features are: the criteria that a search accepts."""
 
 from tamis.criteria.bounds import RadiusMargin, Span
-from tamis.criteria.density_sensitivity import DensitySensitivity
 from tamis.criteria.dependence import HSIC
 from tamis.criteria.divergence import Divergence
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
-from tamis.criteria.margins import WeightNorm
+from tamis.criteria.kernel_machines import WeightNorm
 from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.pair_scan import PairInformation, PairMRMR
 from tamis.criteria.parzen import KwakInformation, ParzenInformation
@@ -15,7 +14,7 @@ from tamis.criteria.reconstruction import ColumnSubset
 from tamis.criteria.reduced_parzen import ReducedParzenInformation
 from tamis.criteria.relief import Relief
 from tamis.criteria.scatter import Scatter
-from tamis.criteria.score_sensitivity import ScoreSensitivity
+from tamis.criteria.sensitivity import DensitySensitivity, ScoreSensitivity
 from tamis.criteria.spread import Variance
 from tamis.criteria.survival import CoxScore
 from tamis.criteria.univariate import (
@@ -29,8 +28,8 @@ from tamis.criteria.univariate import (
 from tamis.criteria.validation import CrossValidated
 from tamis.criteria.wrappers import Penalised, Remembered, Scored
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
-from tamis.response.tuners import TunedMLP, TunedSVC
-from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
+from tamis.response.tuners import TunedMLP, TunedSVC, TunedSVR
+from tamis.svm.relative import RelativeSVC, RelativeSVR
 
 __all__ = [  # noqa: RUF022 (plain alphabetical order)
     "CIFE",

@@ -1,15 +1,18 @@
 """RadiusMargin and Span: bounds of the leave-one-out error of a support vector machine."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVR
 
 from tamis._arrays import Array
-from tamis._checks import BOOLEAN, Constraints
-from tamis.criteria.kernel_machines import MachineCriterion, MachineView
-from tamis.criteria.margins import multiplier_slopes, norm_slopes
+from tamis.criteria.kernel_machines import (
+    MachineCriterion,
+    MachineView,
+    multiplier_slopes,
+    norm_slopes,
+)
 from tamis.exceptions import InvalidParameter
 from tamis.svm.geometry import feet, margin_system, sphere_around, squared_spans
 from tamis.svm.machine import Multipliers
@@ -18,28 +21,7 @@ from tamis.svm.machine import Multipliers
 SOLVED = 1e-8
 
 
-class BoundCriterion(MachineCriterion):
-    """Criterion that ranks by the bound without each column: the least bound leaves first."""
-
-    _constraints: ClassVar[Constraints] = {"soft_margin": BOOLEAN}
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        order: int = 0,
-        retrain: bool = False,
-        soft_margin: bool = False,
-        adjusted: str | bool = "auto",
-    ):
-        super().__init__(estimator, order=order, retrain=retrain, adjusted=adjusted)
-        self.soft_margin = soft_margin
-
-    def _scored(self, lost: Array) -> Array:
-        return -lost
-
-
-class RadiusMargin(BoundCriterion):
+class RadiusMargin(MachineCriterion):
     r"""Radius-margin bound of the leave-one-out error without each column (RMB).
 
     With R the radius of the smallest sphere around the training rows in the space of the kernel,
@@ -132,7 +114,7 @@ class RadiusMargin(BoundCriterion):
         return sphere_around(view.columns.K).weights
 
     def _slopes(self, view: MachineView) -> Array:
-        machine, columns = view
+        machine, columns, _ = view
         radius2, g = sphere_around(columns.K)
         # g is optimal, so that the radius changes as if it stayed (Danskin)
         widening = columns.slopes(np.diag(g) - np.outer(g, g))
@@ -148,7 +130,7 @@ class RadiusMargin(BoundCriterion):
         return widening + radius2 * np.sign(machine.beta) @ multiplier_slopes(view)
 
 
-class Span(BoundCriterion):
+class Span(MachineCriterion):
     r"""Span bound of the leave-one-out error without each column (SpanB).
 
     With :math:`S_p` the distance of support vector p to what the other free support vectors span,
@@ -254,7 +236,7 @@ class Span(BoundCriterion):
         return machine.slack(outputs) / machine.C if self.soft_margin else 0.0
 
     def _slopes(self, view: MachineView) -> Array:
-        machine, columns = view
+        machine, columns, _ = view
         system = margin_system(columns.K, machine.free)
         e = feet(columns.K, system)
         slopes = columns.slopes((e * machine.sizes) @ e.T)

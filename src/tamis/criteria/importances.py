@@ -13,8 +13,7 @@ from sklearn.pipeline import Pipeline
 from tamis._arrays import FARTHEST, Array, Subset
 from tamis._checks import FUNCTION, Constraints, instance_of, one_of
 from tamis.contract import BackwardCriterion
-from tamis.criteria.chance import ChanceAdjusted
-from tamis.criteria.model import OpenCriterion
+from tamis.criteria.model import ChanceAdjusted, OpenCriterion
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
@@ -96,12 +95,13 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
         return training_bytes(self.estimator, n_samples, self._n_trained(n_features))
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        self._learn_model(self._with_copies(X, y), y, self._routed(params, X.shape[0]))
+        self._learn_model(self._with_copies(X, y), y, self._route(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
         # the commonest mistake is known before any training: a kernel machine without coefficients
         kernel = getattr(estimator, "kernel", "linear")
-        if self.importance_getter == "auto" and kernel != "linear" and _may_hide_coef(estimator):
+        hides = isinstance(getattr(type(estimator), "coef_", None), property)
+        if self.importance_getter == "auto" and kernel != "linear" and hides:
             raise IncompatibleCriterion(_without_coefficients(estimator))
 
     def loss(self, subset: Subset) -> Array:
@@ -199,11 +199,6 @@ def _squares(found: Any) -> Array:
         )
     squares = np.square(coefficients)
     return squares if squares.ndim == 1 else squares.sum(axis=0)
-
-
-def _may_hide_coef(estimator: Any) -> bool:
-    """Whether ``coef_`` is a property, which exists for some parameters only."""
-    return isinstance(getattr(type(estimator), "coef_", None), property)
 
 
 def _without_coefficients(model: Any) -> str:

@@ -1,10 +1,12 @@
-"""What criteria that train an estimator share: its clone, its tuning, its targets, its metadata."""
+"""Criteria that train an estimator: its clone, its tuning, its targets, its metadata."""
 
+from collections.abc import Callable
 from inspect import isclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import hstack, issparse
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -18,14 +20,16 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from tamis._arrays import Array, Subset, is_int
+from tamis._checks import BOOLEAN, Constraints, one_of
 from tamis._namespace import device_asked
-from tamis._seeds import fix_seeds
+from tamis._seeds import fix_seeds, stream
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract.criterion import TASKS, Criterion
 from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter
 from tamis.response.fold_models import FoldTraining, fit_clone, take_rows
-from tamis.response.scores import check_scored
+from tamis.response.outputs import check_scored
+from tamis.response.perturbations import Units
 from tamis.validation.splits import folds_of
 
 #: Metadata that belong to a splitter and not to an estimator's ``fit``.
@@ -82,14 +86,19 @@ class ModelCriterion(Criterion):
         otherwise = getattr(self.estimator, "targets", TASKS)
         return frozenset({"regression"}) if is_regressor(self.estimator) else otherwise
 
-    def _hold(
+    def _learn_model(
         self,
         X: Array,
         y: NDArray[Any] | None,
         metadata: Metadata,
         training: FoldTraining | None = None,
+        estimator: Any = None,
     ) -> None:
-        """Keep the data, and how models of it are trained."""
+        """Keep the data and the estimator to train, chosen by its search if it is one.
+
+        The search looks at the rows that may train: by default all. The estimator is by default the
+        parameter of that name.
+        """
         self._X, self._y, self._metadata = X, y, metadata
         self._tuner: Any = None
         self._trainable: Any = slice(None) if training is None else training.rows
@@ -97,20 +106,7 @@ class ModelCriterion(Criterion):
             type(self).__name__, X, y, np.arange(X.shape[0]), fit_params=metadata.fit,
             place=device_asked(),
         )  # fmt: skip
-
-    def _learn_model(
-        self,
-        X: Array,
-        y: NDArray[Any] | None,
-        metadata: Metadata,
-        training: FoldTraining | None = None,
-    ) -> None:
-        """Keep the data and the estimator to train, chosen by its search if it is one.
-
-        The search looks at the rows that may train: by default all.
-        """
-        self._hold(X, y, metadata, training)
-        estimator = clone(self.estimator)
+        estimator = clone(self.estimator if estimator is None else estimator)
         fix_seeds(estimator)
         if not is_tuner(estimator):
             self._adopt(estimator)
@@ -173,11 +169,11 @@ class ModelCriterion(Criterion):
         params.pop(GROUPS, None)
         return clone(tuner).set_params(cv=folds), params
 
-    def _routed(self, params: dict[str, Any], n_samples: int) -> Metadata:
+    def _route(self, params: dict[str, Any], n_samples: int) -> Metadata:
         """Which metadata each receives: by requests if routing is enabled, by name otherwise."""
         params = {name: _per_row(self, name, value, n_samples) for name, value in params.items()}
         if get_config()["enable_metadata_routing"]:
-            return self._requested(params)
+            return self._route_requests(params)
         fit = {name: value for name, value in params.items() if name != GROUPS}
         groups = {name: value for name, value in params.items() if name == GROUPS}
         if groups and not (self._makes_folds or is_tuner(self.estimator)):
@@ -189,7 +185,7 @@ class ModelCriterion(Criterion):
             check_fit_takes(self, inner_estimator(self.estimator), name)
         return Metadata(fit, params, groups)
 
-    def _requested(self, params: dict[str, Any]) -> Metadata:
+    def _route_requests(self, params: dict[str, Any]) -> Metadata:
         routed = process_routing(self, "fit", **params)
         fit, split, score = (
             dict(routed.get(name, {}).get(method, {}))
@@ -435,3 +431,57 @@ def _weights(name: str, weights: str, value: Any) -> Array:
             "multiplies its penalty by it may never come to rest. Divide the weights by their mean."
         )
     return values
+
+
+class ChanceAdjusted:
+    """Criteria whose losses may be compared with those of a permuted copy of the columns.
+
+    In a trained model columns that say nothing have losses above 0, which add up over the columns
+    of a unit. The copy has the same columns with their rows permuted, all in one way, so that their
+    correlations stay. The model is trained on both, and the loss of a unit is how far it exceeds
+    that of its copy: about 0 for noise, however many columns there are.
+
+    A criterion calls :meth:`_with_copies` on the table it learns, scores :meth:`_units`, and
+    returns :meth:`_above_chance`.
+    """
+
+    adjusted: Any
+    n_features_in_: int
+    _unit_columns: tuple[Subset, ...] | None
+    columns: Callable[[Subset], Subset]
+    _constraints: ClassVar[Constraints] = {"adjusted": one_of("auto") | BOOLEAN}
+
+    @property
+    def _is_adjusted(self) -> bool:
+        """Whether units have copies: "auto" adjusts if one has more than one column."""
+        if self.adjusted != "auto":
+            return bool(self.adjusted)
+        return any(len(columns) > 1 for columns in self._unit_columns or ())
+
+    def _with_copies(self, X: Any, y: NDArray[Any] | None) -> Any:
+        """The table to train on: with a permuted copy behind its columns if losses are adjusted."""
+        # without a target a block and its copy are equally important
+        self._has_copies = self._is_adjusted and y is not None
+        if not self._has_copies:
+            return X
+        # always the same order: a score does not depend on when, or how often, it is asked for
+        order = stream(0, "permuted copy").permutation(X.shape[0])
+        if issparse(X):
+            return hstack([X, X.tocsr()[order]], format=X.format)
+        return np.asfortranarray(np.hstack([X, X[order]]))
+
+    def _n_trained(self, n_features: int) -> int:
+        """Columns that a model of so many features is trained on."""
+        return 2 * n_features if self._is_adjusted else n_features
+
+    def _units(self, subset: Subset) -> Units:
+        """The units of a subset, followed by their copies if losses are adjusted."""
+        units = Units.of(self.columns, subset)
+        return units.with_copies(self.n_features_in_) if self._has_copies else units
+
+    def _above_chance(self, losses: Array) -> Array:
+        """Losses of the units, less those of their copies if there are any."""
+        if not self._has_copies:
+            return losses
+        own, copies = np.split(losses, 2, axis=-1)
+        return np.asarray(own - copies)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.base import OneToOneFeatureMixin, clone, is_classifier
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.model_selection import GroupShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 
@@ -22,11 +22,10 @@ from tamis.response.engines.network import ACTIVATIONS
 from tamis.response.engines.registry import check_usable, last_step, open_engine
 from tamis.response.fold_models import take_rows
 from tamis.response.memory import training_bytes
-from tamis.response.perturbations import Points
+from tamis.response.perturbations import Points, Units
 from tamis.response.predictions import decisions_of
 from tamis.response.tuners import plain_network
-from tamis.response.units import Units
-from tamis.validation.splits import Rows
+from tamis.validation.splits import Rows, held_out
 
 #: Bits that are shared out where the answers tell nothing, so that weights still rank columns.
 LEAST = 1e-12
@@ -134,25 +133,20 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         if self.estimator is None:  # which metadata are of use, the default network says
             network = plain_network(6, 1.0).set_params(random_state=seed)
             whole = clone(self).set_params(estimator=network)
-        metadata = whole._routed(params, len(X))
+        metadata = whole._route(params, len(X))
         rows, rest = self._split(y, metadata.split.get(GROUPS), seed)
         self.train_rows_, self.validation_rows_ = rows, rest
         self.classes_, codes = class_codes(y)
         self._validation, self._codes, self._means = X[rest], codes[rest], column_means(X)
         self._weights = take_rows(metadata.fit, rest).get("sample_weight")
         seen = Metadata(*(take_rows(part, rows) for part in metadata))
-        if self.estimator is None:
-            self._hold(X[rows], y[rows], seen)
-            self._adopt(whole.estimator)
-        else:
-            self._learn_model(X[rows], y[rows], seen)
+        self._learn_model(X[rows], y[rows], seen, estimator=whole.estimator)
 
     def _split(self, y: NDArray[Any], groups: Any, seed: int) -> tuple[Rows, Rows]:
         """Rows that train, and rows on which the answers are looked at."""
-        everything = np.arange(len(y))
         if groups is not None:
             halves = GroupShuffleSplit(1, test_size=self.validation, random_state=seed)
-            return next(halves.split(everything, groups=groups))
+            return next(halves.split(y, groups=groups))
         labels, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
             raise InvalidTarget(
@@ -167,8 +161,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
                 f"OutputInformation: validation={self.validation!r} leaves {least} rows in one of "
                 f"the parts, for {len(labels)} classes. Use a fraction nearer to 0.5."
             )
-        rows, rest = train_test_split(everything, test_size=n_rest, stratify=y, random_state=seed)
-        return np.sort(rows), np.sort(rest)
+        return held_out("OutputInformation", self.validation, y, None, seed)
 
     def _prepare(self, estimator: Any) -> None:
         check_usable("OutputInformation", estimator)
@@ -193,7 +186,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         model, V = decisions_of(fitted, self.classes_), self._validation[:, units.columns]
         bits = self._bits(model, V)
         if self.credit == "shares":
-            shares = handed_down(*_layers(fitted, V))
+            shares = share_credit(*_layers(fitted, V))
             return units.summed(shares) * max(bits, LEAST)
         answered = _without_each(model, V, units, self._means[units.columns])
         return bits - information(self._confusion(answered))
@@ -227,7 +220,7 @@ def information(counts: Array) -> Array:
     return settled(nats / np.log(2))
 
 
-def handed_down(values: list[Array], weights: list[Array]) -> Array:
+def share_credit(values: list[Array], weights: list[Array]) -> Array:
     """Share of each input: ``values`` of every layer but the last, ``weights`` behind each.
 
     Outputs weigh by how far their weights are from the mean over classes, of which only that

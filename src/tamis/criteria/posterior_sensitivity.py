@@ -123,20 +123,15 @@ class PosteriorSensitivity(Sensitivity):
         precision: str = "double",
         adjusted: str | bool = "auto",
     ):
-        self.estimator = estimator
-        self.by = by
+        super().__init__(
+            estimator, by=by, on=on, n_repeats=n_repeats, n_values=n_values,
+            random_state=random_state, n_jobs=n_jobs, precision=precision, adjusted=adjusted,
+        )  # fmt: skip
         self.output = output
-        self.on = on
-        self.n_repeats = n_repeats
-        self.n_values = n_values
         self.calibration = calibration
         self.unlabelled = unlabelled
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.precision = precision
-        self.adjusted = adjusted
 
-    _kind = ProbabilityOutput
+    _has_derivative = True
     _constraints: ClassVar[Constraints] = {
         "output": one_of("probability", "decision"),
         "calibration": integer(2) | number(above=0, below=1) | NONE,

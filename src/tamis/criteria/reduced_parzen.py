@@ -14,7 +14,7 @@ from tamis.contract import BackwardCriterion
 from tamis.density.parzen import best_width, check_width, width_cost
 from tamis.density.reduced_sets import reduced_set
 from tamis.exceptions import InvalidParameter
-from tamis.response.units import Units
+from tamis.response.perturbations import Units
 
 # Samples at a time: with some hundred centres their terms stay in the second cache.
 _ROWS = 128

@@ -1,5 +1,6 @@
-"""Sensitivities: how far a trained model's output moves when a column is perturbed."""
+"""Sensitivities: how far the outputs of a trained model move when a column is perturbed."""
 
+import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -15,24 +16,33 @@ from tamis._checks import NONE, Constraints, integer, one_of
 from tamis._namespace import device_asked
 from tamis._seeds import draw_seed
 from tamis.contract import BackwardCriterion
-from tamis.criteria.chance import ChanceAdjusted
 from tamis.criteria.model import (
     GROUPS,
+    ChanceAdjusted,
     ModelCriterion,
+    check_trainable,
     inner_estimator,
     is_tuner,
     names_by_position,
 )
-from tamis.exceptions import IncompatibleCriterion
+from tamis.exceptions import DegenerateData, IncompatibleCriterion
+from tamis.response.calibration import check_left_out
+from tamis.response.comparison import mean_and_error
 from tamis.response.engines.registry import check_usable, last_step
 from tamis.response.fold_models import FoldTraining, fold_count, holds_out, labelled_rows
-from tamis.response.left_out import check_left_out
 from tamis.response.memory import comparison_bytes
-from tamis.response.outputs import Output, losses, mean_and_error
+from tamis.response.outputs import (
+    NOISES,
+    DensityOutput,
+    Output,
+    ScoreOutput,
+    check_scored,
+    losses,
+    plain_score,
+)
 from tamis.response.perturbations import Derivative, Perturbation, Replacement, Zero, resolve
-from tamis.response.tuners import TunedSVC
+from tamis.response.tuners import TunedSVC, TunedSVR
 from tamis.svm.machine import is_newton
-from tamis.svm.relative import TunedSVR
 
 
 class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
@@ -41,22 +51,38 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     A subclass says which output that is (:meth:`_output`).
     """
 
-    by: Any
-    on: Any
-    n_repeats: Any
-    n_values: Any
-    random_state: Any
-    n_jobs: Any
-    precision: Any
     #: Label of rows without one, of a criterion that can do with such.
     unlabelled: Any = None
-    #: What the output is, to ask which perturbations it knows.
-    _kind: ClassVar[type[Output]]
+    #: Whether the output has a derivative by the scale of a column.
+    _has_derivative: ClassVar[bool] = False
     _constraints: ClassVar[Constraints] = {
         "on": one_of("training", "held-out", "left-out", "auto"),
         "precision": one_of("double", "single"),
         "unlabelled": integer() | NONE,
     }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        by: Any = "marginal",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        precision: str = "double",
+        adjusted: str | bool = "auto",
+    ):
+        self.estimator = estimator
+        self.by = by
+        self.on = on
+        self.n_repeats = n_repeats
+        self.n_values = n_values
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.precision = precision
+        self.adjusted = adjusted
 
     @property
     def _way(self) -> Perturbation:
@@ -105,7 +131,11 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     def check(self) -> None:
         super().check()
         name, way = type(self).__name__, self._way
-        self._kind.check(name, way)
+        if isinstance(way, Derivative) and not self._has_derivative:
+            raise IncompatibleCriterion(
+                f"{name} has no derivative; PosteriorSensitivity has. Use "
+                "by='marginal', 'permutation', 'zero' or 'removal'."
+            )
         if self.on == "left-out":
             check_left_out(name, self.estimator, way)
 
@@ -113,7 +143,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         name = type(self).__name__
         check_usable(name, self.estimator)
         rows = labelled_rows(name, y, self.unlabelled, len(X))
-        metadata = self._routed(params, len(X))
+        metadata = self._route(params, len(X))
         table = self._with_copies(X, y)
         classification = self.task_ == "classification"
         self._repeats: tuple[Subset, Array] | None = None
@@ -163,3 +193,201 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
             mapping = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=GroupKFold(), method_mapping=mapping)
         return router
+
+
+class ScoreSensitivity(Sensitivity):
+    """How far a score falls when a column is perturbed: permutation importance and its relatives.
+
+    With ``by="permutation"`` and the same shuffles it is scikit-learn's
+    ``permutation_importance``; ``by="marginal"`` is the mean score with the column held at each of
+    its values, which for scores that are means over rows (accuracy, R², log-loss) is the
+    expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
+    :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
+
+    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    weighted.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor
+        Or a search over its hyper-parameters. A row without a label cannot be scored: leave it out.
+    scoring : str, callable or None, default=None
+        None is the estimator's own score: accuracy or R².
+    by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
+        How a column is perturbed, see :class:`PosteriorSensitivity`.
+    on : {"training", "held-out", "auto"}, default="training"
+        Held out, the falls of the folds are averaged.
+    n_repeats : int, default=1
+    n_values : int or None, default=None
+    random_state : int, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+    precision : {"double", "single"}, default="double"
+        Of the kernels on a device, see :class:`PosteriorSensitivity`.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance, see :class:`PosteriorSensitivity`.
+
+    References
+    ----------
+    L. Breiman, "Random forests", Machine Learning 45, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> criterion = ScoreSensitivity(LogisticRegression(max_iter=1000)).fit(X, y)
+    >>> criterion.loss(np.arange(4)).round(2)
+    array([0.01, 0.01, 0.58, 0.16])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        scoring: Any = None,
+        by: Any = "marginal",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        precision: str = "double",
+        adjusted: str | bool = "auto",
+    ):
+        super().__init__(
+            estimator, by=by, on=on, n_repeats=n_repeats, n_values=n_values,
+            random_state=random_state, n_jobs=n_jobs, precision=precision, adjusted=adjusted,
+        )  # fmt: skip
+        self.scoring = scoring
+
+    loses_score: ClassVar[bool] = True
+
+    def check(self) -> None:
+        super().check()
+        if isinstance(self._way, Zero) and self._way.centres:
+            raise IncompatibleCriterion(
+                "ScoreSensitivity alters rows, never a kernel's centres. Use by='zero'."
+            )
+        check_trainable(self, self.estimator)
+        check_scored(type(self).__name__, self.estimator, self.scoring)
+        if self.on == "left-out":
+            raise IncompatibleCriterion(
+                "ScoreSensitivity has no machine for each row. Use on='held-out', or "
+                "DensitySensitivity or PosteriorSensitivity with on='left-out'."
+            )
+
+    @property
+    def _copied(self) -> bool:
+        return plain_score(inner_estimator(self.estimator), self.scoring) is None
+
+    def _output(self, training: FoldTraining, estimator: Any) -> Output:
+        return ScoreOutput(training, estimator, self.scoring)
+
+
+class DensitySensitivity(Sensitivity):
+    r"""How far a regressor's predictive density moves when a column is perturbed (SD-L, SD-G).
+
+    The target is taken as f(x) and noise; the loss of column j is the mean Kullback-Leibler
+    divergence between the densities around :math:`f = f(x)` and :math:`f_j = f(x_{(j)})`, for
+    Laplace noise with :math:`s = \mathrm{mean}|y - f|` and :math:`s_j = \mathrm{mean}|y - f_j|`
+
+    .. math:: \ln\frac{s_j}{s} - 1 + \frac{s}{s_j}e^{-|f - f_j|/s} + \frac{|f - f_j|}{s_j}
+
+    and for Gaussian noise, with mean squares in place of mean absolute values,
+
+    .. math:: \ln\frac{s_j}{s} + \frac{(f - f_j)^2 + s^2}{2 s_j^2} - \frac{1}{2}.
+
+    Of two copies of a column both look important until one is eliminated.
+
+    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    weighted.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Or a search over its hyper-parameters. Support vector regression (RBF, polynomial, linear),
+        networks with one hidden layer, linear models, forests and boosting are evaluated for all
+        columns together.
+    noise : {"laplace", "gaussian"}, default="laplace"
+    symmetric : bool, default=False
+        Whether the mean of both directions of the divergence is taken.
+    by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
+        How a column is perturbed, see :class:`PosteriorSensitivity`.
+    on : {"training", "held-out", "left-out", "auto"}, default="training"
+        See :class:`PosteriorSensitivity`; "left-out" takes ``NewtonSVR(epsilon=0)`` alone.
+    n_repeats : int, default=1
+        Shuffles of ``by="permutation"``; each has its own s_j, and scores are averaged.
+    n_values : int or None, default=None
+        Quantiles that stand for a column in ``by="marginal"``; None is every value.
+    random_state : int, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+    precision : {"double", "single"}, default="double"
+        Of the kernels on a device, see :class:`PosteriorSensitivity`.
+    adjusted : "auto" or bool, default="auto"
+        Whether losses are compared with chance, see :class:`PosteriorSensitivity`.
+
+    References
+    ----------
+    J.-B. Yang, C.-J. Ong, "Feature selection using probabilistic prediction of support vector
+    regression", IEEE Trans. Neural Networks 22, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.svm import SVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> criterion = DensitySensitivity(SVR(C=100, gamma=5)).fit(X, y)
+    >>> criterion.loss(np.array([1, 2, 8])).round(2)
+    array([0.02, 0.28, 0.31])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        noise: str = "laplace",
+        symmetric: bool = False,
+        by: Any = "marginal",
+        on: str = "training",
+        n_repeats: int = 1,
+        n_values: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        precision: str = "double",
+        adjusted: str | bool = "auto",
+    ):
+        super().__init__(
+            estimator, by=by, on=on, n_repeats=n_repeats, n_values=n_values,
+            random_state=random_state, n_jobs=n_jobs, precision=precision, adjusted=adjusted,
+        )  # fmt: skip
+        self.noise = noise
+        self.symmetric = symmetric
+
+    _constraints: ClassVar[Constraints] = {"noise": one_of(*NOISES)}
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """A real target."""
+        if "regression" not in super().targets:
+            raise IncompatibleCriterion(
+                f"DensitySensitivity needs a regressor, not {type(self.estimator).__name__}. Use "
+                "PosteriorSensitivity for a classifier."
+            )
+        return frozenset({"regression"})
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        if y is not None and np.ptp(y) == 0:
+            warnings.warn(
+                f"DensitySensitivity: every row has the target {y[0]}, of which no column can tell "
+                "anything: all losses are 0. Check the target column.",
+                DegenerateData,
+                stacklevel=2,
+            )
+        super()._learn(X, y, **params)
+
+    def _output(self, training: FoldTraining, estimator: Any) -> Output:
+        return DensityOutput(training, estimator, self.noise, bool(self.symmetric))

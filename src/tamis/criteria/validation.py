@@ -1,13 +1,15 @@
-"""Cross-validation: how well does an estimator do with these columns?"""
+"""Cross-validation: how well an estimator does with some columns."""
 
+import warnings
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,16 +23,111 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import BlockTable, refuse_blocks
 from tamis.contract import SubsetCriterion
 from tamis.contract.criterion import with_unit
-from tamis.criteria.fold_scores import ConstantRisk, FoldScores, gives_shares
 from tamis.criteria.model import Metadata, OpenCriterion, check_trainable, for_columns
-from tamis.exceptions import InvalidParameter
-from tamis.response.scores import check_scored, one_scorer
-from tamis.validation import FoldAccuracies, most_frequent
+from tamis.exceptions import InvalidParameter, InvalidScore
+from tamis.response.fold_models import fit_clone, take_rows
+from tamis.response.outputs import check_scored, one_scorer
+from tamis.validation import FoldAccuracies, Splits, most_frequent
 from tamis.validation.block_folds import folds_of_blocks
 from tamis.validation.block_lda import SummedLDA
 from tamis.validation.knn import KNNFolds
 from tamis.validation.lda import LDAFolds, is_plain_lda
+from tamis.validation.losses import squared_losses
 from tamis.validation.splits import retold
+
+
+class ConstantRisk(BaseEstimator):
+    """Gives every row the same risk, of which the concordance index is 1/2."""
+
+    def fit(self, X: Array, y: NDArray[Any]) -> Self:
+        """Learn nothing."""
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """The same risk for every row."""
+        return np.zeros(X.shape[0])
+
+    def score(self, X: Array, y: NDArray[Any]) -> float:
+        """Half of all pairs are in order, since none is in any."""
+        return 0.5
+
+
+class FoldScores(NamedTuple):
+    """A table with its folds, on which clones of an estimator are trained and scored."""
+
+    X: Array
+    y: NDArray[Any] | None
+    splits: Splits
+    scorer: Any
+    metadata: Metadata
+
+    def scores(self, estimator: Any, columns: Subset, known: Array) -> Array:
+        """Score of each fold on some columns; ``known`` has those that need no training, or NaN."""
+        scores, table = known.copy(), self._replace(X=self.X[:, columns])
+        for fold in np.flatnonzero(np.isnan(known)).tolist():
+            try:
+                scores[fold] = table._score(estimator, fold)
+            except Exception as error:
+                error.add_note(
+                    f"CrossValidated: {type(estimator).__name__} failed in fold {fold} on "
+                    f"column(s) {columns.tolist()}."
+                )
+                raise
+            if np.isnan(scores[fold]):
+                raise InvalidScore(
+                    f"CrossValidated: the score of {type(estimator).__name__} is NaN in fold "
+                    f"{fold} on column(s) {columns.tolist()}. Use fewer folds, or another scoring."
+                )
+        return scores
+
+    def mean_score(self, estimator: Any, columns: Subset, known: Array) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.scores(estimator, columns, known)))
+
+    def _score(self, estimator: Any, fold: int) -> float:
+        # discriminant analysis divides zero by zero if class means agree, to no effect
+        with np.errstate(divide="ignore", invalid="ignore"):
+            model, test = self._fit(estimator, fold), self.splits[fold][1]
+        truth = () if self.y is None else (self.y[test],)
+        # a score that is not defined is NaN, and refused
+        with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            weights = take_rows(self.metadata.score, test)
+            return float(self.scorer(model, self.X[test], *truth, **weights))
+
+    def _fit(self, estimator: Any, fold: int) -> Any:
+        """Train a clone on the training rows of a fold."""
+        train = self.splits[fold][0]
+        y = None if self.y is None else self.y[train]
+        return fit_clone(estimator, self.X[train], y, take_rows(self.metadata.fit, train))
+
+    def mean_loss(self, estimator: Any, columns: Subset, known: Array) -> float:
+        """Mean over the folds of the squared loss of clones trained on some columns.
+
+        If a classifier cannot be trained in a fold, ``known`` has its accuracy there; its
+        predictions are then certain, and a miss costs 2. Without any column the shares of the
+        classes are predicted.
+        """
+        assert self.y is not None
+        table, losses = self._replace(X=self.X[:, columns]), 2 * (1 - known)
+        if not len(columns):
+            table = self._replace(X=np.zeros((len(self.y), 1)), metadata=Metadata())
+            estimator = DummyClassifier()
+        for fold in np.flatnonzero(np.isnan(known)).tolist():
+            test = self.splits[fold][1]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                model = table._fit(estimator, fold)
+                found = squared_losses(model, table.X[test], self.y[test], margins=True)
+            losses[fold] = found.mean()
+        return float(losses.mean())
+
+
+def gives_shares(estimator: Any) -> bool:
+    """Whether a classifier says more of a row than its class."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        return False
+    says = ("predict_proba", "decision_function")
+    return is_classifier(estimator) and any(hasattr(estimator, name) for name in says)
 
 
 class CrossValidated(OpenCriterion, SubsetCriterion):
@@ -151,13 +248,13 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._summed = None
-        metadata = self._routed(params, X.shape[0])
+        metadata = self._route(params, X.shape[0])
         with retold():
-            self._splits = self._dealt(X, y, metadata)
+            self._splits = self._make_splits(X, y, metadata)
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
 
-    def _dealt(
+    def _make_splits(
         self, X: Array, y: NDArray[Any] | None, metadata: Metadata
     ) -> list[tuple[Subset, Subset]]:
         """Rows to train on and rows to score, fold by fold."""
@@ -221,17 +318,18 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         subsets = list(subsets)
         if self._summed is not None:
             return self._summed.accuracies([self.columns(s) for s in subsets]).mean(axis=1)
-        found = np.array([self._at_hand(subset) for subset in subsets], dtype=float)
+        found = np.array([self._known_value(subset) for subset in subsets], dtype=float)
         asked = np.flatnonzero(np.isnan(found))
-        items = (self._asked(subsets[i]) for i in asked)
+        items = (self._score_arguments(subsets[i]) for i in asked)
         found[asked] = parallel_map(self._fold_scores.mean_score, items, self.n_jobs)
         return found
 
-    def _asked(self, subset: Subset) -> tuple[Any, Subset, Array]:
-        """The estimator for a subset, its columns, and scores of folds that are known."""
-        columns = self.columns(subset)
-        estimator = for_columns(self.estimator_, columns, self._X.shape[1])
-        return estimator, columns, self._untrainable(subset)
+    def _score_arguments(self, subset: Subset) -> tuple[Any, Subset, Array]:
+        """The estimator for a subset, its columns, and scores of the folds where it would fail."""
+        columns, known = self.columns(subset), np.full(len(self._splits), np.nan)
+        if self._folds is not None:
+            known = self._folds.untrainable(columns)
+        return for_columns(self.estimator_, columns, self._X.shape[1]), columns, known
 
     def fold_scores(self, subset: Subset) -> Array:
         """Score of each fold on a subset: what its value is the mean of."""
@@ -239,7 +337,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return self._summed.accuracies([self.columns(subset)])[0]
         if not len(subset):
             return np.full(len(self._splits), self._worth_of_nothing)
-        return self._fold_scores.scores(*self._asked(subset))
+        return self._fold_scores.scores(*self._score_arguments(subset))
 
     @property
     def test_ratio(self) -> float:
@@ -248,13 +346,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))
 
-    def _untrainable(self, subset: Subset) -> Array:
-        """Scores of the folds in which the estimator would fail, nan where it is to be trained."""
-        if self._folds is None:
-            return np.full(len(self._splits), np.nan)
-        return self._folds.untrainable(self.columns(subset))
-
-    def _at_hand(self, subset: Subset) -> float:
+    def _known_value(self, subset: Subset) -> float:
         """Value that needs no training, else nan."""
         base, best, value = self._best
         if len(best) and abs(len(base) - len(subset)) == 1:
@@ -273,7 +365,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             found = np.full(len(candidates), np.nan)
         else:
             found = self._folds.grown(self._folds.essential(subset), candidates)
-        return self._changed(subset, candidates, found)
+        return self._score_changes(subset, candidates, found)
 
     def loss(self, subset: Subset) -> Array:
         if self._summed is not None:
@@ -281,16 +373,16 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         found = np.full(len(subset), np.nan)
         if self._folds is not None and len(kept := self._folds.essential(subset)) > 1:
             found[np.isin(subset, kept)] = self._folds.shrunk(kept)
-        return -self._changed(subset, subset, found)
+        return -self._score_changes(subset, subset, found)
 
-    def _changed(self, subset: Subset, units: Subset, found: Array) -> Array:
-        """Values once each unit has moved, less that of the subset; what is not found is asked for.
+    def _score_changes(self, subset: Subset, units: Subset, found: Array) -> Array:
+        """Values once each unit has moved, less that of the subset; what is not found is computed.
 
         The best of them are remembered: a greedy walk goes on from one of them.
         """
         base = self.value(subset)
         missing = np.flatnonzero(np.isnan(found))
-        found[missing] = self.values([moved(subset, int(unit)) for unit in units[missing]])
+        found[missing] = self.values([toggle_unit(subset, int(unit)) for unit in units[missing]])
         if len(found):
             best = np.flatnonzero(found == found.max())
             self._best = subset, units[best], float(found[best[0]])
@@ -299,7 +391,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
         """Squared loss of the probabilities, turned round, once each of the units has moved."""
         if self._summed is not None:
-            return -self._summed.losses([self.columns(moved(subset, int(j))) for j in units])
+            return -self._summed.losses([self.columns(toggle_unit(subset, int(j))) for j in units])
         found, entering = np.full(len(units), np.nan), not np.isin(units, subset).any()
         if self._folds is not None:
             kept = self._folds.essential(subset)
@@ -307,15 +399,15 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             if entering or len(kept) > 1:
                 found[usable] = self._folds.losses(kept, units[usable], entering=entering)
         missing = np.flatnonzero(np.isnan(found))
-        items = (self._asked_loss(moved(subset, int(units[i]))) for i in missing)
+        items = (self._loss_arguments(toggle_unit(subset, int(units[i]))) for i in missing)
         found[missing] = parallel_map(self._fold_scores.mean_loss, items, self.n_jobs)
         return -found
 
-    def _asked_loss(self, subset: Subset) -> tuple[Any, Subset, Array]:
+    def _loss_arguments(self, subset: Subset) -> tuple[Any, Subset, Array]:
         """The same for the loss, which is that of no column if the subset's are all constant."""
         kept = subset if self._folds is None else self._folds.essential(subset)
         if len(kept):
-            return self._asked(subset)
+            return self._score_arguments(subset)
         return self.estimator_, EMPTY, np.full(len(self._splits), np.nan)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -331,6 +423,6 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         )
 
 
-def moved(subset: Subset, unit: int) -> Subset:
+def toggle_unit(subset: Subset, unit: int) -> Subset:
     """The subset with a unit that it did not hold, or without one that it did."""
     return subset[subset != unit] if (subset == unit).any() else with_unit(subset, unit)

@@ -51,15 +51,19 @@ class Wrapper(SubsetCriterion):
             )
         self.criterion.check()
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+    def _fit_inside(self, X: Any, y: NDArray[Any] | None = None, **params: Any) -> None:
+        """Fit a clone of the criterion inside."""
         self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(X, y, **params)
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        self._fit_inside(X, y, **params)
         self.idle_ = self.criterion_.idle_
 
     def _check_blocks(self) -> None:
         self.criterion._check_blocks()
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(table)
+        self._fit_inside(table)
 
     def _idle_units(self, table: BlockTable) -> Mask:
         return self.criterion_.idle_
@@ -118,15 +122,8 @@ class Remembered(Wrapper):
 
     scores_are_log_p = _fact("scores_are_log_p", False)
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        super()._learn(X, y, **params)
-        self._start()
-
-    def _learn_blocks(self, table: BlockTable) -> None:
-        super()._learn_blocks(table)
-        self._start()
-
-    def _start(self) -> None:
+    def _fit_inside(self, X: Any, y: NDArray[Any] | None = None, **params: Any) -> None:
+        super()._fit_inside(X, y, **params)
         self._memory: dict[bytes, float] = {}
         self.n_computed_ = 0
 

@@ -6,10 +6,9 @@ together, :func:`open_engine` finds the one that belongs to a model. :func:`impo
 :func:`effects` work with any fitted model.
 """
 
-from tamis.response._effects import Effect, effects
-from tamis.response._importance import importance
 from tamis.response.engines.base import Batch, Engine, GenericEngine, Model
 from tamis.response.engines.registry import open_engine
+from tamis.response.fitted_models import Effect, effects, importance
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
 
 __all__ = [

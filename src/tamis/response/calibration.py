@@ -1,17 +1,27 @@
-"""Probabilities of decision values: Platt's sigmoids, fitted by scikit-learn, and their rows."""
+"""Machines calibrated by Platt's sigmoids, and machines without one row each.
 
+The latter come from one inverse (:mod:`tamis.svm.newton.left_out`), without any training.
+"""
+
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.multiclass import OneVsRestClassifier
 
 from tamis._arrays import Array, is_int
-from tamis._namespace import move, namespace
-from tamis.response.engines.base import FoldModel
+from tamis._namespace import host, move, namespace, note
+from tamis.exceptions import IncompatibleCriterion
+from tamis.response.engines.base import FoldModel, Model, Outputs
+from tamis.response.engines.kernel import MOST_VALUES
 from tamis.response.fold_models import FoldTraining, select_rows, take_rows
+from tamis.response.perturbations import Derivative, Perturbation
 from tamis.response.predictions import as_it_is, decision_values, has_votes
+from tamis.svm.newton.left_out import LeftOutMachines, is_least_squares, left_out_machines
 from tamis.validation.splits import Fold, Rows, held_out
 
 
@@ -123,3 +133,49 @@ def _sigmoids(training: FoldTraining, X: Array, machines: list[tuple[Any, Rows]]
 
 def _decisions(machine: Any, X: Any, rows: Rows) -> Array:
     return decision_values(machine, as_it_is).raw(select_rows(X, rows))
+
+
+def check_left_out(name: str, estimator: Any, way: Perturbation) -> None:
+    """Refuse estimators whose machines without one row each take a training each."""
+    if not is_least_squares(estimator):
+        raise IncompatibleCriterion(
+            f"{name} with on='left-out' needs NewtonSVR(epsilon=0) or "
+            "NewtonSVC(loss='squared_error') by itself and without landmarks, whose machines "
+            f"without one row each take no training, not {estimator!r}. Use on='held-out'."
+        )
+    if isinstance(way, Derivative):
+        raise IncompatibleCriterion(
+            f"{name} has no derivative with on='left-out'. Use by='marginal', or on='training'."
+        )
+
+
+def left_out_models(
+    training: FoldTraining, estimator: Any, X: Any, link: Outputs | None
+) -> list[FoldModel]:
+    """Make the machines, with as many rows at a time as an engine may have.
+
+    Without a link their decisions on the rows that they did not see make their sigmoids.
+    """
+    assert training.y is not None
+    rows, weights = training.rows, training.fit_params.get("sample_weight")
+    note("training", X)
+    found = left_out_machines(clone(estimator), X, training.y, rows, weights)
+    n_rows, n_centres = found.weights.shape[1:]
+    size = max(1, MOST_VALUES // max(1, n_centres))
+    blocks = [np.arange(k, min(k + size, n_rows)) for k in range(0, n_rows, size)]
+    models = []
+    for block in blocks:
+        own = found._replace(weights=found.weights[:, block], offsets=found.offsets[block])
+        model = Model(own, "left-out", partial(_outputs, own), link or as_it_is)
+        models.append(FoldModel(model, block))
+    if link is not None:
+        return models
+    X, weights = host(X), None if weights is None else weights[rows]
+    decisions = np.concatenate([model.raw(X[block]) for model, block in models])
+    link = fit_sigmoids(decisions[rows], training.codes[rows], weights).probabilities
+    return [FoldModel(replace(model, link=link), block) for model, block in models]
+
+
+def _outputs(machines: LeftOutMachines, X: Array) -> Array:
+    K = machines.machine.values(machines.machine.grams(X))
+    return np.einsum("rm,orm->ro", K, machines.weights) + machines.offsets

@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from tamis._arrays import Array
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.calibration import Sigmoids
-from tamis.response.units import Units
+from tamis.response.perturbations import Units
 from tamis.svm.machine import KernelMachine, kernel_machine
 
 
@@ -84,12 +84,12 @@ def _one_machine(fitted: Any, X: Array, follow: bool) -> tuple[Array, Array]:
     f = K @ beta + machine.offsets[0]
     if not follow:
         return f, row_slopes(machine, X, grams, beta).T
-    free, solution = _following(fitted, machine)
+    free, solution = _follow_scale(fitted, machine)
     df = scaled_slopes(machine, X, grams, beta) + K[:, free] @ solution[:-1] + solution[-1]
     return f, df.T
 
 
-def _following(fitted: Any, machine: KernelMachine) -> tuple[NDArray[np.intp], Array]:
+def _follow_scale(fitted: Any, machine: KernelMachine) -> tuple[NDArray[np.intp], Array]:
     """Free support vectors, and the slopes (free and offset, columns) of their variables."""
     free, beta = free_vectors(fitted), machine.weights[:, 0]
     n_columns = machine.centres.shape[1]

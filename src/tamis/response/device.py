@@ -9,18 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from tamis._arrays import Array, Mask, Subset
-from tamis._namespace import host, is_elsewhere, move, namespace, note, rows_taken
+from tamis._arrays import Array, Subset
+from tamis._namespace import (
+    host,
+    is_elsewhere,
+    move,
+    namespace,
+    note,
+    rows_taken,
+    say_processor,
+)
 from tamis.density.series import in_memory, output_changes
 from tamis.density.series.table import strips
 from tamis.response.calibration import Sigmoids
 from tamis.response.distances import Statistic
-from tamis.response.engines.base import FoldModel
-from tamis.response.engines.scalers import scaling_of
+from tamis.response.engines.base import FoldModel, scaling_of
 from tamis.response.perturbations import Draw, Shuffle
 from tamis.response.predictions import as_it_is, signs
 from tamis.svm.kernels import Kernel
-from tamis.svm.machine import is_newton, kernel_machine
+from tamis.svm.machine import KernelMachine, is_newton, kernel_machine
 from tamis.svm.newton.spaces import kernel_matrix
 
 #: Advice of warnings if the processor compares.
@@ -28,6 +35,14 @@ INSTEAD = (
     "Machines with kernel='rbf' are followed there, column by column, by='marginal', 'permutation' "
     "and 'zero', with on='training' and 'held-out'."
 )
+
+
+def report_processor(what: str) -> None:
+    """Warn once that the processor compares what a device was asked for, and record it."""
+    say_processor(what, INSTEAD)
+    note("scores")
+
+
 #: Largest exponent of a sigmoid's factor: more would overflow, and a probability is 0 long before.
 LARGEST_EXPONENT = 700.0
 
@@ -40,27 +55,18 @@ class DeviceEngine:
     part : FoldModel
     X : array of shape (n_samples, n_features)
         All rows of the table, on the device.
-    gamma : float
-    centres, weights : array of shape (n_centres, n_features), (n_centres, n_outputs)
-    offsets : array of shape (n_outputs,)
+    machine : KernelMachine
+        Its arrays may be on the device already.
     precision : {"double", "single"}
         Of kernels and their products; what is made of outputs stays double.
     """
 
     n_bytes = 0
 
-    def __init__(
-        self,
-        part: FoldModel,
-        X: Any,
-        gamma: float,
-        centres: Any,
-        weights: Any,
-        offsets: Array,
-        precision: str = "double",
-    ):
+    def __init__(self, part: FoldModel, X: Any, machine: KernelMachine, precision: str):
+        gamma, centres, weights = machine.gamma, machine.centres, machine.weights
         if not centres.shape[0]:  # a constant: one centre that weighs nothing
-            centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(offsets)))
+            centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(machine.offsets)))
         self.link, self.gamma, self.is_single = part.model.link, gamma, precision == "single"
         self.centres, self.weights = (
             x if is_elsewhere(x) else move(x, X) for x in (centres, weights)
@@ -72,7 +78,7 @@ class DeviceEngine:
             kernel_matrix(kernel, self.own[rows, :], self.centres) @ self.weights
             for rows in strips(self.own)
         ]
-        self.f = namespace(X).concat(blocks, axis=0) + move(offsets, X)[None, :]
+        self.f = namespace(X).concat(blocks, axis=0) + move(machine.offsets, X)[None, :]
 
     @classmethod
     def of(cls, part: FoldModel, X: Any, precision: str) -> "DeviceEngine | None":
@@ -83,14 +89,13 @@ class DeviceEngine:
         )
         if not known or model.method not in ("decision_function", "predict"):
             return None
+        machine = None if is_newton(last) else kernel_machine(last)
         if is_newton(last) and last.kernel == "rbf":  # its arrays may be on the device already
             parts = last.support_vectors_, last.dual_coef_.T, last.intercept_
-            return cls(part, X, last._kernel.gamma, *parts, precision)
-        machine = kernel_machine(last)
+            machine = KernelMachine("rbf", last._kernel.gamma, 0, 0.0, *parts)
         if machine is None or machine.kernel != "rbf":
             return None
-        parts = machine.centres, machine.weights, machine.offsets
-        return cls(part, X, machine.gamma, *parts, precision)
+        return cls(part, X, machine, precision)
 
     def _scale(self, values: Any) -> Any:
         """Values of shape (..., columns) as the machine sees them."""
@@ -103,23 +108,13 @@ class DeviceEngine:
         """Raw outputs of the rows as they are."""
         return host(self.f)
 
-    def sums(
-        self,
-        units: Subset,
-        draw: Draw,
-        part: FoldModel,
-        statistic: Statistic,
-        scales: Array | None,
-        wanted: Mask,
-    ) -> Array:
+    def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         """Sums of a statistic over rows and points, of shape (n_sums, units)."""
-        found = in_memory(partial(self._sums, units[:, 0], draw, part, statistic, scales))
+        found = in_memory(partial(self._sums, units[:, 0], draw, part, statistic))
         note("scores", self.X)
         return found
 
-    def _sums(
-        self, columns: Subset, draw: Any, part: FoldModel, statistic: Statistic, scales: Any
-    ) -> Array:
+    def _sums(self, columns: Subset, draw: Any, part: FoldModel, statistic: Statistic) -> Array:
         unit = np.full(self.X.shape[1], -1)
         unit[columns] = np.arange(len(columns))
         paired, xp = isinstance(draw, Shuffle), namespace(self.f)
@@ -136,10 +131,10 @@ class DeviceEngine:
         for rows, altered, some, change in output_changes(*given, gamma=self.gamma, paired=paired):
             f, weights = self.f[rows, :], move(shares[altered, some], self.f)
             change = xp.permute_dims(xp.astype(change, f.dtype, copy=False), (2, 1, 3, 0))
-            own, mine = None if scales is None else scales[unit[altered]], unit[altered] >= 0
+            mine, asked = unit[altered], unit[altered] >= 0
             moved = linked_change(self.link, f, change)
-            sums = host(statistic.sums(part.rows[rows], moved, weights, own))
-            total[:, unit[altered][mine]] += sums[:, mine]
+            sums = host(statistic.sums(part.rows[rows], moved, weights, mine))
+            total[:, mine[asked]] += sums[:, asked]
         return total
 
 

@@ -6,6 +6,7 @@ column that hardly matters keeps its digits. They run on arrays of any library.
 """
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,40 +18,39 @@ from tamis._namespace import move, namespace
 class Statistic(ABC):
     """Distance of altered outputs from the outputs as they are."""
 
-    #: How often the changes must be seen: a second pass knows the scales of the units.
-    n_passes: int = 1
     #: Number of sums.
     n_sums: int = 1
     #: Outputs as they are, of shape (rows, outputs).
     before: Array
 
     @abstractmethod
-    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+    def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         """Terms of the sums, each of the shape of the change without its last axis, the outputs.
 
-        Without a change every term is 0. ``rows`` are indices of a shape that broadcasts with it.
+        Without a change every term is 0. ``rows`` and ``units`` are indices of shapes that
+        broadcast with it.
         """
 
     @abstractmethod
-    def scores(self, sums: Array, scales: Array | None) -> Array:
-        """Scores of the units from sums (n_sums, units); before the last pass their scales."""
+    def scores(self, sums: Array) -> Array:
+        """Scores of the units from sums (n_sums, units)."""
 
-    def sums(self, rows: Any, change: Any, weights: Any, scales: Array | None) -> Any:
+    def next_pass(self, sums: Array) -> "Statistic | None":
+        """Return the statistic of a second pass, which knows these sums; None if they suffice."""
+        return None
+
+    def sums(self, rows: Any, change: Any, weights: Any, units: Any) -> Any:
         """Sums over rows and weighted points of changes (units, rows, points, outputs)."""
         xp = namespace(change)
-        own = None if scales is None else move(scales, change)[:, None, None]
-        terms = self.terms(rows[:, None], change, own)
+        terms = self.terms(rows[:, None], change, units[:, None, None])
         return xp.stack([xp.sum(xp.sum(term, axis=1) * weights, axis=1) for term in terms])
 
     def score(self, outputs: Array) -> float:
         """Score of other outputs of all rows."""
-        rows, scales = np.arange(len(outputs)), None
-        change = (outputs - self.before)[None, :, None, :]
-        for _ in range(self.n_passes):
-            sums = self.sums(rows, change, np.ones((1, 1)), scales)
-            scales = self.scores(sums, scales)
-        assert scales is not None
-        return float(scales[0])
+        rows, change = np.arange(len(outputs)), (outputs - self.before)[None, :, None, :]
+        sums = self.sums(rows, change, np.ones((1, 1)), np.zeros(1, dtype=np.intp))
+        second = self.next_pass(sums)
+        return float(self.scores(sums)[0]) if second is None else second.score(outputs)
 
 
 class AbsoluteChange(Statistic):
@@ -59,13 +59,13 @@ class AbsoluteChange(Statistic):
     def __init__(self, before: Array, divisor: float):
         self.before, self.divisor = before, divisor
 
-    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+    def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         xp = namespace(change)
         if change.shape[-1] == 1:
             return [xp.abs(change[..., 0])]
         return [xp.sum(xp.abs(change), axis=-1)]
 
-    def scores(self, sums: Array, scales: Array | None) -> Array:
+    def scores(self, sums: Array) -> Array:
         return sums[0] / self.divisor
 
 
@@ -91,7 +91,7 @@ class WeightedLoss(Statistic):
     def __init__(self, before: Array, truth: Array, weights: Array, squared: bool):
         self.before, self.truth, self.weights, self.squared = before, truth, weights, squared
 
-    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+    def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         xp, truth = namespace(change), self.truth[rows]
         if self.squared:  # (e + c)² - e² = c (c + 2 e)
             twice = move(2 * (self.before[rows] - truth)[..., 0], change)
@@ -100,7 +100,7 @@ class WeightedLoss(Statistic):
             rise = xp.sum(change * move(1 - 2 * truth, change), axis=-1) / min(change.shape[-1], 2)
         return [rise * move(self.weights[rows], change)]
 
-    def scores(self, sums: Array, scales: Array | None) -> Array:
+    def scores(self, sums: Array) -> Array:
         return sums[0]
 
 
@@ -136,30 +136,33 @@ class LaplaceDivergence(NoiseDivergence):
     D - log1p(D) + (1 + D) mean(g(|df| / s_j)); it needs s_j before its sums.
     """
 
-    power = 1
+    power, n_sums = 1, 2
+    #: s_j of the units, known in the second pass.
+    scales: Array | None = None
 
-    def __init__(self, before: Array, y: Array, symmetric: bool):
-        super().__init__(before, y, symmetric)
-        self.n_passes, self.n_sums = (2, 3) if symmetric else (1, 2)
-
-    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+    def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         xp, moved = namespace(change), change[..., 0]
         error, size = move(self.residuals[rows], change), xp.abs(moved)
         each = [self.scale]
-        if self.symmetric:
-            each.append(np.inf if scales is None else scales)
+        if self.scales is not None:
+            each.append(move(self.scales[units], change))
         bends = [xp.expm1(-size / scale) + size / scale for scale in each]
         return [xp.abs(error - moved) - xp.abs(error), *bends]
 
-    def scores(self, sums: Array, scales: Array | None) -> Array:
+    def scores(self, sums: Array) -> Array:
         rise, *bent = sums / len(self.residuals)
         D = self.growth(rise)
-        if self.symmetric and scales is None:
-            return self.scale * (1 + D)
         forth = np.log1p(D) - D / (1 + D) + bent[0] / (1 + D)
         if not self.symmetric:
             return forth
         return (forth + D - np.log1p(D) + (1 + D) * bent[1]) / 2
+
+    def next_pass(self, sums: Array) -> "LaplaceDivergence | None":
+        if not self.symmetric or self.scales is not None:
+            return None
+        found = copy(self)
+        found.n_sums, found.scales = 3, self.scale * (1 + self.growth(sums[0] / len(self.before)))
+        return found
 
 
 class GaussDivergence(NoiseDivergence):
@@ -171,11 +174,11 @@ class GaussDivergence(NoiseDivergence):
 
     power, n_sums = 2, 2
 
-    def terms(self, rows: Any, change: Any, scales: Any = None) -> list[Any]:
+    def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         moved, error = change[..., 0], move(self.residuals[rows], change)
         return [moved * (moved - 2 * error), moved * moved]
 
-    def scores(self, sums: Array, scales: Array | None) -> Array:
+    def scores(self, sums: Array) -> Array:
         rise, squares = sums / len(self.residuals)
         D, m = self.growth(rise), squares / self.scale**2
         forth = np.log1p(D) / 2 + (m - D) / (2 + 2 * D)

@@ -15,9 +15,8 @@ from tamis.response.engines.base import BLOCK, ROWS_AT_ONCE
 from tamis.response.engines.kernel import BATCH_SIZE, MOST_VALUES
 from tamis.response.engines.network import BLOCK as HIDDEN_BLOCK
 from tamis.response.perturbations import Derivative, Marginal, Permutation, Perturbation, Removal
-from tamis.response.tuners import TunedMLP, TunedSVC, plain_network
+from tamis.response.tuners import TunedModel
 from tamis.svm.machine import KERNELS
-from tamis.svm.relative import RelativeSVC, RelativeSVR, TunedSVR
 
 #: Arrays of the size of a block of altered outputs that a statistic makes.
 OF_A_BLOCK = 4
@@ -27,10 +26,8 @@ NODES = 10
 
 def inner_model(estimator: Any, n_columns: int) -> Any:
     """Return the model inside a search over hyper-parameters or behind scalers, None if unknown."""
-    if isinstance(estimator, TunedSVC | TunedSVR):
-        return RelativeSVC() if isinstance(estimator, TunedSVC) else RelativeSVR()
-    if isinstance(estimator, TunedMLP):
-        return plain_network(estimator.units(n_columns)[-1], estimator.decay)
+    if isinstance(estimator, TunedModel):
+        return estimator._model(n_columns)
     if isinstance(estimator, GridSearchCV):
         return inner_model(estimator.estimator, n_columns)
     if isinstance(estimator, Pipeline):
@@ -51,7 +48,8 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
     """
     model, cells = inner_model(estimator, d), float(n) * d
     if isinstance(model, SVC | SVR):
-        return 24 * cells if _is_followed(model) else None
+        followed = model.kernel in KERNELS and model.probability is not True
+        return 24 * cells if followed else None
     if isinstance(model, MLPClassifier | MLPRegressor):
         hidden = _hidden(model)
         weights = np.dot([d, *hidden], [*hidden, 1])
@@ -59,11 +57,6 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
     if type(model) in (Ridge, RidgeClassifier):  # a subclass may train in its own way
         return 28 * cells + 8.0 * min(n, d) ** 2
     return float(model.cost(n, d)) if hasattr(model, "cost") else None
-
-
-def _is_followed(machine: Any) -> bool:
-    """Whether an engine follows a machine: it has a known kernel, and makes no probabilities."""
-    return machine.kernel in KERNELS and machine.probability is not True
 
 
 def _hidden(network: Any) -> list[int]:

@@ -1,69 +1,75 @@
 """What of a model's outputs is compared: probabilities or decisions, a density, a score.
 
 An output belongs to a training and an estimator: it trains the models of a round, and measures how
-far their outputs move.
+far their outputs move. A score is followed by engines if it is a mean over rows, and by altered
+copies otherwise.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import check_scoring
 
-from tamis._arrays import Array, Subset, check_target_range
-from tamis._namespace import note, say_processor
-from tamis._parallel import parallel_map
+from tamis._arrays import Array, check_target_range
+from tamis._namespace import host
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 from tamis.response.calibration import (
     CalibratedMachines,
     calibrate_machines,
     is_one_against_the_rest,
+    left_out_models,
 )
-from tamis.response.comparison import AnyComparison, EngineComparison, outputs_of
+from tamis.response.comparison import (
+    AnyComparison,
+    CopyComparison,
+    EngineComparison,
+    outputs_of,
+    replacement_losses,
+)
 from tamis.response.derivative import ScaleSlopes, probability_slopes, slopes_of
-from tamis.response.device import INSTEAD
+from tamis.response.device import report_processor
 from tamis.response.distances import (
     GaussDivergence,
     LaplaceDivergence,
     Statistic,
+    WeightedLoss,
     total_variation,
 )
 from tamis.response.engines.base import FoldModel, Model, Outputs
 from tamis.response.engines.registry import check_usable, last_step
-from tamis.response.fold_models import FoldTraining
-from tamis.response.left_out import left_out_models
+from tamis.response.fold_models import FoldTraining, fit_clone, take_rows
 from tamis.response.perturbations import (
     Derivative,
-    Draw,
-    Permutation,
     Perturbation,
-    Points,
     Removal,
     Replacement,
+    Units,
 )
 from tamis.response.predictions import (
     as_it_is,
     decided_classes,
     decisions_of,
+    encode_classes,
     predictions_of,
     probabilities_of,
 )
-from tamis.response.units import Units
+from tamis.validation.splits import Rows
 
 NOISES: dict[str, Any] = {"laplace": LaplaceDivergence, "gaussian": GaussDivergence}
 #: Distance of other models, which see other columns, from those that a round began with.
 Distance = Callable[[list[FoldModel], Array], float]
-#: Shuffles before a rank can be clear: fewer have no standard error worth the name.
-FEWEST_SHUFFLES = 3
-#: Blocks that the columns are dealt out in, for each process: enough to even out unequal ones.
-BLOCKS_PER_JOB = 4
 
 
 class Output(ABC):
     """What is compared, of one estimator trained on one table."""
 
+    #: What predicts if no column is left.
+    dummy: Any = DummyClassifier()
     #: Link of machines without one row each, None if their decisions are calibrated.
     left_out_link: Outputs | None = staticmethod(as_it_is)
 
@@ -71,22 +77,16 @@ class Output(ABC):
         check_usable(training.name, estimator)
         self.training, self.estimator = training, estimator
 
-    @staticmethod
-    def check(name: str, perturbation: Perturbation) -> None:
-        """Refuse a perturbation that the output has no use for."""
-        if isinstance(perturbation, Derivative):
-            raise IncompatibleCriterion(
-                f"{name} has no derivative; PosteriorSensitivity has. Use "
-                "by='marginal', 'permutation', 'zero' or 'removal'."
-            )
-
     @abstractmethod
     def view(self, fitted: Any) -> Model:
         """View a trained estimator by what is compared."""
 
-    @abstractmethod
     def constants(self) -> list[FoldModel]:
         """Models that look at no column."""
+        training, nothing = self.training, np.zeros((len(self.training.X), 0))
+        assert training.y is not None
+        fitted = fit_clone(self.dummy, nothing[training.rows], training.y[training.rows], {})
+        return [FoldModel(self.view(fitted), np.arange(len(nothing)))]
 
     @abstractmethod
     def statistic(self, before: Array) -> Statistic:
@@ -117,12 +117,6 @@ class Output(ABC):
     def slopes(self, X: Array, units: Units, way: Derivative) -> Array:
         """Derivatives of what is compared by the scale of each unit, for outputs that have any."""
         raise NotImplementedError
-
-
-def constant_model(values: Array, n_rows: int) -> list[FoldModel]:
-    """Make a model with the same outputs for every row."""
-    model = Model(None, "constant", lambda X: np.tile(values, (len(X), 1)), as_it_is)
-    return [FoldModel(model, np.arange(n_rows))]
 
 
 class ProbabilityOutput(Output):
@@ -156,10 +150,6 @@ class ProbabilityOutput(Output):
                 f" Leave {names} out, or use output='decision'."
             )
 
-    @staticmethod
-    def check(name: str, perturbation: Perturbation) -> None:
-        """Probabilities have a derivative."""
-
     def view(self, fitted: Any) -> Model:
         view = probabilities_of if self.kind == "probability" else decisions_of
         return view(fitted, self.training.classes)
@@ -172,13 +162,6 @@ class ProbabilityOutput(Output):
     def machines(self, X: Any) -> CalibratedMachines:
         """Train machines whose decisions become probabilities."""
         return calibrate_machines(self.training, self.estimator, X, self.calibration)
-
-    def constants(self) -> list[FoldModel]:
-        c, training = len(self.training.classes), self.training
-        shares = np.bincount(training.codes[training.rows], minlength=c) / len(training.rows)
-        if self.kind == "decision":
-            shares = np.eye(c)[shares.argmax()]
-        return constant_model(shares[1:] if c == 2 else shares, len(training.X))
 
     def statistic(self, before: Array) -> Statistic:
         return total_variation(before)
@@ -217,14 +200,11 @@ class DensityOutput(Output):
         super().__init__(training, estimator)
         self.noise, self.symmetric = noise, symmetric
         self.y = np.asarray(training.y, dtype=np.float64)
+        self.dummy = DummyRegressor(strategy="median" if noise == "laplace" else "mean")
         check_target_range(training.name, np.asarray(training.y))
 
     def view(self, fitted: Any) -> Model:
         return predictions_of(fitted)
-
-    def constants(self) -> list[FoldModel]:
-        middle = np.median(self.y) if self.noise == "laplace" else np.mean(self.y)
-        return constant_model(np.array([middle]), len(self.y))
 
     def statistic(self, before: Array) -> Statistic:
         found: Statistic = NOISES[self.noise](before, self.y, self.symmetric)
@@ -241,8 +221,7 @@ def losses(output: Output, way: Perturbation, units: Units) -> Array:
         X = training.columns(output.estimator, units.columns)
         comparison = output.comparison(output.models(X), X)
         return replacement_losses(comparison, way, units, X, training.seed, training.n_jobs)
-    say_processor("Models without a column, and derivatives, are compared", INSTEAD)
-    note("scores")
+    report_processor("Models without a column, and derivatives, are compared")
     X = training.X[:, units.columns]
     if not isinstance(way, Removal):
         return output.slopes(X, units, way)[None]
@@ -254,59 +233,110 @@ def losses(output: Output, way: Perturbation, units: Units) -> Array:
     return np.array([found])
 
 
-def replacement_losses(
-    comparison: AnyComparison, way: Replacement, units: Units, X: Any, seed: int, n_jobs: int | None
-) -> Array:
-    """Scores of all draws of a replacement, of shape (repeats, units)."""
-    sizes = units.by_size()
-    found = np.full((way.n_draws, len(units.sizes)), np.nan)
-    draws = zip(*(way.draws(X, columns, seed) for _, columns in sizes), strict=True)
-    for repeat, of_size in enumerate(draws):
-        wanted = np.ones(len(units.sizes), dtype=bool)
-        if isinstance(way, Permutation) and way.stop_when_sure and repeat >= FEWEST_SHUFFLES:
-            wanted = unclear(found[:repeat])
-            if not wanted.any():
-                break
-        for (which, columns), draw in zip(sizes, of_size, strict=True):
-            found[repeat, which] = _scores(comparison, columns, draw, wanted[which], n_jobs)
-        found[repeat, ~wanted] = np.nan
-    return found
+class ScoreOutput(Output):
+    """A score, which engines follow if it is accuracy, R² or the squared error."""
+
+    def __init__(self, training: FoldTraining, estimator: Any, scoring: Any):
+        super().__init__(training, estimator)
+        self.scorer = one_scorer(training.name, estimator, scoring)
+        self.plain = self._plain(plain_score(estimator, scoring))
+
+    def _plain(self, plain: str | None) -> str | None:
+        """The score if engines can follow it: no weights, and R² with something to explain."""
+        training = self.training
+        if plain is None or training.y is None or training.y.ndim > 1 or training.score_params:
+            return None
+        if plain != "accuracy":
+            check_target_range(training.name, training.y)
+        if plain == "r2" and any(not self._spread(rows) > 0 for _, rows in training.parts):
+            return None
+        return plain
+
+    def view(self, fitted: Any) -> Model:
+        if self.plain == "accuracy":
+            return decisions_of(fitted, self.training.classes)
+        return predictions_of(fitted)
+
+    def constants(self) -> list[FoldModel]:
+        training = self.training
+        assert training.y is not None
+        dummy = DummyClassifier() if training.task == "classification" else DummyRegressor()
+        weights = {n: v for n, v in training.fit_params.items() if n == "sample_weight"}
+        nothing, found = np.zeros((len(training.X), 0)), []
+        for train, rest in training.parts:
+            own = take_rows(weights, train)
+            fitted = fit_clone(dummy, nothing[train], training.y[train], own)
+            found.append(FoldModel(predictions_of(fitted), rest))
+        return found
+
+    def statistic(self, before: Array) -> Statistic:
+        """The fall of a plain score, which is a weighted mean of the losses of rows."""
+        training, accuracy = self.training, self.plain == "accuracy"
+        if accuracy:
+            truth = encode_classes(training.codes, len(training.classes))
+        else:
+            truth = np.asarray(training.y, dtype=np.float64)[:, None]
+        weights = np.empty(len(truth))  # of the rows in the mean over the folds of a score
+        for _, rows in training.parts:
+            spread = self._spread(rows) if self.plain == "r2" else len(rows)
+            weights[rows] = 1 / (len(training.parts) * spread)
+        return WeightedLoss(before, truth, weights, not accuracy)
+
+    def _spread(self, rows: Rows) -> float:
+        """Sum of squares that R² divides by."""
+        y = np.asarray(self.training.y, dtype=np.float64)[rows]
+        return float(((y - y.mean()) ** 2).sum())
+
+    def comparison(self, models: list[FoldModel], X: Any) -> AnyComparison:
+        if self.plain is not None:
+            return super().comparison(models, X)
+        report_processor("Scores but accuracy, R² and the mean squared error are found")
+        return CopyComparison(partial(self.mean_score, models), host(X))
+
+    def distance(self, models: list[FoldModel], X: Array) -> Distance:
+        base = self.mean_score(models, X)
+        return lambda others, Z: base - self.mean_score(others, Z)
+
+    def mean_score(self, models: list[FoldModel], X: Array) -> float:
+        """Mean over the folds, as in cross-validation."""
+        training, found = self.training, []
+        for model, rows in models:
+            truth = () if training.y is None else (training.y[rows],)
+            weights = take_rows(training.score_params, rows)
+            found.append(float(self.scorer(model.fitted, X[rows], *truth, **weights)))
+        return float(np.mean(found))
 
 
-def _scores(
-    comparison: AnyComparison, units: Subset, draw: Draw, wanted: Any, n_jobs: int | None
-) -> Array:
-    """Scores of one draw; processes share the units if copies of the rows are made."""
-    n_processes = effective_n_jobs(n_jobs) if comparison.makes_copies else 1
-    if n_processes == 1:
-        return comparison.scores(units, draw, wanted)
-    items = []
-    for block in np.array_split(np.arange(len(units)), BLOCKS_PER_JOB * n_processes):
-        if len(block):
-            own = draw
-            if isinstance(draw, Points):
-                own = Points(draw.values[block], draw.weights[block])
-            items.append((units[block], own, wanted[block]))
-    return np.concatenate(parallel_map(comparison.scores, items, n_jobs))
+def one_scorer(name: str, estimator: Any, scoring: Any) -> Any:
+    """The scorer that a parameter names; several are refused."""
+    check_scored(name, estimator, scoring)
+    scorer = check_scoring(estimator, scoring=scoring)
+    if not callable(scorer) or isinstance(scoring, list | tuple | set | dict):
+        raise InvalidParameter(
+            f"{name} needs one score, not {scoring!r}. Write scoring='accuracy' "
+            "or a function of (estimator, X, y)."
+        )
+    return scorer
 
 
-def unclear(scores: Array) -> NDArray[np.bool_]:
-    """Units whose rank is open: two scores within two standard errors of both.
-
-    >>> unclear(np.array([[0.0, 1.0, 1.1], [0.1, 1.2, 1.0], [0.0, 1.1, 1.2]]))
-    array([False,  True,  True])
-    """
-    means, errors = mean_and_error(scores)
-    order = np.argsort(means)
-    gaps = np.diff(means[order]) <= 2 * np.hypot(errors[order][1:], errors[order][:-1])
-    found = np.zeros(len(means), dtype=bool)
-    found[order[1:]] |= gaps
-    found[order[:-1]] |= gaps
-    return found
+def check_scored(name: str, estimator: Any, scoring: Any) -> None:
+    """Refuse an estimator without predictions that a score could be computed from."""
+    named = ("predict", "predict_proba", "decision_function") if scoring is not None else ("score",)
+    if callable(scoring) or any(hasattr(estimator, method) for method in named):
+        return
+    raise IncompatibleCriterion(
+        f"{name} needs an estimator that predicts the target, but {type(estimator).__name__} does "
+        "not. Give a classifier or a regressor, or scoring as a function of (estimator, X, y)."
+    )
 
 
-def mean_and_error(scores: Array) -> tuple[Array, Array]:
-    """Means over two repeats or more and their standard errors; nan where a repeat was spared."""
-    counts = np.isfinite(scores).sum(axis=0)
-    errors = np.nanstd(scores, axis=0, ddof=1) / np.sqrt(counts)
-    return np.asarray(np.nanmean(scores, axis=0)), np.asarray(errors)
+def plain_score(estimator: Any, scoring: Any) -> str | None:
+    """Accuracy, r2 or neg_mean_squared_error where a score is one of them, else None."""
+    own = getattr(type(last_step(estimator)), "score", None)
+    if scoring is None and own is ClassifierMixin.score:
+        return "accuracy"
+    if scoring is None and own is RegressorMixin.score:
+        return "r2"
+    regression = is_regressor(estimator) and scoring in ("r2", "neg_mean_squared_error")
+    accuracy = is_classifier(estimator) and scoring == "accuracy"
+    return str(scoring) if regression or accuracy else None

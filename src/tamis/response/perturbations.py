@@ -1,4 +1,4 @@
-"""Ways to perturb a column: the one axis that all sensitivities share.
+"""Ways to perturb columns, and units: the columns that are perturbed together.
 
 A *replacement* (:class:`Marginal`, :class:`Permutation`, :class:`Zero`) keeps the trained model and
 alters the rows it looks at; each alteration is a *draw* that an engine can follow without building
@@ -11,7 +11,7 @@ change together.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +106,7 @@ class Marginal(Replacement):
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Points]:
         def make() -> Points:
             if units.shape[1] == 1:
-                return self._of_columns(_rising(X, units[:, 0]))
+                return self._of_columns(_sort_columns(X, units[:, 0]))
             return self._joint(host(X), units, seed)
 
         yield EveryValue(X, make) if self.n_values is None else make()
@@ -126,7 +126,7 @@ class Marginal(Replacement):
             else:
                 points, counts = np.unique(host(rising[:, column]), return_counts=True)
                 found.append((points[:, None], counts / n_samples))
-        return _padded(found)
+        return _pad_points(found)
 
     def _joint(self, X: Array, units: Subset, seed: int) -> Points:
         """Rows of several columns, as they occur together."""
@@ -138,10 +138,10 @@ class Marginal(Replacement):
                 drawn = stream(seed, "values", X.shape[1]).permutation(len(X))[: self.n_values]
                 points, counts = X[drawn][:, columns], np.full(self.n_values, 1.0)
             found.append((points, counts / counts.sum()))
-        return _padded(found)
+        return _pad_points(found)
 
 
-def _padded(found: list[tuple[Array, Array]]) -> Points:
+def _pad_points(found: list[tuple[Array, Array]]) -> Points:
     """Join points (points, size) and their shares; units with fewer get points of weight 0."""
     n_points = max(len(points) for points, _ in found)
     values = np.repeat([points[-1:] for points, _ in found], n_points, axis=1)
@@ -152,7 +152,7 @@ def _padded(found: list[tuple[Array, Array]]) -> Points:
     return Points(values, weights)
 
 
-def _rising(X: Any, columns: Subset) -> Any:
+def _sort_columns(X: Any, columns: Subset) -> Any:
     """Some columns, each sorted, where they are."""
     if isinstance(X, np.ndarray):
         return np.sort(X.T[columns], axis=1).T
@@ -257,3 +257,78 @@ def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Per
     check_parameters(by)
     found: Perturbation = by
     return found
+
+
+class Units(NamedTuple):
+    """Columns of a table that a model sees, and which of them belong together.
+
+    ``members`` are positions among the columns, unit after unit; ``sizes`` says how many of them
+    each unit has.
+
+    >>> units = Units.of(lambda subset: np.array([4, 6, 7]) if len(subset) == 2 else
+    ...                  np.array([[4, 7], [6]][subset[0]]), np.array([0, 1]))
+    >>> units.without(0)
+    array([6])
+    >>> [(which.tolist(), columns.tolist()) for which, columns in units.by_size()]
+    [([1], [[1]]), ([0], [[0, 2]])]
+    """
+
+    columns: Subset
+    members: Subset
+    sizes: Subset
+
+    @classmethod
+    def single(cls, columns: Subset) -> "Units":
+        """Every column by itself."""
+        return cls(columns, np.arange(len(columns)), np.ones(len(columns), dtype=np.intp))
+
+    @classmethod
+    def of(cls, columns_of: Callable[[Subset], Subset], subset: Subset) -> "Units":
+        """The units of a subset, whose columns a function tells."""
+        columns = columns_of(subset)
+        if len(columns) == len(subset):
+            return cls.single(columns)
+        parts = [columns_of(unit) for unit in subset[:, None]]
+        order = np.argsort(columns)
+        members = order[np.searchsorted(columns, np.concatenate(parts), sorter=order)]
+        return cls(columns, members, np.array([len(part) for part in parts]))
+
+    def with_copies(self, n_columns: int) -> "Units":
+        """The units and, behind them, those of a copy of the table, ``n_columns`` further on."""
+        return Units(
+            np.r_[self.columns, self.columns + n_columns],
+            np.r_[self.members, self.members + len(self.columns)],
+            np.r_[self.sizes, self.sizes],
+        )
+
+    @property
+    def are_columns(self) -> bool:
+        """Whether every unit is one column."""
+        return len(self.sizes) == len(self.columns)
+
+    @property
+    def _starts(self) -> Subset:
+        return np.cumsum(self.sizes) - self.sizes
+
+    def without(self, index: int) -> Subset:
+        """Columns of all units but one."""
+        return np.delete(self.columns, self.positions(index))
+
+    def positions(self, index: int) -> Subset:
+        """Where the columns of a unit stand among all."""
+        start = self._starts[index]
+        return self.members[start : start + self.sizes[index]]
+
+    def summed(self, values: Array) -> Array:
+        """Values of the columns, along the first axis, added up for each unit."""
+        if len(values) == len(self.sizes):
+            return values
+        return np.asarray(np.add.reduceat(values[self.members], self._starts, axis=0))
+
+    def by_size(self) -> list[tuple[Subset, Subset]]:
+        """Units of one size at a time: which they are, and positions of shape (units, size)."""
+        starts, found = self._starts, []
+        for size in np.unique(self.sizes):
+            which = np.flatnonzero(self.sizes == size)
+            found.append((which, self.members[starts[which][:, None] + np.arange(size)]))
+        return found

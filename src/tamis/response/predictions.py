@@ -6,6 +6,7 @@ have one column each.
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
 
     def predicted(X: Array) -> Array:
         # CatBoost returns a column if there are more than two classes
-        return coded(np.searchsorted(classes, np.ravel(ask(fitted.predict, X))), c)
+        return encode_classes(np.searchsorted(classes, np.ravel(ask(fitted.predict, X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
     if len(fitted.classes_) < c or getattr(last, "break_ties", False):
@@ -50,7 +51,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
         whole = probabilities_of(fitted, classes)
         return replace(whole, link=_majority if c == 2 else _greatest)
     votes = has_votes(fitted)
-    link = Votes(c) if votes and c > 2 else decided_classes(c)
+    link = partial(_voted_classes, c) if votes and c > 2 else decided_classes(c)
     model = decision_values(fitted, link)
     if not is_followed(model):
         return by_predicting
@@ -92,17 +93,12 @@ def predictions_of(fitted: Any) -> Model:
     return Model(fitted, "predict", raw, as_it_is)
 
 
-class Votes:
+def _voted_classes(n_classes: int, decisions: Array) -> Array:
     """Link from the pairwise decisions of an SVM to its class, as LIBSVM counts them."""
-
-    def __init__(self, n_classes: int):
-        self.n_classes = n_classes
-
-    def __call__(self, decisions: Array) -> Array:
-        return _greatest(vote_counts(~(decisions > 0), self.n_classes))
+    return _greatest(vote_counts(~(decisions > 0), n_classes))
 
 
-def coded(codes: NDArray[np.intp], n_classes: int) -> Array:
+def encode_classes(codes: NDArray[np.intp], n_classes: int) -> Array:
     """Write class numbers as columns."""
     return codes[:, None].astype(float) if n_classes == 2 else np.eye(n_classes)[codes]
 

@@ -3,17 +3,23 @@
 An engine belongs to a model and some rows. It makes *batches* of units, which are columns that
 change together. A batch finds the outputs of all its units at once, in arrays of shape (units,
 rows, points, outputs). An engine that finds all columns in one pass over the model makes one batch.
+
+Pipelines that scale each column by itself have the engine of their last step, on scaled columns.
 """
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import Array, Subset
 from tamis._namespace import host
 from tamis.exceptions import IncompatibleCriterion
 from tamis.response.distances import Statistic
@@ -126,22 +132,12 @@ class Engine(ABC):
     def batches(self, units: Subset) -> Iterator[Batch]:
         """Batches of all units, an array (units, size) of columns; some units at a time."""
 
-    def sums(
-        self,
-        units: Subset,
-        draw: Draw,
-        part: FoldModel,
-        statistic: Statistic,
-        scales: Array | None,
-        wanted: Mask,
-    ) -> Array:
+    def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         """Sums of a statistic over the rows of the engine and over points, (n_sums, units).
 
-        ``part`` is the model with the rows of the engine among the statistic's. Units that are not
-        wanted may be left out.
+        ``part`` is the model with the rows of the engine among the statistic's.
         """
         total = np.zeros((statistic.n_sums, len(units)))
-        own = self.condense(units, draw) if isinstance(draw, Points) else draw
         if isinstance(draw, Centres) and not self.has_centres:
             raise IncompatibleCriterion(
                 f"Zero(centres=True) needs a kernel machine (SVC, SVR) with an RBF, polynomial or "
@@ -149,11 +145,9 @@ class Engine(ABC):
                 "alters the rows alone."
             )
         for batch in self.batches(units):
-            if wanted[batch.units].any():
-                for some, rows, outputs, weights in altered_outputs(batch, part, units, own):
-                    change = outputs - statistic.before[rows][:, None, :]
-                    known = None if scales is None else scales[some]
-                    total[:, some] += statistic.sums(rows, change, weights, known)
+            for some, rows, outputs, weights in altered_outputs(batch, part, units, draw):
+                change = outputs - statistic.before[rows][:, None, :]
+                total[:, some] += statistic.sums(rows, change, weights, some)
         return total
 
     def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
@@ -165,31 +159,22 @@ class Engine(ABC):
                 total[some] += outputs.sum(axis=1)
         return total / len(part.rows)
 
-    def condense(self, units: Subset, points: Points) -> Points:
-        """Merge points that the model cannot tell apart."""
-        return points
-
-
-class AlteredOutputs(NamedTuple):
-    """Compared outputs of some rows as some units are altered."""
-
-    units: Subset
-    rows: Rows
-    outputs: Array  # (units, rows, points, outputs)
-    weights: Array  # (units, points)
-
 
 def altered_outputs(
     batch: Batch, part: FoldModel, units: Subset, draw: Draw
-) -> Iterator[AlteredOutputs]:
-    """Yield the outputs of a batch after a draw, in blocks that fit a cache."""
+) -> Iterator[tuple[Subset, Rows, Array, Array]]:
+    """Yield compared outputs of some rows as some units are altered, in blocks that fit a cache.
+
+    A block has its units, its rows, outputs (units, rows, points, outputs) and weights (units,
+    points).
+    """
     (model, rows), some = part, batch.units
     if not isinstance(draw, Points):
         if isinstance(draw, Shuffle):
             raw = batch.paired(host(draw.table)[:, units[some]][draw.donors[rows]])
         else:
             raw = batch.without()
-        yield AlteredOutputs(some, rows, model.link(raw), np.ones((len(some), 1)))
+        yield some, rows, model.link(raw), np.ones((len(some), 1))
         return
     values, weights = draw.values[some], draw.weights[some]
     n_points = values.shape[1]
@@ -199,7 +184,7 @@ def altered_outputs(
         for start in range(0, len(rows), n_rows):
             block = slice(start, start + n_rows)
             outputs = model.link(batch.at(these, block, values[these]))
-            yield AlteredOutputs(some[these], rows[block], outputs, weights[these])
+            yield some[these], rows[block], outputs, weights[these]
 
 
 class GenericEngine(Engine):
@@ -245,3 +230,103 @@ class GenericBatch(Batch):
         altered = self.X.copy()
         altered[:, self.columns] = values[:, 0]
         return self.model.raw(altered)[None, :, None, :]
+
+
+class ColumnScaling(NamedTuple):
+    """x -> (x - shift) * factor + offset for each column, in the order that keeps digits."""
+
+    shift: Any
+    factor: Any
+    offset: Any
+
+    def __call__(self, values: Array, columns: Any = slice(None)) -> Array:
+        """Values of shape (..., columns), scaled."""
+        shift, factor, offset = (part[columns] for part in self)
+        return (values - shift) * factor + offset
+
+
+def scaling_of(fitted: Any) -> tuple[list[ColumnScaling], Any]:
+    """Scalings of a fitted pipeline and what comes after them; itself where there are none."""
+    if isinstance(fitted, OneVsRestClassifier):
+        return _common(fitted)
+    if not isinstance(fitted, Pipeline):
+        return [], fitted
+    found: list[ColumnScaling] = []
+    for _, step in fitted.steps[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        scaling = _of_step(step)
+        if scaling is None:
+            return [], fitted
+        found.append(scaling)
+    inner, last = scaling_of(fitted.steps[-1][1])
+    return found + inner, last
+
+
+def _of_step(step: Any) -> ColumnScaling | None:
+    """The map of a fitted scaler, None if it is another one."""
+    # the class itself: a subclass may transform in its own way
+    if type(step) is StandardScaler:
+        shift = step.mean_ if step.with_mean else None
+        scale = step.scale_ if step.with_std else None
+    elif type(step) is RobustScaler:
+        shift = step.center_ if step.with_centering else None
+        scale = step.scale_ if step.with_scaling else None
+    elif type(step) is MaxAbsScaler and not getattr(step, "clip", False):
+        shift, scale = None, step.scale_
+    elif type(step) is MinMaxScaler and not step.clip:
+        lowest = np.full_like(step.scale_, step.feature_range[0])
+        return ColumnScaling(step.data_min_, step.scale_, lowest)
+    else:
+        return None
+    zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
+    return ColumnScaling(
+        zeros if shift is None else shift, ones if scale is None else 1 / scale, zeros
+    )
+
+
+def _common(fitted: Any) -> tuple[list[ColumnScaling], Any]:
+    """Machines one against the rest, each in a pipeline, where all scale alike."""
+    parts = [scaling_of(one) for one in fitted.estimators_]
+    first = parts[0][0]
+    if not first or not all(np.array_equal(first, scalings) for scalings, _ in parts):
+        return [], fitted
+    inner = copy(fitted)
+    inner.estimators_ = [last for _, last in parts]
+    return first, inner
+
+
+class ScaledEngine(Engine):
+    """The engine of a last step, asked in the units that the pipeline is asked in."""
+
+    def __init__(self, engine: Engine, scalings: list[ColumnScaling]):
+        self.engine, self.scalings = engine, scalings
+        self.n_bytes = engine.n_bytes
+
+    def outputs(self) -> Array:
+        return self.engine.outputs()
+
+    def batches(self, units: Subset) -> "Iterator[ScaledBatch]":
+        for batch in self.engine.batches(units):
+            yield ScaledBatch(self, batch, units[batch.units])
+
+    def scaled(self, values: Array, columns: Subset) -> Array:
+        """Values of shape (..., units, size) as the last step sees them."""
+        for scaling in self.scalings:
+            values = scaling(values, columns)
+        return values
+
+
+class ScaledBatch(Batch):
+    """Some units of it."""
+
+    def __init__(self, engine: ScaledEngine, batch: Batch, columns: Subset):
+        self.engine, self.batch, self.columns = engine, batch, columns
+        self.units = batch.units
+
+    def at(self, some: slice, rows: slice, points: Array) -> Array:
+        scaled = self.engine.scaled(points.swapaxes(0, 1), self.columns[some])
+        return self.batch.at(some, rows, scaled.swapaxes(0, 1))
+
+    def paired(self, values: Array) -> Array:
+        return self.batch.paired(self.engine.scaled(values, self.columns))

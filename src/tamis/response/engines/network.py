@@ -5,7 +5,7 @@ model is then done, a network with one hidden layer applies the rest of itself.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -38,11 +38,12 @@ LAST: dict[str, Callable[[Array], Array]] = {
 BLOCK = 2_000_000
 
 
-class FirstLayer:
+class FirstLayer(NamedTuple):
     """Weights (d, h) and offsets of the first layer, and what follows it."""
 
-    def __init__(self, weights: Array, offsets: Array, rest: Callable[[Array], Array]):
-        self.weights, self.offsets, self.rest = weights, offsets, rest
+    weights: Array
+    offsets: Array
+    rest: Callable[[Array], Array]
 
 
 def first_layer(model: Model) -> FirstLayer | None:

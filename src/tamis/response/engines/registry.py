@@ -7,10 +7,9 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
 from tamis.exceptions import IncompatibleCriterion
-from tamis.response.engines.base import Engine, GenericEngine, Model
+from tamis.response.engines.base import Engine, GenericEngine, Model, ScaledEngine, scaling_of
 from tamis.response.engines.kernel import KernelEngine
 from tamis.response.engines.network import NetworkEngine
-from tamis.response.engines.scalers import ScaledEngine, scaling_of
 from tamis.response.trees import TreeEngine
 
 #: Engines that know kinds of models, asked in turn.
@@ -47,12 +46,12 @@ def open_engine(
     >>> bool(np.allclose(swapped[1, :, 0], model.raw(np.c_[X[:, 0], X[::-1, 1]])))
     True
     """
-    engine = _opened(model, X, low, high)
+    engine = _open(model, X, low, high)
     engine.n_jobs = n_jobs
     return engine
 
 
-def _opened(model: Model, X: Array, low: Array, high: Array) -> Engine:
+def _open(model: Model, X: Array, low: Array, high: Array) -> Engine:
     scalings, last = scaling_of(model.fitted)
     if not scalings or TreeEngine.knows(model):  # trees see to their scalers themselves
         return _fast(model, X, low, high) or GenericEngine(model, X)

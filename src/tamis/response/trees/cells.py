@@ -1,7 +1,7 @@
-"""Cells of the columns: values that no tree of an ensemble tells apart.
+"""Cells of the columns, values that no tree tells apart, and nodes as compiled loops read them.
 
 A value becomes the number of its cell, and every test of every library a comparison of such codes.
-A column that is compared with thresholds has one column of codes. Where some nodes send missing
+A column that is compared with thresholds has one column of codes. If some nodes send missing
 values left and others right it has two, one with missing values below all cuts and one above; a
 test of categories is a column of codes by itself, 0 for what goes left and 1 for the rest.
 """
@@ -131,7 +131,7 @@ def _thresholds(
     columns = trees.column[nodes]
     thresholds: NDArray[Any] = trees.threshold[nodes] + 0.0  # no -0.0
     if trees.single:
-        thresholds = _rounded_down(thresholds)
+        thresholds = _round_down(thresholds)
         ranks = _in_order(thresholds)
     else:
         ranks = np.unique(thresholds, return_inverse=True)[1]
@@ -143,7 +143,7 @@ def _thresholds(
     return used, at_column, thresholds[first], bounds, at - bounds[at_column]
 
 
-def _rounded_down(values: NDArray[Any]) -> NDArray[np.float32]:
+def _round_down(values: NDArray[Any]) -> NDArray[np.float32]:
     """The greatest 32-bit numbers that are not above: x <= value iff x <= them, for such x."""
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)
@@ -194,3 +194,51 @@ def _tests(
             tests.append((u, members))
         of_node[i] = n_codes + known[key]
     return used, tests, of_node
+
+
+#: What a node's word and a job have room for; beyond it the slower walk of groups is used.
+MOST_COLUMNS, MOST_CELLS, MOST_NODES = 1 << 16, 1 << 16, 1 << 22
+
+
+@dataclass
+class Layout:
+    """Nodes breadth first, tree after tree."""
+
+    starts: Integers
+    column: Integers  # of codes
+    cut: Integers
+    child: Integers  # the left one, counted from the root; 0 at a leaf
+    values: Array
+    outputs: Integers
+    #: The used column that a node's parent tests (0 at a root), and its cells that lead here.
+    parent: Integers
+    low: Integers
+    high: Integers
+    words: Integers | None
+    depth: int
+
+
+def layout_of(trees: Trees, cells: Cells, column: Integers, cut: Integers) -> Layout:
+    """The layout of trees whose nodes test columns of codes against cuts."""
+    n = len(column)
+    order, above, child, low, high, level = np.empty((6, n), dtype=np.int32)
+    n_cells = np.r_[cells.n_cells, np.full(len(cells.used) - cells.n_thresholds, 2)]
+    starts = trees.starts.astype(np.int64)
+    tree_cells.lay_out(
+        starts, trees.left, trees.right, column, cut, cells.owner, n_cells.astype(np.int32),
+        order, above, child, low, high, level,
+    )  # fmt: skip
+    roots = np.repeat(starts[:-1], np.diff(starts))
+    old = roots + order
+    column, cut, values = column[old], cut[old], np.ascontiguousarray(trees.values[old])
+    parent = cells.owner[column[roots + above]] if len(cells.owner) else np.zeros_like(column)
+    words = None
+    sizes = np.diff(starts)
+    fits = len(cells.owner) <= MOST_COLUMNS and sizes.max(initial=0) <= MOST_NODES
+    if fits and n_cells.max(initial=0) <= MOST_CELLS:
+        words = np.empty(n, dtype=np.uint64)
+        tree_cells.pack(starts, column, cut, child, words)
+    return Layout(
+        starts, column, cut, child, values, trees.outputs.astype(np.int64), parent, low, high,
+        words, int(level.max(initial=0)),
+    )  # fmt: skip

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from tamis._arrays import Array, Mask, Subset
+from tamis._arrays import Array, Subset
 from tamis.exceptions import InvalidTable
 from tamis.response.distances import Statistic
-from tamis.response.engines.base import Batch, Engine, FoldModel, Model
-from tamis.response.engines.scalers import scaling_of
+from tamis.response.engines.base import Batch, Engine, FoldModel, Model, scaling_of
 from tamis.response.perturbations import Centres, Draw, EveryValue, Points, Shuffle
-from tamis.response.trees.forest import Integers
-from tamis.response.trees.links import Answer
+from tamis.response.trees.forest import Answer, Integers
 from tamis.response.trees.models import METHODS, columns_with_nan, is_tree_model, open_trees
 
 if TYPE_CHECKING:  # both load numba
@@ -120,17 +118,9 @@ class TreeEngine(Engine):
             some = np.arange(first, min(first + step, len(units)))
             yield TreeBatch(self, some, units[some])
 
-    def sums(
-        self,
-        units: Subset,
-        draw: Draw,
-        part: FoldModel,
-        statistic: Statistic,
-        scales: Array | None,
-        wanted: Mask,
-    ) -> Array:
+    def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         if isinstance(draw, Centres):  # refused
-            return super().sums(units, draw, part, statistic, scales, wanted)
+            return super().sums(units, draw, part, statistic)
         total, outputs = np.zeros((statistic.n_sums, len(units))), self.outputs()
         if isinstance(draw, Shuffle):
             size = max(1, AT_ONCE // max(1, len(self.ensemble.used) * outputs.shape[1]))
@@ -138,15 +128,13 @@ class TreeEngine(Engine):
                 block = slice(start, start + size)
                 rows, engine = part.rows[block], self.some(block)
                 known, after = engine.shuffled(draw.table, draw.donors[rows], list(units))
-                own = None if scales is None else scales[known, None]
-                terms = statistic.terms(rows, after - outputs[block], own)
+                terms = statistic.terms(rows, after - outputs[block], known[:, None])
                 total[:, known] += np.stack([term.sum(axis=1) for term in terms])
             return total
 
         def add_up(found: "Segments") -> Array:
-            own = None if scales is None else scales[found.units]
             change = found.sums - outputs[found.rows]
-            terms = statistic.terms(part.rows[found.rows], change, own)
+            terms = statistic.terms(part.rows[found.rows], change, found.units)
             weighted = [term * found.weights for term in terms]
             return np.stack([np.bincount(found.units, x, minlength=len(units)) for x in weighted])
 
@@ -188,7 +176,7 @@ class TreeEngine(Engine):
 
         def altered(some: Any) -> Array:
             at = [units[known[u]] for u in some[0]]
-            return _replaced(self.X, some[1], table, donors[some[1]], at)
+            return _replace_values(self.X, some[1], table, donors[some[1]], at)
 
         return known, self._answers(sums, altered)
 
@@ -202,7 +190,7 @@ class TreeEngine(Engine):
                 (which,) = some
                 at = [units[u] for u in found.units[which]]
                 sources = grid.rows[found.slots[which]]
-                return _replaced(self.X, found.rows[which], values, sources, at)
+                return _replace_values(self.X, found.rows[which], values, sources, at)
 
             return function(found._replace(sums=self._answers(found.sums, altered)))
 
@@ -237,7 +225,7 @@ def preparation(fitted: Any) -> Callable[[Array], Array] | None:
     return prepare if steps else None
 
 
-def _replaced(
+def _replace_values(
     X: Array, rows: Integers, values: Array, sources: Integers, units: list[Subset]
 ) -> Array:
     """Copies of some rows, each with the values of one unit from a row of another table."""
@@ -257,14 +245,14 @@ class TreeBatch(Batch):
         engine, columns = self.engine.some(rows), self.columns[some]
         table, n_rows = engine.whole(columns, points.swapaxes(0, 1)), len(engine.X)
         each = (np.full(n_rows, point) for point in range(points.shape[1]))
-        return np.stack([_altered(engine, table, donors, columns) for donors in each], axis=2)
+        return np.stack([_alter(engine, table, donors, columns) for donors in each], axis=2)
 
     def paired(self, values: Array) -> Array:
         table, everyone = self.engine.whole(self.columns, values), np.arange(len(values))
-        return _altered(self.engine, table, everyone, self.columns)[:, :, None, :]
+        return _alter(self.engine, table, everyone, self.columns)[:, :, None, :]
 
 
-def _altered(engine: TreeEngine, table: Array, donors: Integers, columns: Subset) -> Array:
+def _alter(engine: TreeEngine, table: Array, donors: Integers, columns: Subset) -> Array:
     """Outputs of shape (units, rows, outputs) of rows with a unit from other rows."""
     known, moved = engine.shuffled(table, donors, list(columns))
     found = np.repeat(engine.outputs()[None], len(columns), axis=0)

@@ -16,10 +16,9 @@ from tamis._parallel import in_order
 from tamis.compiled import tree_points
 from tamis.compiled import trees as walks
 from tamis.exceptions import InvalidParameter
-from tamis.response.trees.cells import cells_of
+from tamis.response.trees.cells import cells_of, layout_of
 from tamis.response.trees.forest import Integers, Trees
 from tamis.response.trees.grid import Alternatives, Grid, altered_alone, grid_of
-from tamis.response.trees.layout import layout_of
 
 #: Changes of a block of rows that stay in a processor's cache (500 kB); a job has 10 bits for rows.
 CACHED, FEWEST, MOST = 62_500, 32, 1023

@@ -12,9 +12,8 @@ import numpy as np
 
 from tamis._arrays import Array, Mask
 from tamis.compiled import tree_cells
-from tamis.response.trees.cells import Cells
+from tamis.response.trees.cells import Cells, Layout
 from tamis.response.trees.forest import Integers
-from tamis.response.trees.layout import Layout
 
 
 @dataclass

@@ -10,16 +10,15 @@ import numpy as np
 from tamis._arrays import Array, Mask
 from tamis.exceptions import LoopInstead
 from tamis.response.engines.base import Outputs, ask
-from tamis.response.trees.forest import NotFollowed, Trees
+from tamis.response.trees.forest import Answer, NotFollowed, Trees
 from tamis.response.trees.importers import catboost, lightgbm, scikit_learn, xgboost
-from tamis.response.trees.links import Answer
 
 if TYPE_CHECKING:  # it loads numba
     from tamis.response.trees.ensemble import TreeEnsemble
 
 _SKLEARN = {
-    "DecisionTree": scikit_learn.read_tree,
-    "ExtraTree": scikit_learn.read_tree,
+    "DecisionTree": scikit_learn.read_forest,
+    "ExtraTree": scikit_learn.read_forest,
     "RandomForest": scikit_learn.read_forest,
     "ExtraTrees": scikit_learn.read_forest,
     "GradientBoosting": scikit_learn.read_boosting,

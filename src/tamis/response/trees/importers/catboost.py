@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tamis._arrays import Array
-from tamis.response.trees.forest import NotFollowed, Trees, joined, links
+from tamis.response.trees.forest import NotFollowed, Trees, join_trees, links_by_name
 
-LINKS = links({
+LINKS = links_by_name({
     "logistic": "Logloss CrossEntropy MultiClassOneVsAll",
     "softmax": "MultiClass",
     "exponential": "Poisson Tweedie",
@@ -33,10 +33,10 @@ def read(fitted: Any) -> Trees:
     columns = model["features_info"]["float_features"]
     width = len(bias)
     if "oblivious_trees" in model:
-        parts = [_symmetric(tree, width) for tree in model["oblivious_trees"]]
+        parts = [_read_symmetric(tree, width) for tree in model["oblivious_trees"]]
     else:
-        parts = [_branched(tree, width) for tree in model["trees"]]
-    nodes = joined(parts)
+        parts = [_read_branched(tree, width) for tree in model["trees"]]
+    nodes = join_trees(parts)
     flat = np.array([column["flat_feature_index"] for column in columns])
     above = np.array([column["nan_value_treatment"] == "AsTrue" for column in columns])
     return Trees(
@@ -49,16 +49,16 @@ def read(fitted: Any) -> Trees:
     )  # fmt: skip
 
 
-def _tested(split: dict[str, Any]) -> tuple[int, float]:
+def _read_split(split: dict[str, Any]) -> tuple[int, float]:
     """Column among those of numbers, and border: above it goes right."""
     if split["split_type"] != "FloatFeature":
         raise NotFollowed("it counts categories")
     return split["float_feature_index"], split["border"]
 
 
-def _symmetric(tree: dict[str, Any], width: int) -> dict[str, Array]:
+def _read_symmetric(tree: dict[str, Any], width: int) -> dict[str, Array]:
     """A whole binary tree; bit q of a leaf's index is the answer to the q-th test."""
-    tests = [_tested(split) for split in tree["splits"]]
+    tests = [_read_split(split) for split in tree["splits"]]
     depth = len(tests)
     n_inner, n = 2**depth - 1, 2 ** (depth + 1) - 1
     node = np.arange(n)
@@ -79,7 +79,7 @@ def _symmetric(tree: dict[str, Any], width: int) -> dict[str, Array]:
     }
 
 
-def _branched(tree: dict[str, Any], width: int) -> dict[str, Any]:
+def _read_branched(tree: dict[str, Any], width: int) -> dict[str, Any]:
     """A tree of tests within tests, by a list of what is still to be written down."""
     nodes: list[list[Any]] = []
     waiting: list[tuple[dict[str, Any], int, int]] = [(tree, -1, 0)]
@@ -89,7 +89,7 @@ def _branched(tree: dict[str, Any], width: int) -> dict[str, Any]:
             nodes[parent][side] = len(nodes)
         if "split" in branch:
             waiting += [(branch["left"], len(nodes), 0), (branch["right"], len(nodes), 1)]
-            nodes.append([-1, -1, *_tested(branch["split"]), np.zeros(width)])
+            nodes.append([-1, -1, *_read_split(branch["split"]), np.zeros(width)])
         else:
             nodes.append([-1, -1, 0, 0.0, np.broadcast_to(branch["value"], (width,))])
     left, right, column, threshold, values = zip(*nodes, strict=True)

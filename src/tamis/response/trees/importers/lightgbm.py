@@ -13,10 +13,10 @@ from tamis.response.trees.forest import (
     NotFollowed,
     Trees,
     category_sets,
-    links,
+    links_by_name,
 )
 
-LINKS = links({
+LINKS = links_by_name({
     "logistic": "binary cross_entropy multiclassova",
     "softmax": "multiclass",
     "exponential": "poisson gamma tweedie",
@@ -37,6 +37,7 @@ def read(fitted: Any) -> Trees:
         raise NotFollowed(f"its objective is {objective}")
     if "sqrt" in options:
         link = "signed square"
+    slopes = [float(option.partition(":")[2]) for option in options if "sigmoid:" in option]
     n_outputs = int(facts["num_tree_per_iteration"])
     trees = [_facts(text.split("end of trees")[0]) for text in texts]
     n_columns = int(facts["max_feature_idx"]) + 1
@@ -51,7 +52,7 @@ def read(fitted: Any) -> Trees:
         outputs=np.tile(np.arange(n_outputs), len(trees) // n_outputs),
         bias=np.zeros(n_outputs), link=link,
         divisor=len(trees) // n_outputs if averaged else 1.0,
-        slope=_slope(options), missing_left=(nodes["kind"] & DEFAULT_LEFT) > 0,
+        slope=slopes[0] if slopes else 1.0, missing_left=(nodes["kind"] & DEFAULT_LEFT) > 0,
         nan_is_zero=kinds == 0, zero_is_missing=kinds == 1,
         sets=sets, members=members, categories=categories,
     )  # fmt: skip
@@ -68,13 +69,6 @@ def _outside_zero(thresholds: Array) -> Array:
     below = (thresholds >= -NOTHING) & (thresholds < 0)
     above = (thresholds >= 0) & (thresholds < NOTHING)
     return np.where(below, np.nextafter(-NOTHING, -1), np.where(above, NOTHING, thresholds))
-
-
-def _slope(options: list[str]) -> float:
-    for option in options:
-        if option.startswith("sigmoid:"):
-            return float(option.partition(":")[2])
-    return 1.0
 
 
 def _nodes(trees: list[dict[str, str]]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Trees, forests and boosting of scikit-learn."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,11 @@ from tamis.response.trees.forest import Categories, NotFollowed, Trees
 INVERSES = {"poisson": "exponential", "gamma": "exponential"}
 
 
-def read_tree(fitted: Any) -> Trees:
-    """One decision tree."""
-    return _forest(fitted, [fitted])
-
-
 def read_forest(fitted: Any) -> Trees:
-    """The mean of trees."""
-    return _forest(fitted, fitted.estimators_)
-
-
-def _forest(fitted: Any, members: Sequence[Any]) -> Trees:
+    """The mean of trees, or one tree."""
     if fitted.n_outputs_ != 1:
         raise NotFollowed(f"it predicts {fitted.n_outputs_} targets at once")
-    trees = [member.tree_ for member in members]
+    trees = [member.tree_ for member in getattr(fitted, "estimators_", [fitted])]
     leaves = np.concatenate([tree.value[:, 0] for tree in trees])
     if leaves.shape[1] == 2:  # one class stands for both
         leaves = leaves[:, 1:]

@@ -12,12 +12,12 @@ from tamis.response.trees.forest import (
     NotFollowed,
     Trees,
     category_sets,
-    joined,
-    links,
+    join_trees,
+    links_by_name,
 )
 
 #: What objectives apply to raw outputs.
-LINKS = links({
+LINKS = links_by_name({
     "logistic": "binary:logistic reg:logistic",
     "softmax": "multi:softprob multi:softmax",
     "exponential": "count:poisson reg:gamma reg:tweedie",
@@ -38,8 +38,9 @@ def read(fitted: Any) -> Trees:
     if objective not in LINKS:
         raise NotFollowed(f"its objective is {objective}")
     model = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
-    n_trees = _n_trees(fitted, model)
-    nodes = joined([_tree(tree) for tree in model["trees"][:n_trees]])
+    best = getattr(fitted, "best_iteration", None)  # an error of its own where there is none
+    n_trees = len(model["trees"]) if best is None else int(model["iteration_indptr"][best + 1])
+    nodes = join_trees([_tree(tree) for tree in model["trees"][:n_trees]])
     leaf = nodes["left"] < 0
     weights = np.asarray(booster.get("weight_drop", np.ones(n_trees)))[:n_trees]
     sets, members, categories = _categories(model["trees"][:n_trees], nodes)
@@ -55,11 +56,6 @@ def read(fitted: Any) -> Trees:
         tolerance=1e-5, missing_left=nodes["missing_left"].astype(bool),
         sets=sets, members=members, categories=categories,
     )  # fmt: skip
-
-
-def _n_trees(fitted: Any, model: dict[str, Any]) -> int:
-    best = getattr(fitted, "best_iteration", None)  # an error of its own where there is none
-    return len(model["trees"]) if best is None else int(model["iteration_indptr"][best + 1])
 
 
 def _tree(tree: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -60,19 +60,6 @@ def _identity(path: Path) -> tuple[Any, ...]:
     return socket.gethostname(), found.st_dev, found.st_ino
 
 
-class Keeper(Protocol):
-    """Keeps the newest record of a task where another process will find it."""
-
-    def latest(self) -> str | None:
-        """What was kept last, by whichever process had the task before."""
-
-    def keep(self, record: str) -> None:
-        """Put this in its place."""
-
-    def forget(self) -> None:
-        """The task is done."""
-
-
 class StoreKeeper:
     """Keeps records in the store, whose file is on this machine."""
 
@@ -80,7 +67,7 @@ class StoreKeeper:
         self.path, self.key = path, key
 
     def latest(self) -> str | None:
-        """What the store has of the task."""
+        """What was kept last, by whichever process had the task before."""
         with Store(self.path) as store:
             return store.checkpointed(self.key)
 
@@ -100,7 +87,7 @@ class SchedulerKeeper:
         self.notice = Notice(f"tamis-{key}")
 
     def latest(self) -> str | None:
-        """What the scheduler has of the task."""
+        """What was kept last, by whichever worker had the task before."""
         return self.notice.read()
 
     def keep(self, record: str) -> None:
@@ -110,6 +97,9 @@ class SchedulerKeeper:
     def forget(self) -> None:
         """Take it back."""
         self.notice.remove()
+
+
+Keeper = StoreKeeper | SchedulerKeeper
 
 
 def keepers_of(bookmark: Bookmark) -> list[Keeper]:
@@ -161,22 +151,19 @@ def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
         method.fit(X, y)
         return
     method.set_callbacks(CheckpointCallback(method, keepers[0], bookmark.every))
-    record = _newest(keepers) if bookmark.begun or Notice.possible() else None
-    if record is None or not _resumed(method, X, y, record):
+    seen = keepers if bookmark.begun or Notice.possible() else []
+    kept = [_record_of(keeper.latest()) for keeper in seen]
+    found = [record for record in kept if record is not None]
+    # what went furthest, perhaps on another machine
+    record = max(found, key=lambda record: len(record.trace), default=None)
+    if record is None or not _resume(method, X, y, record):
         method.fit(X, y)
     for keeper in keepers:
         keeper.forget()
 
 
-def _newest(keepers: list[Keeper]) -> Record | None:
-    """Of what was kept, also by another worker in another place, what went furthest."""
-    kept = [_record_of(keeper.latest()) for keeper in keepers]
-    found = [record for record in kept if record is not None]
-    return max(found, key=lambda record: len(record.trace), default=None)
-
-
-def _resumed(method: Any, X: Any, y: Any, record: Record) -> bool:
-    """Whether the method could go on from a record; it starts anew where that is of no use."""
+def _resume(method: Any, X: Any, y: Any, record: Record) -> bool:
+    """Whether the method could go on from a record."""
     try:
         method.resume(X, y, record=record)
     except (TamisError, ValueError, TypeError, LookupError):

@@ -8,15 +8,22 @@ part. Every method therefore sees the same splits, which is what paired tests as
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Subset
+from tamis._arrays import Subset, is_int
+from tamis._checks import NONE, Constraint, Constraints, check_parameters, integer
 from tamis._seeds import seed_of, stream
 from tamis.exceptions import InvalidParameter
 from tamis.validation.resamples import Pairs, folds_of, groups_of, parts_of, rows_of
+
+#: A number of rows, or a share of all.
+PART = Constraint(
+    ("a number of rows", "a share between 0 and 1"),
+    lambda value: value >= 1 if is_int(value) else isinstance(value, float) and 0 < value < 1,
+)
 
 
 class Split(NamedTuple):
@@ -94,12 +101,16 @@ class Realizations:
     stratify: bool | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
+    _constraints: ClassVar[Constraints] = {
+        "n_realizations": integer(1),
+        "train": PART,
+        "test": PART | NONE,
+        "validation": PART | NONE,
+        "inner": integer(2) | NONE,
+    }
+
     def __post_init__(self) -> None:
-        _check_counts("Realizations", n_realizations=self.n_realizations)
-        for name in ("train", "test", "validation"):
-            _check_part(name, getattr(self, name))
-        if self.inner is not None:
-            _check_counts("Realizations", least=2, inner=self.inner)
+        check_parameters(self)
         if self.inner is not None and self.validation is not None:
             raise InvalidParameter(
                 "Realizations needs either validation=... or inner=..., not both: the number of "
@@ -174,11 +185,14 @@ class CrossValidation:
     seed: int = field(default=0, kw_only=True)
     n_first: int | None = field(default=None, kw_only=True, repr=False)
 
+    _constraints: ClassVar[Constraints] = {
+        "n_folds": integer(2),
+        "n_repeats": integer(1),
+        "inner": integer(2) | NONE,
+    }
+
     def __post_init__(self) -> None:
-        _check_counts("CrossValidation", least=2, n_folds=self.n_folds)
-        _check_counts("CrossValidation", n_repeats=self.n_repeats)
-        if self.inner is not None:
-            _check_counts("CrossValidation", least=2, inner=self.inner)
+        check_parameters(self)
 
     def __len__(self) -> int:
         everything = self.n_folds * self.n_repeats
@@ -268,22 +282,3 @@ class GivenSplits:
 
     def __repr__(self) -> str:
         return f"<GivenSplits: {len(self)} realizations>"
-
-
-def _check_counts(name: str, *, least: int = 1, **counts: Any) -> None:
-    for parameter, value in counts.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-            raise InvalidParameter(
-                f"{name} needs {parameter} as a whole number of at least {least}, not {value!r}."
-            )
-
-
-def _check_part(name: str, value: Any) -> None:
-    if value is None and name != "train":
-        return
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
-    if not whole and not (isinstance(value, float) and 0 < value < 1):
-        raise InvalidParameter(
-            f"Realizations needs {name} as a number of rows or a share between 0 and 1, not "
-            f"{value!r}. Write {name}=100 or {name}=0.5."
-        )

@@ -13,9 +13,8 @@ import numpy as np
 
 from tamis._arrays import Array
 from tamis._frame import frame_of
-from tamis.evaluation.ranks import Ranks, friedman
 from tamis.evaluation.results import Results
-from tamis.evaluation.significance import corrected_t, holm
+from tamis.evaluation.significance import Ranks, corrected_t, friedman, holm
 from tamis.exceptions import InvalidParameter
 from tamis.validation.stability import Stability, stability
 
@@ -166,31 +165,28 @@ def standings(
     >>> standings(results)
     <Standings by error: F 0.0697, KS 0.0697>
     """
-    metric = next(iter(results.metrics)) if metric is None else metric
-    if metric not in results.metrics:
-        raise InvalidParameter(
-            f"standings needs one of the metrics {', '.join(results.metrics)}, not {metric!r}."
-        )
-    greater = results.metrics[metric].greater_is_better
-    tables = {
-        (data, method): _scores(results, data, method, metric)
-        for data in results.data
-        for method in results.methods
-    }
+    measured = results.metric(metric, "standings")
+    greater = measured.greater_is_better
     rows: list[Standing] = []
     pairs: list[PairTest] = []
     for data in results.data:
+        tables = {
+            method: _scores(results, data, method, measured.name) for method in results.methods
+        }
         found = [
-            _standing(results, data, method, tables[data, method], greater)
-            for method in results.methods
-            if tables[data, method]
+            _standing(results, data, method, table, greater)
+            for method, table in tables.items()
+            if table
         ]
         found.sort(key=lambda row: _place(row, list(baselines), greater))
         tested = list(_pairs(found, results.test_ratio(data)))
-        rows += [_tested(row, found[0].method, tested) for row in found]
+        against_best = {pair.second: pair for pair in tested if pair.first == found[0].method}
+        for row in found:
+            pair = against_best.get(row.method)
+            rows.append(row if pair is None else row._replace(p_value=pair.p_adjusted))
         pairs += tested
     ranks = _ranks(rows, results, baselines, greater, level)
-    return Standings(metric, greater, level, tuple(rows), tuple(pairs), ranks)
+    return Standings(measured.name, greater, level, tuple(rows), tuple(pairs), ranks)
 
 
 def _place(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
@@ -207,12 +203,9 @@ Table = Mapping["int | None", Mapping[int, float]]
 def _scores(results: Results, data: str, method: str, metric: str) -> Table:
     """The scores of a method, at the sizes that all of its realizations have."""
     table: dict[int | None, dict[int, float]] = {}
-    for task in results.tasks:
-        if task.data == data and task.method == method:
-            for score in task.outcome.scores:
-                if score.metric == metric:
-                    size = score.size if score.rule == "given" else None
-                    table.setdefault(size, {})[task.realization] = score.value
+    for row in results.rows():
+        if (row.data, row.method, row.metric) == (data, method, metric):
+            table.setdefault(row.given_size, {})[row.realization] = row.value
     most = max(map(len, table.values()), default=0)
     return {size: table[size] for size in table if len(table[size]) == most}
 
@@ -300,14 +293,6 @@ def _pairs(rows: list[Standing], ratio: float) -> Iterator[PairTest]:
     adjusted = holm([p for *_, p in drafts])
     for (first, second, difference, p), whole in zip(drafts, adjusted.tolist(), strict=True):
         yield PairTest(first.data, first.method, second.method, difference, p, whole)
-
-
-def _tested(row: Standing, best: str, pairs: list[PairTest]) -> Standing:
-    """The row with the p-value of its test against the best method."""
-    for pair in pairs:
-        if (pair.first, pair.second) == (best, row.method):
-            return row._replace(p_value=pair.p_adjusted)
-    return row
 
 
 def _ranks(

@@ -13,13 +13,13 @@ from tamis.auto.held_out import NONE, pack_predictions
 from tamis.auto.models import answers
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
-from tamis.auto.splits import Split
 from tamis.auto.target import Truth
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract.units import Grouping
 from tamis.exceptions import RecordMismatch
 from tamis.meta.inner_search import walk_of, walked
 from tamis.validation.resamples import parts_of
+from tamis.validation.splits import Fold
 
 #: Standard deviations of a target that models are given as they are. Solvers stop at a thousandth
 #: of a unit, and trees at squares of 1e-16: at 0.03 losses of a machine were 4 % off, at 0.0001 it
@@ -47,7 +47,7 @@ class Work(NamedTuple):
     task: str
     units: Grouping
     truth: Truth
-    splits: list[Split]
+    splits: list[Fold]
     unit: float = 1.0
 
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:

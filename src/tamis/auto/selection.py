@@ -25,16 +25,9 @@ from tamis.auto.held_out import (
 from tamis.auto.machine import WIDTH
 from tamis.auto.measures import Measures, check_scoring, measures_of
 from tamis.auto.models import estimator_of, width_of
-from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
+from tamis.auto.plan import ROWS, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import (
-    Split,
-    check_cv,
-    deal_folds,
-    groups_of,
-    make_splits,
-    weights_of,
-)
+from tamis.auto.splits import balanced_folds, check_cv, groups_of, make_splits, weights_of
 from tamis.auto.target import Truth
 from tamis.blocks.row_draw import rows_drawn
 from tamis.blocks.survival import SURVIVAL
@@ -46,6 +39,7 @@ from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.honest_size import sizes_of
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
+from tamis.validation.splits import Fold
 from tamis.validation.stability import Stability
 
 #: How much worse a smaller number of columns may be.
@@ -297,7 +291,7 @@ class Auto(InRounds):
         asked = self._size(n_units)
         fixed = 0 if self._units is None else len(self._units.fixed)
         sizes = sizes_of(n_units)[1:] if asked is None else [asked]
-        return planned(
+        planning = Planning(
             n_rows,
             n_units,
             n_columns,
@@ -307,6 +301,7 @@ class Auto(InRounds):
             task=task,
             repeats=is_int(self.cv),
         )
+        return planning.plan()
 
     def _n_folds(self, n_rows: int) -> int:
         if is_int(self.cv):
@@ -386,15 +381,16 @@ class Auto(InRounds):
 
     def _splits(
         self, plan: AutoPlan, y: NDArray[Any], truth: Truth, rows: Any, n_rows: int, seed: int
-    ) -> list[Split]:
+    ) -> list[Fold]:
         """Folds of every repeat, or those of ``cv``."""
         if not is_int(self.cv):
             return make_splits(self.cv, y, truth.groups, rows, n_rows, seed_of(seed, "folds"))
         given = truth.strata, len(y), truth.groups, plan.n_folds
-        dealt = [
-            deal_folds(*given, seed_of(seed, "folds", repeat)) for repeat in range(plan.n_repeats)
+        return [
+            fold
+            for repeat in range(plan.n_repeats)
+            for fold in balanced_folds(*given, seed_of(seed, "folds", repeat))
         ]
-        return [split for folds in dealt for split in folds]
 
     def _n_rounds(self) -> int:
         return len(self._work.plan.rounds)

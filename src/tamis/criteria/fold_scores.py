@@ -14,7 +14,7 @@ from tamis.criteria.model import Metadata
 from tamis.exceptions import InvalidScore
 from tamis.response.fold_models import fit_clone, take_rows
 from tamis.validation import Splits
-from tamis.validation.losses import squared_losses
+from tamis.validation.held_out import squared_losses
 
 
 class ConstantRisk(BaseEstimator):

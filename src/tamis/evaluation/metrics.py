@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, get_scorer, get_scorer_name
 
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidParameter
-from tamis.validation.losses import squared_losses
+from tamis.validation.held_out import squared_losses
 
 Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
 #: Names of measures that need the chosen columns only, and no trained estimator. Besides there is

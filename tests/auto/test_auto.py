@@ -500,7 +500,7 @@ def test_a_frame_with_gaps_and_categories():
 @pytest.mark.parametrize(
     ("given", "sentence", "kind"),
     [
-        ({"budget": 0}, "budget of seconds above 0", InvalidParameter),
+        ({"budget": 0}, "budget to be a number above 0", InvalidParameter),
         ({"size": "tiny"}, "'balanced', 'short' or 'best'", InvalidParameter),
         ({"cv": 1}, "number of folds of at least 2", InvalidParameter),
         ({"cv": "time:when"}, "a splitter of scikit-learn", InvalidParameter),

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
-from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
+from tamis._arrays import Array, Subset, class_codes, is_int, target_kind
+from tamis._checks import Constraints, number, one_of
 from tamis._memory import Cost
 from tamis._seeds import seed_of, stream
 from tamis.auto.candidate_choice import Allowed
@@ -164,6 +165,7 @@ class Auto(InRounds):
     True
     """
 
+    _constraints: ClassVar[Constraints] = {"budget": number(above=0), "size": one_of(*SIZES)}
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
@@ -211,13 +213,6 @@ class Auto(InRounds):
     # -- what is refused --------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if not (is_real(self.budget) and self.budget > 0):
-            raise InvalidParameter(f"Auto needs a budget of seconds above 0, not {self.budget!r}.")
-        if self.size not in SIZES:
-            raise InvalidParameter(
-                f"Auto needs size='balanced', 'short' or 'best', not {self.size!r}. Write "
-                "n_features_to_select=5 for a number of columns."
-            )
         check_cv(self.cv)
         check_scoring(self.scoring)
         asked = self._asked
@@ -450,29 +445,26 @@ class Auto(InRounds):
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
-        if rest:
-            order, outcome, steps, facts = rest
-            scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
-            self.plan_ = [Planned(*step) for step in steps]
-            self._read(told := AutoOutcome.from_dict(outcome), facts)
-            if told.size:
-                offered = np.sort(np.array(order, dtype=np.intp))
-                self.stability_ = stability_of(found, told.path, told.size, offered, n_units)
-        return scores
-
-    def _read(self, outcome: AutoOutcome, facts: dict[str, Any]) -> None:
-        """Set what is known of the answer."""
-        self._outcome, self.significant_ = outcome, outcome.found
+        if not rest:
+            return scores
+        numbers, plain, steps, facts = rest
+        order: Subset = np.array(numbers, dtype=np.intp)
+        scores[order] = np.arange(len(order), 0, -1.0)
+        self.plan_ = [Planned(*step) for step in steps]
+        self._outcome = outcome = AutoOutcome.from_dict(plain)
         self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
+        self.significant_, self.error_lost_ = outcome.found, outcome.lost
         self.error_, self.error_all_ = outcome.error, outcome.error_all
         self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.error_lost_, self.curve_all_ = outcome.lost, outcome.curve_all
-        if not outcome.size:
-            return
-        self.path_, self.model_ = outcome.path, outcome.model
-        n_columns, task = int(facts["n_columns"]), str(facts["task"])
-        given = int(facts["seed"]), float(facts.get("width", WIDTH))  # older records have no width
-        self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
+        self.curve_all_ = outcome.curve_all
+        if outcome.size:
+            self.path_, self.model_ = outcome.path, outcome.model
+            n_columns, task = int(facts["n_columns"]), str(facts["task"])
+            given = int(facts["seed"]), float(facts.get("width", WIDTH))  # not in older records
+            self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
+            offered = np.sort(order)
+            self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
+        return scores
 
     def _verdict(self, scores: Array) -> Verdict:
         if self._outcome is None:

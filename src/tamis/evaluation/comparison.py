@@ -7,7 +7,7 @@ import numpy as np
 
 from tamis._frame import frame_of
 from tamis.evaluation.outcome import RowLosses
-from tamis.evaluation.results import Results
+from tamis.evaluation.results import Cell, Results
 from tamis.evaluation.significance import (
     Ranks,
     corrected_t,
@@ -137,11 +137,11 @@ def compare(
     reference = results.methods[0] if reference is None else reference
     _check(results, reference, measured.name, test)
     better = measured.greater_is_better
-    cells = _cells_of_rows if test == "rows" else _cells
-    by_cell = cells(results, measured.name)
+    rows = test == "rows"
+    cells = _cells_of_rows(results, measured.name) if rows else results.cells(measured.name)
     contrasts, tests = [], []
-    for (data, method, estimator, size), scores in by_cell.items():
-        against = by_cell.get((data, reference, estimator, size), {})
+    for (data, method, estimator, size), scores in cells.items():
+        against = cells.get((data, reference, estimator, size), {})
         common = sorted(scores.keys() & against.keys())
         if method == reference or len(common) < 2:
             continue
@@ -204,19 +204,6 @@ def rank(
     table = np.array([[np.mean(means[pair]) for pair in row] for row in wanted])
     better = measured.greater_is_better
     return friedman(table, results.methods, greater_is_better=better, level=level)
-
-
-Cell = tuple[str, str, str, "int | None"]
-
-
-def _cells(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
-    """Scores by realization, of every method on every data set at every size."""
-    cells: dict[Cell, dict[int, float]] = {}
-    for row in results.rows():
-        if row.metric == metric:
-            key = (row.data, row.method, row.estimator, row.given_size)
-            cells.setdefault(key, {})[row.realization] = row.value
-    return cells
 
 
 def _cells_of_rows(results: Results, metric: str) -> dict[Cell, dict[int, float]]:

@@ -88,6 +88,10 @@ class Mean(NamedTuple):
     deviation: float
 
 
+#: Data, method, estimator and number of columns, None where realizations differ in it.
+Cell = tuple[str, str, str, "int | None"]
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """Scores of methods on data over realizations.
@@ -103,11 +107,6 @@ class Results:
     tasks: tuple[Finished, ...]
     failures: tuple[Failure, ...]
     metrics: Mapping[str, Metric]
-
-    @property
-    def pieces(self) -> tuple[Finished, ...]:
-        """The former name of ``tasks``."""
-        return self.tasks
 
     @property
     def methods(self) -> list[str]:
@@ -145,6 +144,15 @@ class Results:
         for row in self.rows():
             cells.setdefault((*row[:3], row.given_size, row.rule, row.metric), []).append(row)
         return [_mean(rows) for rows in cells.values()]
+
+    def cells(self, metric: str) -> dict[Cell, dict[int, float]]:
+        """Scores by realization, of every method on every data set at every number of columns."""
+        cells: dict[Cell, dict[int, float]] = {}
+        for row in self.rows():
+            if row.metric == metric:
+                key = row.data, row.method, row.estimator, row.given_size
+                cells.setdefault(key, {})[row.realization] = row.value
+        return cells
 
     def values(
         self,

@@ -203,9 +203,9 @@ Table = Mapping["int | None", Mapping[int, float]]
 def _scores(results: Results, data: str, method: str, metric: str) -> Table:
     """The scores of a method, at the sizes that all of its realizations have."""
     table: dict[int | None, dict[int, float]] = {}
-    for row in results.rows():
-        if (row.data, row.method, row.metric) == (data, method, metric):
-            table.setdefault(row.given_size, {})[row.realization] = row.value
+    for (of_data, of_method, _, size), scores in results.cells(metric).items():
+        if (of_data, of_method) == (data, method):
+            table.setdefault(size, {}).update(scores)
     most = max(map(len, table.values()), default=0)
     return {size: table[size] for size in table if len(table[size]) == most}
 

@@ -246,9 +246,7 @@ class AnyScore(Measure):
         values = there[:, None] if self._labels is None else np.eye(n)
         given = there, self._answers(values)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._function(*given, sample_weight=np.ones(n), **self._options)
+            self._score(*given, np.ones(n))
         except (TypeError, ValueError) as error:
             raise InvalidParameter(
                 f"Auto cannot use scoring={self.name!r} for {task}: {error}"
@@ -261,17 +259,17 @@ class AnyScore(Measure):
         found = []
         for values, folds in zip(predictions.values, predictions.folds, strict=True):
             rows = (folds >= 0) & (weights > 0)
-            answers, there = self._answers(values[rows]), self._there(truth, rows)
+            given = self._there(truth, rows), self._answers(values[rows]), weights[rows]
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # undefined in a draw without a class
-                    value = self._function(
-                        there, answers, sample_weight=weights[rows], **self._options
-                    )
-            except ValueError:
-                value = float("nan")
-            found.append(value)
+                found.append(self._score(*given))
+            except ValueError:  # undefined in a draw without a class
+                found.append(float("nan"))
         return 1 - float(np.mean(found))
+
+    def _score(self, there: NDArray[Any], answers: NDArray[Any], weights: Array) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return float(self._function(there, answers, sample_weight=weights, **self._options))
 
     def _there(self, truth: Truth, rows: Mask) -> NDArray[Any]:
         if self._labels is None or truth.codes is None:

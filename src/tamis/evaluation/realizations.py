@@ -5,10 +5,10 @@ neither the method, nor the order of the work, nor how many realizations were as
 part. Every method therefore sees the same splits, which is what paired tests assume.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,26 +41,6 @@ class Split(NamedTuple):
     train: Subset
     test: Subset
     inner: Pairs = ()
-
-
-class Plan(Protocol):
-    """What :func:`tamis.evaluation.evaluate` asks of a plan."""
-
-    @property
-    def seed(self) -> int:
-        """Source of all draws, those of the methods included."""
-
-    def __len__(self) -> int:
-        """Number of realizations."""
-
-    def first(self, n: int) -> "Plan":
-        """The plan of the first ``n`` realizations."""
-
-    def label(self, realization: int) -> str:
-        """Text that tells this split from any other, the number and the seed left out."""
-
-    def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
-        """Rows of one realization of the data of that name."""
 
 
 @dataclass(frozen=True)
@@ -235,43 +215,43 @@ class GivenSplits:
     (2, array([0, 1]))
     """
 
-    trains: Iterable[Any]
-    tests: Iterable[Any]
+    trains: Sequence[Any]
+    tests: Sequence[Any]
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        trains = tuple(np.asarray(rows, dtype=np.intp) for rows in self.trains)
-        tests = tuple(np.asarray(rows, dtype=np.intp) for rows in self.tests)
-        object.__setattr__(self, "trains", trains)
-        object.__setattr__(self, "tests", tests)
-        if len(trains) != len(tests) or not trains:
+        for name in ("trains", "tests"):
+            parts = tuple(np.asarray(rows, dtype=np.intp) for rows in getattr(self, name))
+            object.__setattr__(self, name, parts)
+        if len(self.trains) != len(self.tests) or not self.trains:
             raise InvalidParameter(
                 "GivenSplits needs as many training as test parts, and at least one; got "
-                f"{len(trains)} and {len(tests)}."
+                f"{len(self.trains)} and {len(self.tests)}."
             )
-        for i, (train, test) in enumerate(zip(trains, tests, strict=True)):
-            if not len(train) or not len(test) or len(np.intersect1d(train, test)):
+        for i, (train, test) in enumerate(zip(self.trains, self.tests, strict=True)):
+            n_common = len(np.intersect1d(train, test))
+            if not len(train) or not len(test) or n_common:
                 raise InvalidParameter(
                     f"GivenSplits needs training and test rows that do not overlap; split {i} has "
-                    f"{len(train)} and {len(test)} with {len(np.intersect1d(train, test))} in both."
+                    f"{len(train)} and {len(test)} with {n_common} in both."
                 )
 
     def __len__(self) -> int:
-        return len(tuple(self.trains))
+        return len(self.trains)
 
     def first(self, n: int) -> Self:
         """The plan of the first ``n`` splits."""
-        return replace(self, trains=tuple(self.trains)[:n], tests=tuple(self.tests)[:n])
+        return replace(self, trains=self.trains[:n], tests=self.tests[:n])
 
     def label(self, realization: int) -> str:
         """Text that tells this split from any other, the number and the seed left out."""
-        train, test = tuple(self.trains)[realization], tuple(self.tests)[realization]
+        train, test = self.trains[realization], self.tests[realization]
         digest = sha256(train.tobytes() + b"|" + test.tobytes()).hexdigest()[:16]
         return f"GivenSplits({digest})"
 
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
         """Rows of one split."""
-        split = Split(tuple(self.trains)[realization], tuple(self.tests)[realization])
+        split = Split(self.trains[realization], self.tests[realization])
         least, most = min(map(np.min, split[:2])), max(map(np.max, split[:2]))
         if least < 0 or most >= len(y):
             raise InvalidParameter(
@@ -282,3 +262,7 @@ class GivenSplits:
 
     def __repr__(self) -> str:
         return f"<GivenSplits: {len(self)} realizations>"
+
+
+#: Which rows train and which test.
+Plan = Realizations | CrossValidation | GivenSplits

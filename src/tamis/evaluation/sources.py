@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +26,6 @@ class Rows(NamedTuple):
     y: NDArray[Any]
     relevant: tuple[int, ...] | None = None
     equivalent: tuple[tuple[int, ...], ...] | None = None
-
-
-class Source(Protocol):
-    """What :func:`tamis.evaluation.evaluate` asks of data."""
-
-    @property
-    def name(self) -> str:
-        """Name of the data."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Short name of the numbers, for the key of a task."""
-
-    def at(self, realization: int, seed: int) -> Rows:
-        """Data of one realization."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,6 +158,10 @@ class Drawn:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}  # each process draws what it needs
+
+
+#: Data of an experiment: a name, a fingerprint, and the rows of each realization.
+Source = Fixed | Fresh | Drawn
 
 
 def as_rows(data: Any, name: str) -> Rows:

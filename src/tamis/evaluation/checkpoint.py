@@ -61,45 +61,27 @@ def _identity(path: Path) -> tuple[Any, ...]:
 
 
 class StoreKeeper:
-    """Keeps records in the store, whose file is on this machine."""
+    """Keeps records in the store, whose file is on this machine; used as a ``Notice`` is."""
 
     def __init__(self, path: Path, key: str):
         self.path, self.key = path, key
 
-    def latest(self) -> str | None:
+    def read(self) -> str | None:
         """What was kept last, by whichever process had the task before."""
         with Store(self.path) as store:
             return store.checkpointed(self.key)
 
-    def keep(self, record: str) -> None:
+    def post(self, record: str) -> None:
         """Write into the store."""
         with Store(self.path) as store:
             store.checkpoint(self.key, record)
 
-    def forget(self) -> None:
-        """Nothing: the process that saves the outcome forgets, and not before it is saved."""
+    def remove(self) -> None:
+        """Do nothing: the process that saves the outcome removes the record after that."""
 
 
-class SchedulerKeeper:
-    """Keeps records with the scheduler of a cluster, which outlives its workers."""
-
-    def __init__(self, key: str):
-        self.notice = Notice(f"tamis-{key}")
-
-    def latest(self) -> str | None:
-        """What was kept last, by whichever worker had the task before."""
-        return self.notice.read()
-
-    def keep(self, record: str) -> None:
-        """Send it to the scheduler."""
-        self.notice.post(record)
-
-    def forget(self) -> None:
-        """Take it back."""
-        self.notice.remove()
-
-
-Keeper = StoreKeeper | SchedulerKeeper
+#: The store, or the scheduler of a cluster, which outlives its workers.
+Keeper = StoreKeeper | Notice
 
 
 def keepers_of(bookmark: Bookmark) -> list[Keeper]:
@@ -112,7 +94,7 @@ def keepers_of(bookmark: Bookmark) -> list[Keeper]:
     if bookmark.path is not None and bookmark.file and _identity(bookmark.path) == bookmark.file:
         keepers.append(StoreKeeper(bookmark.path, bookmark.key))
     if Notice.possible():
-        keepers.append(SchedulerKeeper(bookmark.key))
+        keepers.append(Notice(f"tamis-{bookmark.key}"))
     return keepers
 
 
@@ -139,7 +121,7 @@ class CheckpointCallback:
             now = monotonic()
             if now - self.last >= self.every:
                 self.last = now
-                self.keeper.keep(json.dumps(record.to_dict(), default=_plain))
+                self.keeper.post(json.dumps(record.to_dict(), default=_plain))
         return False
 
 
@@ -152,14 +134,14 @@ def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
         return
     method.set_callbacks(CheckpointCallback(method, keepers[0], bookmark.every))
     seen = keepers if bookmark.begun or Notice.possible() else []
-    kept = [_record_of(keeper.latest()) for keeper in seen]
+    kept = [_record_of(keeper.read()) for keeper in seen]
     found = [record for record in kept if record is not None]
     # what went furthest, perhaps on another machine
     record = max(found, key=lambda record: len(record.trace), default=None)
     if record is None or not _resume(method, X, y, record):
         method.fit(X, y)
     for keeper in keepers:
-        keeper.forget()
+        keeper.remove()
 
 
 def _resume(method: Any, X: Any, y: Any, record: Record) -> bool:

@@ -216,9 +216,13 @@ def _standing(results: Results, data: str, method: str, table: Table, greater: b
     values = np.array([[scores[i] for scores in table.values()] for i in realizations])
     ratio = results.test_ratio(data)
     losses = -values if greater else values
-    scored = values[np.arange(len(values)), _best_by_others(losses)]
+    n = len(losses)
+    by_others = [_best(np.delete(losses, i, axis=0) if n > 1 else losses) for i in range(n)]
+    scored = values[np.arange(n), by_others]
     best = sizes[_best(losses)] if sizes else None
-    own = _mean_size(results, data, method)
+    outcomes = [t.outcome for t in results.tasks if t.method == method and t.data == data]
+    kept = [o.n_features if o.support is None else len(o.support) for o in outcomes]
+    own = float(np.mean(kept))
     curve = [Point(k, *_mean(values[:, i], ratio)) for i, k in enumerate(sizes)]
     failed = [f for f in results.failures if (f.method, f.data) == (method, data)]
     return Standing(
@@ -259,17 +263,6 @@ def _enough(losses: Array, ratio: float) -> int:
         if excess <= error:
             return i
     return best
-
-
-def _best_by_others(losses: Array) -> list[int]:
-    """For each realization the column that is best on the others."""
-    n = len(losses)
-    return [_best(np.delete(losses, i, axis=0) if n > 1 else losses) for i in range(n)]
-
-
-def _mean_size(results: Results, data: str, method: str) -> float:
-    outcomes = [t.outcome for t in results.tasks if t.method == method and t.data == data]
-    return float(np.mean([o.n_features if o.support is None else len(o.support) for o in outcomes]))
 
 
 def _stability(results: Results, data: str, method: str, size: int | None) -> Stability | None:

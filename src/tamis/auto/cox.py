@@ -130,10 +130,10 @@ class RidgeCoxCV(BaseEstimator):
         self.alphas_ = max(1, int(Z.any(axis=0).sum())) * PENALTIES
         if self.alphas is not None:
             self.alphas_ = np.sort(np.asarray(self.alphas, dtype=float))[::-1]
-        design, back = _rotated(Z)
-        found = _cross_validated(design, y, weights, self.alphas_, self.cv)
+        design, back = _rotate(Z)
+        found = _cross_validate(design, y, weights, self.alphas_, self.cv)
         self.cv_log_likelihoods_, self.alpha_ = found, float(self.alphas_[best(found)])
-        coefs, converged = maximised(design, PartialLikelihood(y, weights[:, None]), self.alpha_)
+        coefs, converged = maximise(design, PartialLikelihood(y, weights[:, None]), self.alpha_)
         if not converged:
             warnings.warn(
                 f"The proportional hazards model with the penalty {self.alpha_:g} did not "
@@ -164,7 +164,7 @@ class RidgeCoxCV(BaseEstimator):
         return tags
 
 
-def _rotated(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
+def _rotate(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
     """Return orthogonal columns that span those of Z, and their coefficients in terms of Z.
 
     A rotation leaves the penalty as it is. There are at most as many columns as rows.
@@ -178,7 +178,7 @@ def _rotated(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
     return axes * length, lambda coefs: Z.T @ (axes @ (coefs.T / length).T)
 
 
-def _cross_validated(
+def _cross_validate(
     design: Array, y: NDArray[Any], weights: Array, alphas: Array, n_folds: int
 ) -> Array:
     """Return the cross-validated log-likelihood of each penalty, from the greatest on.
@@ -194,7 +194,7 @@ def _cross_validated(
     found = np.full(len(alphas), -np.inf)
     coefs = np.zeros((design.shape[1], n_folds))
     for i, alpha in enumerate(alphas):
-        coefs, converged = maximised(design, of_training, alpha, coefs)
+        coefs, converged = maximise(design, of_training, alpha, coefs)
         if not converged:
             break
         risks = design @ coefs
@@ -228,7 +228,7 @@ class PartialLikelihood:
         values = (self.events * predictors).sum(axis=0) - (self.deaths * logs).sum(axis=0)
         return np.where((at_risk > LEAST).all(axis=0), values, -np.inf)
 
-    def expanded(self, predictors: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
+    def expand(self, predictors: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
         """Return gradient, part of the curvature's diagonal, and product with the curvature.
 
         All are derivatives with respect to the linear predictors.
@@ -262,7 +262,7 @@ def _from_row_on(values: Array) -> Array:
     return np.cumsum(values[::-1], axis=0)[::-1]
 
 
-def maximised(
+def maximise(
     design: Array, likelihood: PartialLikelihood, alpha: float, start: Array | None = None
 ) -> tuple[Array, bool]:
     """Maximise penalised likelihoods by Newton's method with step halving.
@@ -281,12 +281,12 @@ def maximised(
     predictors = design @ coefs
     squares = design**2
     for _ in range(STEPS):
-        slope, weighted, curved = likelihood.expanded(predictors)
+        slope, weighted, curved = likelihood.expand(predictors)
         gradient = design.T @ slope - alpha * coefs
-        step = _solved(design, curved, alpha, squares.T @ weighted + alpha, gradient)
+        step = _solve(design, curved, alpha, squares.T @ weighted + alpha, gradient)
         move = design @ step
         gain = (gradient * step).sum(axis=0)
-        length = _halved(likelihood, alpha, coefs, predictors, step, move, gain)
+        length = _choose_lengths(likelihood, alpha, coefs, predictors, step, move, gain)
         coefs, predictors = coefs + length * step, predictors + length * move
         moving = (gain > TOLERANCE) & (length > 0)
         if not moving.any():
@@ -294,7 +294,7 @@ def maximised(
     return coefs, False
 
 
-def _halved(
+def _choose_lengths(
     likelihood: PartialLikelihood,
     alpha: float,
     coefs: Array,
@@ -320,7 +320,7 @@ def _halved(
     return np.where(worse, 0.0, length)
 
 
-def _solved(
+def _solve(
     design: Array,
     curved: Callable[[Array], Array],
     alpha: float,

@@ -55,14 +55,14 @@ def run(
     training = Training(rows, protocol.normalise, plan.seed, (source.name, i))
     start = perf_counter()
     try:
-        fitted, seconds = training.selection(method, label, split.train, bookmark)
+        fitted, seconds = training.fit_selection(method, label, split.train, bookmark)
         order, support = chosen_columns(fitted)
     except NothingSelected:  # a method that is free to keep no column
         if protocol.sizes != "own" or not protocol.estimators:
             raise
         fitted, seconds, order, support = None, perf_counter() - start, EMPTY, EMPTY
-    measured = _Measured(training, protocol, split)
-    scores = measured.scores(method, label, fitted, order, support)
+    measurement = _Measurement(training, protocol, split)
+    scores = measurement.scores(method, label, fitted, order, support)
     if "seconds" in protocol.metrics:
         scores = [*scores, Score("", 0, "given", "seconds", seconds)]
     return Outcome(
@@ -73,8 +73,8 @@ def run(
         len(split.test),
         rows.X.shape[1],
         seconds,
-        tuple(measured.losses),
-        pack(split.test.astype("<i4")) if measured.losses else "",
+        tuple(measurement.losses),
+        pack(split.test.astype("<i4")) if measurement.losses else "",
     )
 
 
@@ -95,7 +95,7 @@ class Training:
         self.rows, self.normalise, self.seed, self.labels = rows, normalise, seed, labels
         self._parts: dict[tuple[int, int], tuple[Array, Array]] = {}
 
-    def scaled(self, train: Subset, other: Subset) -> tuple[Array, Array]:
+    def scale(self, train: Subset, other: Subset) -> tuple[Array, Array]:
         """Two parts, scaled by the statistics of the first where that is asked for.
 
         They are taken once for all estimators: rows of a frame are gathered column by column.
@@ -103,10 +103,10 @@ class Training:
         X, key = self.rows.X, (id(train), id(other))  # the rows outlive this object
         if key not in self._parts:
             parts = X[train], X[other]
-            self._parts[key] = _scaled(*parts) if self.normalise else parts
+            self._parts[key] = _scale(*parts) if self.normalise else parts
         return self._parts[key]
 
-    def selection(
+    def fit_selection(
         self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None
     ) -> tuple[Any, float]:
         """The method fitted on the training part, and the time this took.
@@ -116,18 +116,18 @@ class Training:
         """
         fresh = deepcopy(method) if fitted_before(method) else clone(method)
         self._fix_seeds(fresh, "method", label)
-        X, _ = self.scaled(train, train)
+        X, _ = self.scale(train, train)
         start = perf_counter()
         try:
             fit(fresh, X, self.rows.y[train], bookmark)
         except ValueError:  # estimators refuse a table without columns
             if not _passes_nothing(fresh):
                 raise
-            constant = self._constant().fit(_taken(X, EMPTY), self.rows.y[train])
+            constant = self._constant().fit(_take(X, EMPTY), self.rows.y[train])
             fresh.steps[1:] = [("constant", constant)]
         return fresh, perf_counter() - start
 
-    def estimator(
+    def fit_estimator(
         self, estimator: BaseEstimator, name: str, split: Split, columns: Subset
     ) -> tuple[Any, Array]:
         """An estimator trained on some columns, and these columns of the test part.
@@ -136,9 +136,9 @@ class Training:
         """
         fresh = clone(estimator) if len(columns) else self._constant()
         self._fix_seeds(fresh, "estimator", name)
-        X, X_test = self.scaled(split.train, split.test)
-        fresh.fit(_taken(X, columns), self.rows.y[split.train])
-        return fresh, _taken(X_test, columns)
+        X, X_test = self.scale(split.train, split.test)
+        fresh.fit(_take(X, columns), self.rows.y[split.train])
+        return fresh, _take(X_test, columns)
 
     def _fix_seeds(self, estimator: BaseEstimator, *labels: str) -> None:
         fix_seeds(estimator, root=seed_of(self.seed, *labels, *self.labels))
@@ -157,12 +157,12 @@ def _passes_nothing(method: Any) -> bool:
     return kept is not None and not len(kept)
 
 
-def _taken(X: Array, columns: Subset) -> Array:
+def _take(X: Array, columns: Subset) -> Array:
     """Some columns; of none there are as many rows, which a frame would forget."""
     return X[:, columns] if len(columns) else np.empty((len(X), 0))
 
 
-def _scaled(train: Array, other: Array) -> tuple[Array, Array]:
+def _scale(train: Array, other: Array) -> tuple[Array, Array]:
     """Two parts with mean 0 and standard deviation 1 of the first.
 
     Columns out of all proportion are first brought near 1 by powers of two, which change no digit.
@@ -176,7 +176,7 @@ def _scaled(train: Array, other: Array) -> tuple[Array, Array]:
     return scaler.transform(train), scaler.transform(other)
 
 
-class _Measured:
+class _Measurement:
     """Scores on the test part of one split."""
 
     def __init__(self, training: Training, protocol: Protocol, split: Split):
@@ -197,21 +197,21 @@ class _Measured:
         if not predicts and not names:
             self._check_measurable(type(fitted).__name__, order)
         if order is None or (alone and predicts):
-            return self._itself(fitted, support)
-        hit = self._of_columns(order, "given", ("hit",))
+            return self._score_itself(fitted, support)
+        hit = self._score_columns(order, "given", ("hit",))
         kept = order if support is None else support
         if names:
-            model, X = self.training.estimator(fitted.estimator_, ITSELF, self.split, kept)
-            predicted = self._predicted(model, X, self.split, ITSELF, len(kept), "own")
-            return hit + self._of_columns(kept, "own") + predicted
+            model, X = self.training.fit_estimator(fitted.estimator_, ITSELF, self.split, kept)
+            predicted = self._score(model, X, self.split, ITSELF, len(kept), "own")
+            return hit + self._score_columns(kept, "own") + predicted
         if protocol.sizes == "best":
-            return hit + self._at_best_size(method, label, order)
+            return hit + self._score_best_size(method, label, order)
         if isinstance(protocol.sizes, Steps):
-            return hit + self._at_subsets(protocol.sizes.subsets(fitted))
+            return hit + self._score_subsets(protocol.sizes.subsets(fitted))
         if protocol.sizes == "own":
-            return hit + self._at_subsets([(kept, "own")])
+            return hit + self._score_subsets([(kept, "own")])
         numbers = range(1, len(order) + 1) if protocol.sizes == "all" else protocol.sizes
-        return hit + self._at_subsets([(order[:k], "given") for k in numbers if k <= len(order)])
+        return hit + self._score_subsets([(order[:k], "given") for k in numbers if k <= len(order)])
 
     def _check_measurable(self, name: str, order: Subset | None) -> None:
         """Refuse a method without predictions of which nothing that is asked for is measured."""
@@ -227,17 +227,17 @@ class _Measured:
                 "needs an estimator to train on them. Write estimators=SVC(), or metrics='hit'."
             )
 
-    def _itself(self, fitted: Any, support: Subset | None) -> list[Score]:
+    def _score_itself(self, fitted: Any, support: Subset | None) -> list[Score]:
         """Scores of a method that predicts by itself."""
         seen = seen_columns(fitted) if support is None else support
         size = self.training.rows.X.shape[1] if seen is None else len(seen)
-        _, X = self.training.scaled(self.split.train, self.split.test)
-        scores = self._predicted(fitted, X, self.split, ITSELF, size, "own")
+        _, X = self.training.scale(self.split.train, self.split.test)
+        scores = self._score(fitted, X, self.split, ITSELF, size, "own")
         if "n_features" in self.protocol.metrics:
             scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
         return scores
 
-    def _at_subsets(self, subsets: list[tuple[Subset, str]]) -> list[Score]:
+    def _score_subsets(self, subsets: list[tuple[Subset, str]]) -> list[Score]:
         """Scores at every subset that is asked for; two steps may hold the same columns."""
         scores: list[Score] = []
         known: dict[bytes, tuple[list[Score], list[PackedLosses]]] = {}
@@ -245,16 +245,16 @@ class _Measured:
         for columns, rule in subsets:
             same = columns.tobytes()
             if same not in known:
-                self.losses, found = [], self._of_columns(columns, rule)
+                self.losses, found = [], self._score_columns(columns, rule)
                 for name in self.protocol.estimators:
-                    found += self._trained(name, self.split, columns, rule)
+                    found += self._train_and_score(name, self.split, columns, rule)
                 known[same] = found, self.losses
             scores += [score._replace(rule=rule) for score in known[same][0]]
             losses += [item._replace(rule=rule) for item in known[same][1]]
         self.losses = losses
         return scores
 
-    def _at_best_size(self, method: Any, label: str, order: Subset) -> list[Score]:
+    def _score_best_size(self, method: Any, label: str, order: Subset) -> list[Score]:
         """Scores at the number of columns that is best on the inner rows, for each estimator."""
         if not self.split.inner:
             raise InvalidParameter(
@@ -268,24 +268,24 @@ class _Measured:
             means = np.mean(curves, axis=0)
             size = 1 + int(best_first(means if first.greater_is_better else -means)[0])
             columns = order[:size]
-            scores += [row._replace(estimator=name) for row in self._of_columns(columns, "best")]
-            scores += self._trained(name, self.split, columns, "best")
+            scores += [row._replace(estimator=name) for row in self._score_columns(columns, "best")]
+            scores += self._train_and_score(name, self.split, columns, "best")
         return scores
 
     def _curve(self, method: Any, label: str, name: str, fold: Split) -> Array:
         """First metric on the second part of a fold at every number of columns of the first."""
-        order, _ = chosen_columns(self.training.selection(method, label, fold.train)[0])
+        order, _ = chosen_columns(self.training.fit_selection(method, label, fold.train)[0])
         if order is None:
             raise InvalidParameter("sizes='best' needs a method that ranks columns.")
         first = self.protocol.of_predictions[:1]
         return np.array(
             [
-                self._trained(name, fold, order[:k], "inner", first)[0].value
+                self._train_and_score(name, fold, order[:k], "inner", first)[0].value
                 for k in range(1, len(order) + 1)
             ]
         )
 
-    def _trained(
+    def _train_and_score(
         self,
         name: str,
         split: Split,
@@ -297,10 +297,10 @@ class _Measured:
         if not self.protocol.reads_predictions:
             return []
         estimator = self.protocol.estimators[name]
-        fitted, X = self.training.estimator(estimator, name, split, columns)
-        return self._predicted(fitted, X, split, name, len(columns), rule, metrics)
+        fitted, X = self.training.fit_estimator(estimator, name, split, columns)
+        return self._score(fitted, X, split, name, len(columns), rule, metrics)
 
-    def _predicted(
+    def _score(
         self,
         fitted: Any,
         X: Array,
@@ -318,7 +318,7 @@ class _Measured:
                 self.losses += pack_losses(fitted, X, y, name, size, rule)
         return [Score(name, size, rule, item.name, item.value(fitted, X, y)) for item in metrics]
 
-    def _of_columns(
+    def _score_columns(
         self, columns: Subset, rule: str, names: tuple[str, ...] = OF_COLUMNS
     ) -> list[Score]:
         """Measures of the chosen columns."""

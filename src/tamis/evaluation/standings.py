@@ -178,7 +178,7 @@ def standings(
             for method, table in tables.items()
             if table
         ]
-        found.sort(key=lambda row: _place(row, list(baselines), greater))
+        found.sort(key=lambda row: _sort_key(row, list(baselines), greater))
         tested = list(_pairs(found, results.test_ratio(data)))
         against_best = {pair.second: pair for pair in tested if pair.first == found[0].method}
         for row in found:
@@ -189,7 +189,7 @@ def standings(
     return Standings(measured.name, greater, level, tuple(rows), tuple(pairs), ranks)
 
 
-def _place(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
+def _sort_key(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
     """Methods by their means, then baselines as they are given."""
     if row.method in baselines:
         return 1 + baselines.index(row.method), 0.0

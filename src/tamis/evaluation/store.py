@@ -99,7 +99,7 @@ class Store:
         self.path = None if path is None else Path(path)
         self._lock = RLock()
         self._looked_through = False
-        with self._explained():
+        with self._explain_errors():
             self._open()
 
     def _open(self) -> None:
@@ -169,7 +169,7 @@ class Store:
         return None if found is None else found[0]
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """SQLite's errors as sentences."""
         try:
             with self._lock:
@@ -185,18 +185,18 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether a task is finished."""
-        with self._explained():
+        with self._explain_errors():
             return self._one("SELECT 1 FROM task WHERE key = ?", key) is not None
 
     def keys(self) -> set[str]:
         """Keys of all finished tasks."""
-        with self._explained():
+        with self._explain_errors():
             return {key for (key,) in self._file.execute("SELECT key FROM task")}
 
     def outcomes(self, keys: Iterable[str]) -> dict[str, Outcome]:
         """Outcomes of those of the tasks that are finished, and whose rows are sound."""
         wanted = set(keys)
-        with self._explained():
+        with self._explain_errors():
             found = {row[0]: row for _, row in self._rows("task") if row[0] in wanted}
         outcomes = {key: _outcome_of(row) for key, row in found.items()}
         return {key: outcome for key, outcome in outcomes.items() if outcome is not None}
@@ -211,7 +211,7 @@ class Store:
             return []
         self._looked_through = True
         names = []
-        with self._explained():
+        with self._explain_errors():
             for number, row in list(self._rows("task")):
                 if _outcome_of(row) is None:
                     self._file.execute("DELETE FROM task WHERE rowid = ?", (number,))
@@ -225,7 +225,7 @@ class Store:
     def _insert(self, verb: str, table: str, values: tuple[Any, ...]) -> None:
         marks = ", ".join("?" * (len(values) + 1))
         columns = ", ".join((*TABLES[table], "checksum"))
-        with self._explained():
+        with self._explain_errors():
             self._file.execute(
                 f"{verb} INTO {table} ({columns}) VALUES ({marks})", (*values, checksum(*values))
             )
@@ -242,27 +242,27 @@ class Store:
 
     def checkpointed(self, key: str) -> str | None:
         """How far an unfinished search had come, if it was kept and is as it was written."""
-        with self._explained():
+        with self._explain_errors():
             rows = [row for _, row in self._rows("checkpoint") if row[0] == key and _is_sound(row)]
         return str(rows[0][1]) if rows else None
 
     def checkpoints(self) -> set[str]:
         """Keys of the tasks that were stopped in the middle of a search."""
-        with self._explained():
+        with self._explain_errors():
             return {row[0] for _, row in self._rows("checkpoint")}
 
     def forget_checkpoint(self, key: str) -> None:
         """Drop the checkpoint of a search that is finished."""
-        with self._explained():
+        with self._explain_errors():
             self._file.execute("DELETE FROM checkpoint WHERE key = ?", (key,))
 
     def __len__(self) -> int:
-        with self._explained():
+        with self._explain_errors():
             return int(self._one("SELECT count(*) FROM task"))
 
     def to_frame(self) -> Any:
         """One row per finished task, as polars or pandas frame; outcomes stay JSON."""
-        with self._explained():
+        with self._explain_errors():
             cursor = self._file.execute("SELECT * FROM task ORDER BY data, expression, realization")
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
@@ -270,7 +270,7 @@ class Store:
 
     def close(self) -> None:
         """Close the file; the write-ahead log is folded into it by the last to close."""
-        with self._explained():
+        with self._explain_errors():
             self._file.close()
 
     def __enter__(self) -> Self:

@@ -352,8 +352,12 @@ class Notice:
         return get_client()
 
     def post(self, text: str | None) -> None:
-        """Replace the text; None removes it."""
+        """Replace the text."""
         self._client().set_metadata(self.name, text)
+
+    def remove(self) -> None:
+        """Remove the text."""
+        self.post(None)
 
     def read(self) -> str | None:
         """Return the text, None if there is none."""

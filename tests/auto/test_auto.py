@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import tamis
 from tamis.auto import Auto, selection
 from tamis.auto.fold_paths import Work
-from tamis.auto.plan import planned
-from tamis.auto.splits import deal_folds
+from tamis.auto.plan import Planning
+from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
 from tamis.contract import Record
 from tamis.contract.units import Grouping
@@ -90,7 +90,7 @@ def test_classes_that_look_like_numbers(n_classes):
     order = np.argsort(np.argsort(y))
     classes = order // 4 + 0.5  # halves, and more of them than classes usually are
     task = "classification"
-    plan = planned(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task=task)
+    plan = Planning(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task=task).plan()
     work = Work(plan, task, Grouping(3), Truth.of(classes, task), [])
     names = np.array([f"{code:03d}" for code in order // 4])
     for path in ("information", "forest"):
@@ -441,7 +441,7 @@ def test_rows_are_sampled_and_columns_screened(monkeypatch):
 def test_rows_of_a_group_stay_together():
     groups = np.repeat(np.arange(20), 6)
     codes = np.tile([0, 1], 60)
-    for train, test in deal_folds(codes, 120, groups, 5, 0):
+    for train, test in balanced_folds(codes, 120, groups, 5, 0):
         assert not set(groups[train]) & set(groups[test])
     X, y = signal()
     assert clone(QUICK).fit(X, y, groups=groups).support_[[2, 7]].all()
@@ -468,7 +468,7 @@ def test_every_fold_has_a_group():
     groups = np.repeat(np.arange(5), np.sum(of_groups, axis=1))
     codes = np.concatenate([np.repeat([0, 1], rows) for rows in of_groups])
     for seed in range(3):
-        folds = deal_folds(codes, 31, groups, 5, seed)
+        folds = balanced_folds(codes, 31, groups, 5, seed)
         assert sorted(groups[test[0]] for _, test in folds) == list(range(5))
     X = np.random.default_rng(0).normal(size=(31, 2))
     asked = Auto(budget=0.01, n_features_to_select=1, random_state=0)
@@ -500,7 +500,7 @@ def test_a_frame_with_gaps_and_categories():
 @pytest.mark.parametrize(
     ("given", "sentence", "kind"),
     [
-        ({"budget": 0}, "budget of seconds above 0", InvalidParameter),
+        ({"budget": 0}, "budget to be a number above 0", InvalidParameter),
         ({"size": "tiny"}, "'balanced', 'short' or 'best'", InvalidParameter),
         ({"cv": 1}, "number of folds of at least 2", InvalidParameter),
         ({"cv": "time:when"}, "a splitter of scikit-learn", InvalidParameter),

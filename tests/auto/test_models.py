@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tamis.auto.fold_paths import Trial
+from tamis.auto.fold_paths import Work
 from tamis.auto.held_out import unpack_predictions
-from tamis.auto.measures import _squared, _wrong
+from tamis.auto.measures import _wrong
 from tamis.auto.models import ANSWERS, answers, estimator_of
 from tamis.auto.target import Truth
 from tamis.contract.units import Grouping
+from tamis.validation.held_out import between
 
 #: Models of classes and numbers.
 MODELS = [model for model in ANSWERS if model != "cox"]
@@ -20,7 +21,7 @@ MODELS = [model for model in ANSWERS if model != "cox"]
 def losses(predicted, truth, rows):
     """Squared losses and wrong classes of some rows."""
     there = truth.take(rows)
-    return _squared(predicted, there), _wrong(predicted, there)
+    return between(predicted, there.values), _wrong(predicted, there)
 
 
 def problem(task, seed=0):
@@ -34,8 +35,8 @@ def problem(task, seed=0):
 def test_entries_are_predictions(task):
     X, y = problem(task)
     truth, train, test = Truth.of(y, task), np.arange(80), np.arange(80, 120)
-    trial = Trial(X, truth, Grouping(4), train, test, 5)
-    found = trial.entries(MODELS, np.array([2, 0]))
+    work = Work(None, task, Grouping(4), truth, [])
+    found = work.entries(X, train, test, 5, MODELS, np.array([2, 0]))
     assert [entry[:2] for entry in found] == [[name, 2] for name in MODELS]
     for name, _, packed in found:
         expected = answers(name, X[:, [0, 2]], truth, train, test, 5)

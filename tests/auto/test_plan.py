@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tamis.auto import Auto
-from tamis.auto.plan import ALL, MOST_ROWS, planned, tree_sizes
+from tamis.auto.plan import ALL, MOST_ROWS, Planning, tree_sizes
 
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40)
 
 
 def plan(n, d, budget=60.0, task="classification", sizes=SIZES):
     sizes = tuple(size for size in sizes if size <= d)
-    return planned(n, d, d, budget=budget, n_folds=5, sizes=sizes, task=task)
+    return Planning(n, d, d, budget=budget, n_folds=5, sizes=sizes, task=task).plan()
 
 
 def test_a_small_table_is_tried_in_all_ways():

@@ -15,10 +15,10 @@ from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
 from tamis.evaluation import CrossValidation, Realizations, stability
 from tamis.evaluation.sources import as_sources
-from tamis.evaluation.tuner import tuned
 from tamis.exceptions import InvalidParameter
 from tamis_book import Cell, Experiment, Part, names, read, reproduce
 from tamis_book.cells import mark_cell
+from tamis_book.tuner import tuned
 
 HITS = """
 title = "Hits"

@@ -113,7 +113,7 @@ class Keeping:
     """Counts the records that are kept, and pulls the plug after so many."""
 
     def __init__(self, monkeypatch, stop_after=None):
-        self.n_kept, keep = 0, checkpoint.StoreKeeper.keep
+        self.n_kept, keep = 0, checkpoint.StoreKeeper.post
 
         def kept(keeper, record):
             keep(keeper, record)
@@ -121,7 +121,7 @@ class Keeping:
             if self.n_kept == stop_after:
                 raise Power
 
-        monkeypatch.setattr(checkpoint.StoreKeeper, "keep", kept)
+        monkeypatch.setattr(checkpoint.StoreKeeper, "post", kept)
 
 
 FILTER = Ranking(FisherScore(), n_features_to_select=9)

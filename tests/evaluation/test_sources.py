@@ -60,5 +60,5 @@ def test_what_cannot_be_drawn_is_said(tmp_path):
     X, y = made()
     with pytest.raises(InvalidParameter, match=r"evaluate draws rows.*Drawn\("):
         evaluate(SelectKBest(), MemoryMap(X, y), estimators=GaussianNB())
-    with pytest.raises(InvalidParameter, match="n_samples >= 2"):
+    with pytest.raises(InvalidParameter, match="n_samples to be an int of at least 2"):
         Drawn(MemoryMap(X, y), 1.5)

@@ -20,8 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from tamis.criteria import FisherScore
 from tamis.datasets import load, make_weston
 from tamis.evaluation import Realizations, Store, evaluate
-from tamis.evaluation.row import Address, checksum
-from tamis.evaluation.store import COLUMNS
+from tamis.evaluation.store import COLUMNS, Address, checksum
 from tamis.exceptions import DamagedRow, InvalidParameter, InvalidStore
 from tamis.search import Ranking
 
@@ -102,10 +101,10 @@ def test_fitted_parts_and_functions_are_told_apart(tmp_path):
     path = tmp_path / "s.sqlite"
     frozen = [FrozenEstimator(SelectKBest(k=2).fit(X, WINE.y)) for X in (WINE.X, -WINE.X[:, ::-1])]
     functions = [FunctionTransformer(np.abs), FunctionTransformer(np.sign)]
-    from tamis.evaluation.request import expression_of
+    from tamis.evaluation.protocol import identify
 
     for pair in (frozen, functions):
-        assert len({expression_of(method, True) for method in pair}) == 2
+        assert len({identify(method, True) for method in pair}) == 2
     with pytest.raises(InvalidParameter, match="named functions"):
         evaluate(FunctionTransformer(lambda x: x), WINE, Realizations(1), store=path)
 

@@ -20,8 +20,13 @@ from tamis.evaluation import CrossValidation, Realizations, Steps, Store, compar
 from tamis.exceptions import DamagedRow, InvalidParameter, TamisError
 from tamis.meta import HonestSize
 from tamis.search import Ranking
-from tamis.validation.held_out import held_out_losses, missed, right_answers, squared_losses
-from tamis.validation.losses import probabilities
+from tamis.validation.held_out import (
+    held_out_losses,
+    missed,
+    probabilities,
+    right_answers,
+    squared_losses,
+)
 
 WINE = load_wine(return_X_y=True)
 

@@ -16,7 +16,6 @@ from tamis.evaluation import Fresh, GivenSplits, Results, Steps, Store, evaluate
 from tamis.evaluation.metrics import metric
 from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import Rows, Source, as_sources
-from tamis.evaluation.tuner import tuned
 from tamis.exceptions import InvalidSpec, PiecesFailed, TamisError
 from tamis.recipes import method as from_recipe
 from tamis.recipes import names as recipe_names
@@ -26,6 +25,7 @@ from tamis.table.frames import need_polars
 from tamis_book.experiment import Experiment, Part
 from tamis_book.files import read
 from tamis_book.reproduction import Reproduction, tabulate
+from tamis_book.tuner import tuned
 
 if TYPE_CHECKING:
     from tamis.table.rows import ResampledTable

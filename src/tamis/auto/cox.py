@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from tamis._arrays import Array, best, is_int, is_real, scaled_columns
+from tamis._arrays import Array, best, scaled_columns
+from tamis._checks import NONE, Constraints, check_parameters, integer, number, several
 from tamis.auto.concordance import concordance
 from tamis.blocks.inputs import check_data
 from tamis.blocks.survival import censored_columns
-from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
+from tamis.exceptions import InvalidTarget, NotConverged
 
 #: Default penalties per column. The reciprocal of each is the prior variance of the linear
 #: predictor, which does not depend on the number of columns.
@@ -31,8 +32,8 @@ LEAST = 1e-290
 NULL = 1e-10
 
 
-class RidgeCox(BaseEstimator):
-    r"""Proportional hazards model with a ridge penalty.
+class RidgeCoxCV(BaseEstimator):
+    r"""Proportional hazards model with a ridge penalty chosen by cross-validation.
 
     The coefficients maximise the log partial likelihood with Breslow's treatment of ties, minus
     the penalty on the standardised columns:
@@ -40,26 +41,42 @@ class RidgeCox(BaseEstimator):
     .. math:: \sum_{i: \text{event}} w_i \Big( \eta_i - \log \sum_{j: t_j \geq t_i} w_j e^{\eta_j}
               \Big) - \frac{\alpha}{2} \lVert b \rVert^2, \quad \eta = Z b
 
+    The penalty maximises the cross-validated log partial likelihood: the likelihood of all rows
+    minus that of the training rows, by the coefficients of the training rows, summed over the
+    folds. It is also defined for folds without events. If several penalties are equally good, the
+    greatest one is taken. The folds are balanced in events and times and contain no randomness.
+
     Columns are standardised inside, by weighted means and deviations. A constant column has the
     coefficient 0. There may be more columns than rows.
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Penalty, greater than 0. It has the scale of ``CoxPHSurvivalAnalysis`` in scikit-survival.
+    alphas : array, optional
+        Penalties to try, greater than 0, on the scale of ``CoxPHSurvivalAnalysis`` in
+        scikit-survival. By default, nine from 0.1 to 1000 times the number of columns that are not
+        constant.
+    cv : int, default=5
+        Number of folds.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
         Log hazard ratios for one unit of each column, as it was given.
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : array of shape (n_alphas,)
+        The penalties tried, from the greatest to the least.
+    cv_log_likelihoods_ : array of shape (n_alphas,)
+        Cross-validated log partial likelihood of each of them.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
         Names of the columns, if ``X`` has names.
 
     References
     ----------
-    Verweij and van Houwelingen (1994), Penalized likelihood in Cox regression, Statistics in
-    Medicine 13.
+    Verweij and van Houwelingen (1993), Cross-validation in survival analysis, Statistics in
+    Medicine 12. Verweij and van Houwelingen (1994), Penalized likelihood in Cox regression,
+    Statistics in Medicine 13.
 
     Examples
     --------
@@ -67,12 +84,20 @@ class RidgeCox(BaseEstimator):
     >>> X = rng.normal(size=(200, 3))
     >>> time = rng.exponential(np.exp(-X[:, 1]))
     >>> y = np.column_stack([np.minimum(time, 1), time < 1])
-    >>> RidgeCox().fit(X, y).coef_.round(1)
+    >>> RidgeCoxCV(alphas=[1.0]).fit(X, y).coef_.round(1)
     array([0.1, 0.9, 0. ])
+    >>> round(RidgeCoxCV().fit(X, y).score(X, y), 2)
+    0.73
     """
 
-    def __init__(self, alpha: float = 1.0):
-        self.alpha = alpha
+    _constraints: ClassVar[Constraints] = {
+        "alphas": several(number(above=0), "numbers above 0") | NONE,
+        "cv": integer(2),
+    }
+
+    def __init__(self, alphas: ArrayLike | None = None, *, cv: int = 5):
+        self.alphas = alphas
+        self.cv = cv
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -85,36 +110,42 @@ class RidgeCox(BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 counts as two copies of a row.
         """
-        self._check_parameters()
+        check_parameters(self)
         X, y = check_data(self, X, y)
         assert y is not None  # by the tags
-        name = type(self).__name__
-        y = censored_columns(name, y) if y.dtype.names is None else y
+        y = censored_columns("RidgeCoxCV", y) if y.dtype.names is None else y
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         rows = np.argsort(y["time"], kind="stable")
         rows = rows[weights[rows] > 0]
         X, y, weights = X[rows], y[rows], weights[rows]
         if not y["event"].any():
             raise InvalidTarget(
-                f"{name} needs a row in which the event happened with a weight above 0."
+                "RidgeCoxCV needs a row in which the event happened with a weight above 0."
             )
         Z, self._scale = scaled_columns(X, "K")
         mean = np.average(Z, axis=0, weights=weights)
         deviation = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weights))
         deviation[deviation == 0] = 1.0
-        coefs = self._fitted((Z - mean) / deviation, y, weights) / deviation
-        self._coefs, self._offset = coefs, float(mean @ coefs)
+        Z = (Z - mean) / deviation
+        self.alphas_ = max(1, int(Z.any(axis=0).sum())) * PENALTIES
+        if self.alphas is not None:
+            self.alphas_ = np.sort(np.asarray(self.alphas, dtype=float))[::-1]
+        design, back = _rotate(Z)
+        found = _cross_validate(design, y, weights, self.alphas_, self.cv)
+        self.cv_log_likelihoods_, self.alpha_ = found, float(self.alphas_[best(found)])
+        coefs, converged = maximise(design, PartialLikelihood(y, weights[:, None]), self.alpha_)
+        if not converged:
+            warnings.warn(
+                f"The proportional hazards model with the penalty {self.alpha_:g} did not "
+                "converge. Use a greater penalty.",
+                NotConverged,
+                stacklevel=2,
+            )
+        self._coefs = back(coefs)[:, 0] / deviation
+        self._offset = float(mean @ self._coefs)
         with np.errstate(over="ignore"):  # columns of numbers below 1e-300
-            self.coef_ = np.ldexp(coefs / self._scale.deviation, -self._scale.exponent)
+            self.coef_ = np.ldexp(self._coefs / self._scale.deviation, -self._scale.exponent)
         return self
-
-    def _check_parameters(self) -> None:
-        if not (is_real(self.alpha) and self.alpha > 0):
-            raise InvalidParameter(f"RidgeCox needs a number alpha > 0, not {self.alpha!r}.")
-
-    def _fitted(self, Z: Array, y: NDArray[Any], weights: Array) -> Array:
-        """Return the coefficients of standardised columns."""
-        return _rotated_fit(*_rotated(Z), y, weights, self.alpha)
 
     def predict(self, X: Any) -> Array:
         """Return the log risk of each row, relative to a row with the mean of each column."""
@@ -133,74 +164,7 @@ class RidgeCox(BaseEstimator):
         return tags
 
 
-class RidgeCoxCV(RidgeCox):
-    r"""Proportional hazards model with a ridge penalty chosen by cross-validation.
-
-    The penalty maximises the cross-validated log partial likelihood: the likelihood of all rows
-    minus that of the training rows, by the coefficients of the training rows, summed over the
-    folds. It is also defined for folds without events. If several penalties
-    are equally good, the greatest one is taken. The folds are balanced in events and times and
-    contain no randomness.
-
-    Parameters
-    ----------
-    alphas : array, optional
-        Penalties to try. By default, nine from 0.1 to 1000 times the number of columns that are
-        not constant.
-    cv : int, default=5
-        Number of folds.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        Log hazard ratios for one unit of each column, as it was given.
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : array of shape (n_alphas,)
-        The penalties tried, from the greatest to the least.
-    cv_log_likelihoods_ : array of shape (n_alphas,)
-        Cross-validated log partial likelihood of each of them.
-
-    References
-    ----------
-    Verweij and van Houwelingen (1993), Cross-validation in survival analysis, Statistics in
-    Medicine 12.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 3))
-    >>> time = rng.exponential(np.exp(-X[:, 1]))
-    >>> y = np.column_stack([np.minimum(time, 1), time < 1])
-    >>> round(RidgeCoxCV().fit(X, y).score(X, y), 2)
-    0.73
-    """
-
-    def __init__(self, alphas: ArrayLike | None = None, *, cv: int = 5):
-        self.alphas = alphas
-        self.cv = cv
-
-    def _check_parameters(self) -> None:
-        alphas = PENALTIES if self.alphas is None else np.ravel(np.asarray(self.alphas))
-        if not len(alphas) or not all(is_real(alpha) and alpha > 0 for alpha in alphas.tolist()):
-            raise InvalidParameter(
-                f"RidgeCoxCV needs numbers alphas > 0 or None, not {self.alphas!r}."
-            )
-        if not (is_int(self.cv) and self.cv >= 2):
-            raise InvalidParameter(f"RidgeCoxCV needs an int cv >= 2, not {self.cv!r}.")
-
-    def _fitted(self, Z: Array, y: NDArray[Any], weights: Array) -> Array:
-        alphas = max(1, int(Z.any(axis=0).sum())) * PENALTIES
-        if self.alphas is not None:
-            alphas = np.sort(np.ravel(np.asarray(self.alphas, dtype=float)))[::-1]
-        design, back = _rotated(Z)
-        found = _cross_validated(design, y, weights, alphas, self.cv)
-        self.alphas_, self.cv_log_likelihoods_ = alphas, found
-        self.alpha_ = float(alphas[best(found)])
-        return _rotated_fit(design, back, y, weights, self.alpha_)
-
-
-def _rotated(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
+def _rotate(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
     """Return orthogonal columns that span those of Z, and their coefficients in terms of Z.
 
     A rotation leaves the penalty as it is. There are at most as many columns as rows.
@@ -214,27 +178,7 @@ def _rotated(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
     return axes * length, lambda coefs: Z.T @ (axes @ (coefs.T / length).T)
 
 
-def _rotated_fit(
-    design: Array,
-    back: Callable[[Array], Array],
-    y: NDArray[Any],
-    weights: Array,
-    alpha: float,
-) -> Array:
-    """Return the coefficients of one penalty."""
-    likelihood = PartialLikelihood(y, weights[:, None])
-    coefs, converged = maximised(design, likelihood, alpha)
-    if not converged:
-        warnings.warn(
-            f"The proportional hazards model with the penalty {alpha:g} did not converge. Use a "
-            "greater penalty.",
-            NotConverged,
-            stacklevel=4,
-        )
-    return back(coefs)[:, 0]
-
-
-def _cross_validated(
+def _cross_validate(
     design: Array, y: NDArray[Any], weights: Array, alphas: Array, n_folds: int
 ) -> Array:
     """Return the cross-validated log-likelihood of each penalty, from the greatest on.
@@ -250,7 +194,7 @@ def _cross_validated(
     found = np.full(len(alphas), -np.inf)
     coefs = np.zeros((design.shape[1], n_folds))
     for i, alpha in enumerate(alphas):
-        coefs, converged = maximised(design, of_training, alpha, coefs)
+        coefs, converged = maximise(design, of_training, alpha, coefs)
         if not converged:
             break
         risks = design @ coefs
@@ -284,7 +228,7 @@ class PartialLikelihood:
         values = (self.events * predictors).sum(axis=0) - (self.deaths * logs).sum(axis=0)
         return np.where((at_risk > LEAST).all(axis=0), values, -np.inf)
 
-    def expanded(self, predictors: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
+    def expand(self, predictors: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
         """Return gradient, part of the curvature's diagonal, and product with the curvature.
 
         All are derivatives with respect to the linear predictors.
@@ -318,7 +262,7 @@ def _from_row_on(values: Array) -> Array:
     return np.cumsum(values[::-1], axis=0)[::-1]
 
 
-def maximised(
+def maximise(
     design: Array, likelihood: PartialLikelihood, alpha: float, start: Array | None = None
 ) -> tuple[Array, bool]:
     """Maximise penalised likelihoods by Newton's method with step halving.
@@ -337,12 +281,12 @@ def maximised(
     predictors = design @ coefs
     squares = design**2
     for _ in range(STEPS):
-        slope, weighted, curved = likelihood.expanded(predictors)
+        slope, weighted, curved = likelihood.expand(predictors)
         gradient = design.T @ slope - alpha * coefs
-        step = _solved(design, curved, alpha, squares.T @ weighted + alpha, gradient)
+        step = _solve(design, curved, alpha, squares.T @ weighted + alpha, gradient)
         move = design @ step
         gain = (gradient * step).sum(axis=0)
-        length = _halved(likelihood, alpha, coefs, predictors, step, move, gain)
+        length = _choose_lengths(likelihood, alpha, coefs, predictors, step, move, gain)
         coefs, predictors = coefs + length * step, predictors + length * move
         moving = (gain > TOLERANCE) & (length > 0)
         if not moving.any():
@@ -350,7 +294,7 @@ def maximised(
     return coefs, False
 
 
-def _halved(
+def _choose_lengths(
     likelihood: PartialLikelihood,
     alpha: float,
     coefs: Array,
@@ -376,7 +320,7 @@ def _halved(
     return np.where(worse, 0.0, length)
 
 
-def _solved(
+def _solve(
     design: Array,
     curved: Callable[[Array], Array],
     alpha: float,

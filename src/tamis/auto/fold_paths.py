@@ -13,13 +13,13 @@ from tamis.auto.held_out import NONE, pack_predictions
 from tamis.auto.models import answers
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
-from tamis.auto.splits import Split
 from tamis.auto.target import Truth
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract.units import Grouping
 from tamis.exceptions import RecordMismatch
 from tamis.meta.inner_search import walk_of, walked
 from tamis.validation.resamples import parts_of
+from tamis.validation.splits import Fold
 
 #: Standard deviations of a target that models are given as they are. Solvers stop at a thousandth
 #: of a unit, and trees at squares of 1e-16: at 0.03 losses of a machine were 4 % off, at 0.0001 it
@@ -47,24 +47,42 @@ class Work(NamedTuple):
     task: str
     units: Grouping
     truth: Truth
-    splits: list[Split]
+    splits: list[Fold]
     unit: float = 1.0
 
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
         """One path in one fold: its name, the test rows, its order, and their predictions."""
         repeat, path, fold = self.plan.rounds[index]
         train, test = self.splits[repeat * self.plan.n_folds + fold]
-        trial = Trial(X, self.truth, self.units, train, test, seed_of(seed, "models", index))
+        given = X, train, test, seed_of(seed, "models", index)
         if path == ALL:
-            entries = trial.entries((NONE,), EMPTY)
+            entries = self.entries(*given, (NONE,), EMPTY)
             if self.plan.everything:
-                entries += trial.entries(self.plan.everything, np.arange(self.units.n_units))
+                everything = np.arange(self.units.n_units)
+                entries += self.entries(*given, self.plan.everything, everything)
             return [path, test.tolist(), [], entries]
         order = self.ordered(path, X, y, train, seed_of(seed, path, index))
         entries = []
         for size in told(self.plan.sizes, len(self.plan.sizes)):
-            entries += trial.entries(self.plan.models_at(size), order[:size])
+            entries += self.entries(*given, self.plan.models_at(size), order[:size])
         return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
+
+    def entries(
+        self,
+        X: Array,
+        train: Subset,
+        test: Subset,
+        seed: int,
+        models: Sequence[str],
+        units: Subset,
+    ) -> list[list[Any]]:
+        """Return for each model its name, the number of units, and its held-out predictions."""
+        X, truth = X[:, self.units.columns(np.sort(units))], self.truth
+        found = [answers(model, X, truth, train, test, seed) for model in models]
+        return [
+            [model, len(units), pack_predictions(predicted, truth.centre)]
+            for model, predicted in zip(models, found, strict=True)
+        ]
 
     def answered(self, index: int) -> tuple[str, list[tuple[str, int]]]:
         """The path of a round, and the model and number of units of each of its entries."""
@@ -132,26 +150,6 @@ def as_classes(y: NDArray[Any]) -> NDArray[Any]:
     if target_kind(y) == "classification":
         return y
     return np.array([f"c{code:05d}" for code in class_codes(y)[1]])
-
-
-class Trial(NamedTuple):
-    """A fold in which models are tried."""
-
-    X: Array
-    truth: Truth
-    units: Grouping
-    train: Subset
-    test: Subset
-    seed: int
-
-    def entries(self, models: Sequence[str], units: Subset) -> list[list[Any]]:
-        """Return for each model its name, the number of units, and its held-out predictions."""
-        X = self.X[:, self.units.columns(np.sort(units))]
-        return [[model, len(units), self._predict(model, X)] for model in models]
-
-    def _predict(self, model: str, X: Array) -> str:
-        found = answers(model, X, self.truth, self.train, self.test, self.seed)
-        return pack_predictions(found, self.truth.centre)
 
 
 def varying_units(X: Array, units: Grouping) -> Subset:

@@ -119,14 +119,10 @@ class Gathered(NamedTuple):
 
     def take(self, rows: Subset) -> "Gathered":
         """Return the predictions of some rows."""
-
-        def taken(of: Predictions) -> Predictions:
-            return Predictions(of.values[:, rows], of.folds[:, rows])
-
         return Gathered(
-            {key: taken(of) for key, of in self.candidates.items()},
-            {model: taken(of) for model, of in self.everything.items()},
-            taken(self.baseline),
+            {key: of.take(rows) for key, of in self.candidates.items()},
+            {model: of.take(rows) for model, of in self.everything.items()},
+            self.baseline.take(rows),
             self.n_units,
         )
 
@@ -203,7 +199,7 @@ class AutoOutcome(NamedTuple):
         """Return lists and numbers for a record."""
         plain = self._asdict()
         plain["curve"] = [list(point) for point in self.curve]
-        for name in ("lost", "curve_all", *ERRORS):
+        for name in PARTS:
             plain[name] = None if plain[name] is None else list(plain[name])
         return plain
 
@@ -211,24 +207,21 @@ class AutoOutcome(NamedTuple):
     def from_dict(cls, plain: dict[str, Any]) -> "AutoOutcome":
         """Return the outcome that :meth:`to_dict` wrote."""
         plain = {name: plain.get(name) for name in cls._fields}
-        curve = [CurvePoint(*point) for point in plain["curve"]]
-        errors = {
-            name: None if plain[name] is None else _read(HeldOut, plain[name]) for name in ERRORS
-        }
-        lost = None if plain["lost"] is None else _read(LostError, plain["lost"])
-        whole = None if plain["curve_all"] is None else CurvePoint(*plain["curve_all"])
-        return cls(**plain | errors | {"curve": curve, "lost": lost, "curve_all": whole})
+        plain["curve"] = [CurvePoint(*point) for point in plain["curve"]]
+        for name, kind in PARTS.items():
+            if plain[name] is not None:
+                plain[name] = kind(*plain[name])
+            if name != "curve_all" and plain[name] is not None:  # lists are read from a file
+                scores = {of: (float(v), float(e)) for of, (v, e) in plain[name].scores.items()}
+                plain[name] = plain[name]._replace(scores=scores)
+        return cls(**plain)
 
 
-def _read(kind: Any, numbers: Any) -> Any:
-    *plain, scores = numbers
-    return kind(
-        *plain, {name: (float(value), float(error)) for name, (value, error) in scores.items()}
-    )
-
-
-#: The errors of an outcome.
-ERRORS = ("error", "error_all", "error_guess")
+#: Parts of an outcome.
+PARTS: dict[str, Any] = {
+    "error": HeldOut, "error_all": HeldOut, "error_guess": HeldOut, "lost": LostError,
+    "curve_all": CurvePoint,
+}  # fmt: skip
 
 
 class Trials(NamedTuple):
@@ -284,10 +277,8 @@ class Judge:
         They are those by ``measure``, or by the one that decides.
         """
         measure = self.measures.decides if measure is None else measure
-        deciding, baseline = (
-            self.losses(measure, candidates),
-            self.losses(measure, [self._baseline]),
-        )
+        deciding = self.losses(measure, candidates)
+        baseline = self.losses(measure, [self._baseline])
         usable: Any = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
         drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
         errors = paired_errors(drawn)
@@ -364,9 +355,9 @@ class Judge:
 
         def spread(measure: Measure, shown: Any = lambda loss: loss) -> float:
             one, two = (shown(self.measured(of, measure).drawn) for of in (mine, others))
-            return float(np.nanstd(one - two, ddof=1))
+            return _spread(one - two)
 
-        loss = error.loss - error_all.loss, spread(self.measures.decides)
+        lost = LostError(error.loss - error_all.loss, spread(self.measures.decides))
         scores = {
             measure.name: (
                 error_all.scores[measure.name][0] - error.scores[measure.name][0],
@@ -374,13 +365,13 @@ class Judge:
             )
             for measure in self._others
         }
+        lost = lost._replace(scores=scores)
         if error.wrong is not None and error_all.wrong is not None:
-            wrong = error.wrong - error_all.wrong, spread(WRONG)
-            return LostError(*loss, *wrong, scores=scores)
+            return lost._replace(wrong=error.wrong - error_all.wrong, wrong_error=spread(WRONG))
         if error.rmse is not None and error_all.rmse is not None:
-            rmse = error.rmse - error_all.rmse, spread(SQUARED, np.sqrt)
-            return LostError(*loss, None, None, *rmse, scores)
-        return LostError(*loss, scores=scores)
+            change = error.rmse - error_all.rmse
+            return lost._replace(rmse=change, rmse_error=spread(SQUARED, np.sqrt))
+        return lost
 
     def curve(self, trials: Trials, keys: Sequence[Key]) -> list[CurvePoint]:
         """Return the loss of every candidate on all rows."""

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes
-from tamis.auto.splits import deal_folds
+from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
 from tamis.svm.relative import RelativeSVR
 from tamis.validation.resamples import parts_of
@@ -108,7 +108,7 @@ def _inner_folds(truth: Truth, seed: int) -> Iterator[tuple[Subset, Subset]]:
     groups = None if truth.groups is None else class_codes(truth.groups)[1]
     if groups is not None and groups.max() + 1 < INNER_FOLDS:
         return
-    for train, test in deal_folds(truth.codes, len(truth.values), groups, INNER_FOLDS, seed):
+    for train, test in balanced_folds(truth.codes, len(truth.values), groups, INNER_FOLDS, seed):
         if not truth.take(train).is_one:
             yield train, test
 

@@ -7,7 +7,7 @@ call gives the value on all rows, in every draw, and on the rows that a draw lef
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from tamis.auto.cox import PartialLikelihood
 from tamis.auto.target import Truth
 from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidParameter
+from tamis.validation.held_out import between
 
 #: Share of the rows below which the error rate says little of a class, so that AUC and average
 #: precision are reported as well.
@@ -39,6 +40,16 @@ class Predictions(NamedTuple):
 
     values: NDArray[Any]
     folds: NDArray[np.intp]
+
+    def take(self, rows: NDArray[np.intp]) -> "Predictions":
+        """Return the predictions of some rows."""
+        return Predictions(self.values[:, rows], self.folds[:, rows])
+
+    def repeats(self, weights: Array) -> Iterator[tuple[NDArray[Any], Any, NDArray[Any], Array]]:
+        """Yield values, which rows are known, their folds and weights, repeat after repeat."""
+        for values, folds in zip(self.values, self.folds, strict=True):
+            known = folds >= 0
+            yield values[known], known, folds[known], weights[:, known]
 
 
 class Measure(ABC):
@@ -92,11 +103,9 @@ class RankMeasure(Measure):
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         assert truth.codes is not None
         found = []
-        for values, folds in zip(predictions.values, predictions.folds, strict=True):
-            known = folds >= 0
-            given = folds[known], weights[:, known]
+        for values, known, *given in predictions.repeats(weights):
             for one in self._classes:
-                found.append(self._by_class(values[known, one], truth.codes[known] == one, *given))
+                found.append(self._by_class(values[:, one], truth.codes[known] == one, *given))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a draw without positives is NaN
             return 1 - np.nanmean(found, axis=0)
@@ -185,11 +194,10 @@ class Concordance(Measure):
 
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         assert truth.censored is not None
-        found = []
-        for values, folds in zip(predictions.values, predictions.folds, strict=True):
-            known = folds >= 0
-            given = truth.censored[known], weights[:, known]
-            found.append(concordances(values[known], *given, folds=folds[known])[:, 0])
+        found = [
+            concordances(values, truth.censored[known], drawn, folds)[:, 0]
+            for values, known, folds, drawn in predictions.repeats(weights)
+        ]
         return 1 - np.mean(found, axis=0)
 
 
@@ -238,9 +246,7 @@ class AnyScore(Measure):
         values = there[:, None] if self._labels is None else np.eye(n)
         given = there, self._answers(values)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._function(*given, sample_weight=np.ones(n), **self._options)
+            self._score(*given, np.ones(n))
         except (TypeError, ValueError) as error:
             raise InvalidParameter(
                 f"Auto cannot use scoring={self.name!r} for {task}: {error}"
@@ -253,17 +259,17 @@ class AnyScore(Measure):
         found = []
         for values, folds in zip(predictions.values, predictions.folds, strict=True):
             rows = (folds >= 0) & (weights > 0)
-            answers, there = self._answers(values[rows]), self._there(truth, rows)
+            given = self._there(truth, rows), self._answers(values[rows]), weights[rows]
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # undefined in a draw without a class
-                    value = self._function(
-                        there, answers, sample_weight=weights[rows], **self._options
-                    )
-            except ValueError:
-                value = float("nan")
-            found.append(value)
+                found.append(self._score(*given))
+            except ValueError:  # undefined in a draw without a class
+                found.append(float("nan"))
         return 1 - float(np.mean(found))
+
+    def _score(self, there: NDArray[Any], answers: NDArray[Any], weights: Array) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return float(self._function(there, answers, sample_weight=weights, **self._options))
 
     def _there(self, truth: Truth, rows: Mask) -> NDArray[Any]:
         if self._labels is None or truth.codes is None:
@@ -282,7 +288,7 @@ class AnyScore(Measure):
 
 
 def _squared(values: Array, truth: Truth) -> Array:
-    return np.asarray(((values - truth.values) ** 2).sum(axis=1))
+    return between(values, truth.values)
 
 
 def _absolute(values: Array, truth: Truth) -> Array:

@@ -130,11 +130,10 @@ class Costs(NamedTuple):
         return self.n_rows - self.n_rows // self.n_folds
 
     def walks(self, path: str) -> float:
-        """Of a walk in every fold, and one on all rows."""
-        return (self.n_folds + 1) * self.walk(path)
+        """Of a search in every fold, and one on all rows."""
+        return (self.n_folds + 1) * self._walk(path)
 
-    def walk(self, path: str) -> float:
-        """Of one walk."""
+    def _walk(self, path: str) -> float:
         n, d = self._fold_rows, min(self.n_columns, SCREENED[path])
         if path == "cox":
             return 5e-8 * n * self.n_columns
@@ -146,23 +145,18 @@ class Costs(NamedTuple):
         screening = 1e-8 * self.n_rows * self.n_columns
         return screening + 8.6e-3 + (130 + 8 * self.sizes[-1]) * 1e-9 * n * d
 
-    def judged(self, model: str, n_paths: int = 1) -> float:
-        """Of a model at all its sizes in every fold of some paths."""
-        return self.judged_at(
-            model, tree_sizes(self.sizes) if model == "trees" else self.sizes, n_paths
-        )
-
-    def judged_at(self, model: str, sizes: Sequence[int], n_paths: int) -> float:
-        """Of a model at some sizes in every fold of some paths."""
+    def judged(self, model: str, n_paths: int = 1, sizes: Sequence[int] | None = None) -> float:
+        """Of a model at some sizes, by default its own, in every fold of some paths."""
+        if sizes is None:
+            sizes = tree_sizes(self.sizes) if model == "trees" else self.sizes
         wide = self.n_columns / max(1, self.n_units)
-        return n_paths * self.n_folds * sum(self.trained(model, size * wide) for size in sizes)
+        return n_paths * self.n_folds * sum(self._trained(model, size * wide) for size in sizes)
 
     def everything(self, model: str) -> float:
         """Of a model on all columns in every fold."""
-        return self.n_folds * self.trained(model, self.n_columns)
+        return self.n_folds * self._trained(model, self.n_columns)
 
-    def trained(self, model: str, k: float) -> float:
-        """Of a model of some columns."""
+    def _trained(self, model: str, k: float) -> float:
         n = self._fold_rows
         if model == "trees":
             return forest_seconds(n, k, TREES, self.task)
@@ -187,34 +181,23 @@ def forest_seconds(n: int, k: float, n_trees: int, task: str) -> float:
     return float(n_trees * (8e-4 + 2.5e-8 * n * np.log2(max(n, 2)) * looked_at))
 
 
-def planned(
-    n_rows: int,
-    n_units: int,
-    n_columns: int,
-    *,
-    budget: float,
-    n_folds: int,
-    sizes: tuple[int, ...],
-    task: str,
-    repeats: bool = True,
-) -> AutoPlan:
-    """Return the plan for a table; ``repeats`` allows folds to be dealt more than once."""
-    return _Planning(n_rows, n_units, n_columns, budget, n_folds, sizes, task, repeats).plan()
+class Planning:
+    """The plan on its way: what is left of the seconds, and what they were given to.
 
-
-class _Planning:
-    """The plan on its way: what is left of the seconds, and what they were given to."""
+    ``repeats`` allows folds to be dealt more than once.
+    """
 
     def __init__(
         self,
         n_rows: int,
         n_units: int,
         n_columns: int,
+        *,
         budget: float,
         n_folds: int,
         sizes: tuple[int, ...],
         task: str,
-        repeats: bool,
+        repeats: bool = True,
     ):
         self.steps: list[Planned] = []
         self.budget, self.left, self.repeats = budget, float(budget), repeats
@@ -235,7 +218,7 @@ class _Planning:
         """Plan the first order and the linear model always; then what fits, most useful first."""
         costs = self.costs
         path, model = self.first
-        self._take(f"path: {path}", self._base(), always="always tried, with a linear model")
+        self._take(f"path: {path}", self._base(), "always tried, with a linear model")
         everything = [model] if self._fits(f"{ALL}: {model}", costs.everything(model)) else []
         paths, models = [path], [model]
         if costs.task != SURVIVAL:
@@ -244,8 +227,7 @@ class _Planning:
             if self._fits(f"{ALL}: {other}", costs.everything(other)):
                 everything.append(other)
         trees_at = self._trees_at(models, len(paths))
-        spent = self.budget - self.left
-        n_repeats = self._repeats(spent)
+        n_repeats = self._repeats(self.budget - self.left)
         in_order = tuple(path for path in PATHS if path in paths)
         return AutoPlan(
             costs.n_rows, costs.n_folds, n_repeats, in_order, tuple(models), tuple(everything),
@@ -254,19 +236,20 @@ class _Planning:
 
     def _add_others(self, paths: list[str], models: list[str]) -> None:
         """Add the kernel machine, the forest's order and the forest, if they fit."""
-        if self._machine():
+        n_rows = self.costs.n_rows
+        if n_rows > MOST_MACHINE_ROWS:
+            reason = f"for at most {MOST_MACHINE_ROWS} rows, and there are {n_rows}"
+            self._skip("model: machine", 0.0, reason)
+        elif self._fits("model: machine", self.costs.judged("machine")):
             models.append("machine")
-        # some model must see more than a line
-        elif self._fits("model: trees", self.costs.judged("trees")):
+        in_turn = "machine" in models  # otherwise some other model must see more than a line
+        if not in_turn and self._fits("model: trees", self.costs.judged("trees")):
             models.append("trees")
-        if self._fits("path: forest", self.costs.walks("forest") + self._judged(models)):
+        judged = sum(self.costs.judged(model) for model in models)
+        if self._fits("path: forest", self.costs.walks("forest") + judged):
             paths.append("forest")
-        in_turn = "machine" in models  # otherwise trees were asked above
         if in_turn and self._fits("model: trees", self.costs.judged("trees", len(paths))):
             models.append("trees")
-
-    def _judged(self, models: list[str]) -> float:
-        return sum(self.costs.judged(model) for model in models)
 
     def _trees_at(self, models: list[str], n_paths: int) -> tuple[int, ...]:
         """Sizes at which trees answer: all, where nothing else sees more than a line.
@@ -277,27 +260,23 @@ class _Planning:
         more = [size for size in self.costs.sizes if size not in few]
         if not more or "trees" not in models or "machine" in models:
             return few
-        seconds = self.costs.judged_at("trees", more, n_paths)
+        seconds = self.costs.judged("trees", n_paths, more)
         return self.costs.sizes if self._fits("model: trees at every size", seconds) else few
-
-    def _machine(self) -> bool:
-        if self.costs.n_rows > MOST_MACHINE_ROWS:
-            reason = f"for at most {MOST_MACHINE_ROWS} rows, and there are {self.costs.n_rows}"
-            self.steps.append(Planned("model: machine", False, 0.0, reason))
-            return False
-        return self._fits("model: machine", self.costs.judged("machine"))
 
     def _fits(self, name: str, seconds: float) -> bool:
         if seconds > self.left:
             reason = f"takes about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
-            self.steps.append(Planned(name, False, seconds, reason))
-            return False
-        self._take(name, seconds)
+            return self._skip(name, seconds, reason)
+        self._take(name, seconds, "fits into the seconds left")
         return True
 
-    def _take(self, name: str, seconds: float, always: str = "") -> None:
+    def _take(self, name: str, seconds: float, reason: str) -> None:
         self.left -= seconds
-        self.steps.append(Planned(name, True, seconds, always or "fits into the seconds left"))
+        self.steps.append(Planned(name, True, seconds, reason))
+
+    def _skip(self, name: str, seconds: float, reason: str) -> bool:
+        self.steps.append(Planned(name, False, seconds, reason))
+        return False
 
     def _repeats(self, spent: float) -> int:
         """Return the number of times that the folds are dealt."""
@@ -305,13 +284,13 @@ class _Planning:
             return 1
         if self.costs.n_rows >= FEW_ROWS:
             reason = f"repeated cross-validation is only used below {FEW_ROWS} rows"
-            self.steps.append(Planned("repeats", False, 0.0, reason))
+            self._skip("repeats", 0.0, reason)
             return 1
         room = max(0.0, REPEATING * self.budget - spent)
         n_repeats = int(min(MOST_REPEATS, 1 + room // max(spent, 1e-9)))
-        if n_repeats == 1:
-            reason = f"takes about {spent:.2g} s more, and {room:.2g} s are kept for it"
-            self.steps.append(Planned("repeats", False, spent, reason))
-            return 1
-        self._take("repeats", (n_repeats - 1) * spent, f"{n_repeats} times")
-        return n_repeats
+        if n_repeats > 1:
+            self._take("repeats", (n_repeats - 1) * spent, f"{n_repeats} times")
+            return n_repeats
+        reason = f"takes about {spent:.2g} s more, and {room:.2g} s are kept for it"
+        self._skip("repeats", spent, reason)
+        return 1

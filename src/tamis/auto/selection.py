@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
-from tamis._arrays import Array, class_codes, is_int, is_real, target_kind
+from tamis._arrays import Array, Subset, class_codes, is_int, target_kind
+from tamis._checks import Constraints, number, one_of
 from tamis._seeds import seed_of, stream
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.fold_paths import Work, sample_of, unit_of, varying_units
@@ -24,16 +25,9 @@ from tamis.auto.held_out import (
 from tamis.auto.machine import WIDTH
 from tamis.auto.measures import Measures, check_scoring, measures_of
 from tamis.auto.models import estimator_of, width_of
-from tamis.auto.plan import ROWS, AutoPlan, Planned, planned
+from tamis.auto.plan import ROWS, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import (
-    Split,
-    check_cv,
-    deal_folds,
-    groups_of,
-    make_splits,
-    weights_of,
-)
+from tamis.auto.splits import balanced_folds, check_cv, groups_of, make_splits, weights_of
 from tamis.auto.target import Truth
 from tamis.blocks.row_draw import rows_drawn
 from tamis.blocks.survival import SURVIVAL
@@ -44,6 +38,7 @@ from tamis.contract.embedded import Given
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.honest_size import sizes_of
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
+from tamis.validation.splits import Fold
 from tamis.validation.stability import Stability
 
 #: How much worse a smaller number of columns may be.
@@ -168,6 +163,7 @@ class Auto(InRounds):
     True
     """
 
+    _constraints: ClassVar[Constraints] = {"budget": number(above=0), "size": one_of(*SIZES)}
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
@@ -215,13 +211,6 @@ class Auto(InRounds):
     # -- what is refused --------------------------------------------------------------------------
 
     def _check(self) -> None:
-        if not (is_real(self.budget) and self.budget > 0):
-            raise InvalidParameter(f"Auto needs a budget of seconds above 0, not {self.budget!r}.")
-        if self.size not in SIZES:
-            raise InvalidParameter(
-                f"Auto needs size='balanced', 'short' or 'best', not {self.size!r}. Write "
-                "n_features_to_select=5 for a number of columns."
-            )
         check_cv(self.cv)
         check_scoring(self.scoring)
         asked = self._asked
@@ -291,7 +280,7 @@ class Auto(InRounds):
         asked = self._size(n_units)
         fixed = len(self._units.fixed)
         sizes = sizes_of(n_units)[1:] if asked is None else [asked]
-        return planned(
+        planning = Planning(
             n_rows,
             n_units,
             n_columns,
@@ -301,6 +290,7 @@ class Auto(InRounds):
             task=task,
             repeats=is_int(self.cv),
         )
+        return planning.plan()
 
     def _n_folds(self, n_rows: int) -> int:
         if is_int(self.cv):
@@ -380,15 +370,16 @@ class Auto(InRounds):
 
     def _splits(
         self, plan: AutoPlan, y: NDArray[Any], truth: Truth, rows: Any, n_rows: int, seed: int
-    ) -> list[Split]:
+    ) -> list[Fold]:
         """Folds of every repeat, or those of ``cv``."""
         if not is_int(self.cv):
             return make_splits(self.cv, y, truth.groups, rows, n_rows, seed_of(seed, "folds"))
         given = truth.strata, len(y), truth.groups, plan.n_folds
-        dealt = [
-            deal_folds(*given, seed_of(seed, "folds", repeat)) for repeat in range(plan.n_repeats)
+        return [
+            fold
+            for repeat in range(plan.n_repeats)
+            for fold in balanced_folds(*given, seed_of(seed, "folds", repeat))
         ]
-        return [split for folds in dealt for split in folds]
 
     def _n_rounds(self) -> int:
         return len(self._work.plan.rounds)
@@ -448,29 +439,26 @@ class Auto(InRounds):
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
-        if rest:
-            order, outcome, steps, facts = rest
-            scores[np.array(order, dtype=np.intp)] = np.arange(len(order), 0, -1.0)
-            self.plan_ = [Planned(*step) for step in steps]
-            self._read(told := AutoOutcome.from_dict(outcome), facts)
-            if told.size:
-                offered = np.sort(np.array(order, dtype=np.intp))
-                self.stability_ = stability_of(found, told.path, told.size, offered, n_units)
-        return scores
-
-    def _read(self, outcome: AutoOutcome, facts: dict[str, Any]) -> None:
-        """Set what is known of the answer."""
-        self._outcome, self.significant_ = outcome, outcome.found
+        if not rest:
+            return scores
+        numbers, plain, steps, facts = rest
+        order: Subset = np.array(numbers, dtype=np.intp)
+        scores[order] = np.arange(len(order), 0, -1.0)
+        self.plan_ = [Planned(*step) for step in steps]
+        self._outcome = outcome = AutoOutcome.from_dict(plain)
         self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
+        self.significant_, self.error_lost_ = outcome.found, outcome.lost
         self.error_, self.error_all_ = outcome.error, outcome.error_all
         self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.error_lost_, self.curve_all_ = outcome.lost, outcome.curve_all
-        if not outcome.size:
-            return
-        self.path_, self.model_ = outcome.path, outcome.model
-        n_columns, task = int(facts["n_columns"]), str(facts["task"])
-        given = int(facts["seed"]), float(facts.get("width", WIDTH))  # older records have no width
-        self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
+        self.curve_all_ = outcome.curve_all
+        if outcome.size:
+            self.path_, self.model_ = outcome.path, outcome.model
+            n_columns, task = int(facts["n_columns"]), str(facts["task"])
+            given = int(facts["seed"]), float(facts.get("width", WIDTH))  # not in older records
+            self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
+            offered = np.sort(order)
+            self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
+        return scores
 
     def _verdict(self, scores: Array) -> Verdict:
         if self._outcome is None:

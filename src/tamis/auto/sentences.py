@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tamis._format import format_interval
 from tamis.auto.held_out import AutoOutcome, HeldOut
 from tamis.auto.plan import ROWS
 from tamis.meta.repeats import Verdict
@@ -39,17 +40,14 @@ def describe_error(error: HeldOut) -> str:
     """Return an error in words, with the standard errors that are not 0 when rounded."""
     said = []
     if error.wrong is not None:
-        said.append(f"{_within(100 * error.wrong, 100 * (error.wrong_error or 0), 1)} % error")
+        wrong = 100 * error.wrong, 100 * (error.wrong_error or 0)
+        said.append(f"{format_interval(*wrong, decimals=1)} % error")
     elif error.rmse is not None:
         said.append(f"root mean square {error.rmse:.4g} (R² {error.r2:.2f})")
-    for name, (value, spread) in error.scores.items():
-        said.append(f"{SCORES.get(name, name.replace('_', ' '))} {_within(value, spread, 3)}")
+    for name, score in error.scores.items():
+        words = SCORES.get(name, name.replace("_", " "))
+        said.append(f"{words} {format_interval(*score, decimals=3)}")
     return ", ".join(said)
-
-
-def _within(value: float, spread: float, digits: int) -> str:
-    shown = f"{spread:.{digits}f}"
-    return f"{value:.{digits}f}" + (f" ± {shown}" if float(shown) > 0 else "")
 
 
 def baseline_of(found: HeldOut) -> str:
@@ -100,8 +98,13 @@ def reasons_of(auto: Any) -> list[str]:
     if auto.path_ is not None and auto.size == "balanced" and found.n_short < found.size:
         lines.append(f'a shorter list: {auto._counted(found.n_short)}, by Auto(size="short")')
     if auto.plan_:
-        orders = _listed(ORDERS, {point.path for point in auto.curve_})
-        models = _listed(MODELS, {point.model for point in auto.curve_})
+        orders, models = (
+            ", ".join(words[name].removeprefix("ordered by ") for name in words if name in tried)
+            for words, tried in (
+                (ORDERS, {point.path for point in auto.curve_}),
+                (MODELS, {point.model for point in auto.curve_}),
+            )
+        )
         lines.append(f"tried: orders by {orders}; models: {models}")
     else:
         lines.append(auto.choice_.reason)
@@ -109,8 +112,3 @@ def reasons_of(auto: Any) -> list[str]:
     if auto.stopped_:
         lines.append("stopped early: time limit reached")
     return lines
-
-
-def _listed(words: dict[str, str], tried: set[str]) -> str:
-    """Return the orders, or the models, that were tried."""
-    return ", ".join(words[name].removeprefix("ordered by ") for name in words if name in tried)

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from tamis._arrays import Array, Subset, class_codes, is_int
 from tamis.exceptions import InvalidParameter
-
-#: Training rows and test rows.
-Split = tuple[Subset, Subset]
+from tamis.validation.splits import Fold, deal_folds
 
 
 def groups_of(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
@@ -54,29 +51,24 @@ def weights_of(sample_weight: Any, n_rows: int) -> Array | None:
     return given
 
 
-def deal_folds(
+def balanced_folds(
     strata: Subset | None, n_rows: int, groups: Subset | None, n_folds: int, seed: int
-) -> list[Split]:
+) -> list[Fold]:
     """Return shuffled folds with classes in proportion and the rows of a group together."""
     if groups is not None and groups.max() + 1 < n_folds:
         raise InvalidParameter(
             f"Auto cannot make {n_folds} folds of {groups.max() + 1} group(s) of rows. Ask for "
             "fewer folds (cv=2), or leave groups out."
         )
-    # StratifiedKFold refuses data in which no class has as many rows as there are folds
+    # scikit-learn refuses data in which no class has as many rows as there are folds
     stratified = strata is not None and np.bincount(strata).max() >= n_folds
-    given = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
-    if groups is None:
-        folds = StratifiedKFold(**given) if stratified else KFold(**given)
-    else:
-        folds = StratifiedGroupKFold(**given) if stratified else GroupKFold(**given)
     with warnings.catch_warnings():  # a class of few rows is missing in some folds
         warnings.simplefilter("ignore", UserWarning)
-        found = list(folds.split(np.zeros(n_rows), strata, groups))
+        found = deal_folds(n_folds, n_rows, strata if stratified else None, groups, seed)
     if all(len(test) for _, test in found):
         return found
     # with a few large groups of one class each, stratification may leave a fold empty
-    return list(GroupKFold(**given).split(np.zeros(n_rows), None, groups))
+    return deal_folds(n_folds, n_rows, None, groups, seed)
 
 
 def check_cv(cv: Any) -> None:
@@ -97,7 +89,7 @@ def make_splits(
     rows: Subset,
     n_rows: int,
     seed: int,
-) -> list[Split]:
+) -> list[Fold]:
     """Return the splits of a user's ``cv`` as positions among the ``rows`` that are used.
 
     Parameters
@@ -121,10 +113,7 @@ def make_splits(
     else:
         position = np.full(n_rows, -1, dtype=np.intp)
         position[rows] = np.arange(len(rows))
-        splits = [
-            tuple(_positions(part, position) for part in _pair(pair))  # type: ignore[misc]
-            for pair in cv
-        ]
+        splits = [_positions(pair, position) for pair in cv]
     splits = [(train, test) for train, test in splits if len(test) and len(train) > 1]
     if len(splits) < 2:
         raise InvalidParameter(
@@ -133,22 +122,21 @@ def make_splits(
     return splits
 
 
-def _pair(pair: Any) -> Any:
+def _positions(pair: Any, position: NDArray[np.intp]) -> Fold:
+    """Return where the rows of a pair are among those that are used."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise InvalidParameter(
             f"Auto needs every item of cv as a pair (train, test) of row indices, not {pair!r}."
         )
-    return pair
-
-
-def _positions(part: Any, position: NDArray[np.intp]) -> Subset:
-    """Return where some rows of the table are among those that are used."""
-    given, n_rows = np.asarray(part), len(position)
-    if given.dtype == bool and given.shape == (n_rows,):
-        given = np.flatnonzero(given)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.max() >= n_rows):
-        raise InvalidParameter(
-            f"Auto needs the rows of cv as indices below {n_rows} or as masks of that length."
-        )
-    found: Subset = position[given]
-    return found[found >= 0]
+    n_rows, found = len(position), []
+    for part in pair:
+        given = np.asarray(part)
+        if given.dtype == bool and given.shape == (n_rows,):
+            given = np.flatnonzero(given)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or given.max(initial=0) >= n_rows:
+            raise InvalidParameter(
+                f"Auto needs the rows of cv as indices below {n_rows} or as masks of that length."
+            )
+        used = position[given]
+        found.append(used[used >= 0])
+    return found[0], found[1]

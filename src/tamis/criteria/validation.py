@@ -30,9 +30,9 @@ from tamis.response.outputs import check_scored, one_scorer
 from tamis.validation import FoldAccuracies, Splits, most_frequent
 from tamis.validation.block_folds import folds_of_blocks
 from tamis.validation.block_lda import SummedLDA
+from tamis.validation.held_out import squared_losses
 from tamis.validation.knn import KNNFolds
 from tamis.validation.lda import LDAFolds, is_plain_lda
-from tamis.validation.losses import squared_losses
 from tamis.validation.splits import retold
 
 

@@ -6,18 +6,19 @@ and keeps every finished task; :func:`compare` says which differences are more t
 
 from tamis.evaluation.comparison import Comparison, Contrast, compare, rank
 from tamis.evaluation.metrics import Metric, hit
-from tamis.evaluation.outcome import Outcome, Score
+from tamis.evaluation.outcome import Outcome, RowLosses, Score
 from tamis.evaluation.protocol import Steps
-from tamis.evaluation.ranks import Ranks, critical_difference, friedman
 from tamis.evaluation.realizations import CrossValidation, GivenSplits, Realizations, Split
 from tamis.evaluation.results import Failure, Results
-from tamis.evaluation.row_losses import RowLosses
 from tamis.evaluation.runner import evaluate
 from tamis.evaluation.significance import (
     Interval,
+    Ranks,
     Test,
     bootstrap_interval,
     corrected_t,
+    critical_difference,
+    friedman,
     hit_interval,
     holm,
     mark,

@@ -10,7 +10,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -60,56 +60,28 @@ def _identity(path: Path) -> tuple[Any, ...]:
     return socket.gethostname(), found.st_dev, found.st_ino
 
 
-class Keeper(Protocol):
-    """Keeps the newest record of a task where another process will find it."""
-
-    def latest(self) -> str | None:
-        """What was kept last, by whichever process had the task before."""
-
-    def keep(self, record: str) -> None:
-        """Put this in its place."""
-
-    def forget(self) -> None:
-        """The task is done."""
-
-
 class StoreKeeper:
-    """Keeps records in the store, whose file is on this machine."""
+    """Keeps records in the store, whose file is on this machine; used as a ``Notice`` is."""
 
     def __init__(self, path: Path, key: str):
         self.path, self.key = path, key
 
-    def latest(self) -> str | None:
-        """What the store has of the task."""
+    def read(self) -> str | None:
+        """What was kept last, by whichever process had the task before."""
         with Store(self.path) as store:
             return store.checkpointed(self.key)
 
-    def keep(self, record: str) -> None:
+    def post(self, record: str) -> None:
         """Write into the store."""
         with Store(self.path) as store:
             store.checkpoint(self.key, record)
 
-    def forget(self) -> None:
-        """Nothing: the process that saves the outcome forgets, and not before it is saved."""
+    def remove(self) -> None:
+        """Do nothing: the process that saves the outcome removes the record after that."""
 
 
-class SchedulerKeeper:
-    """Keeps records with the scheduler of a cluster, which outlives its workers."""
-
-    def __init__(self, key: str):
-        self.notice = Notice(f"tamis-{key}")
-
-    def latest(self) -> str | None:
-        """What the scheduler has of the task."""
-        return self.notice.read()
-
-    def keep(self, record: str) -> None:
-        """Send it to the scheduler."""
-        self.notice.post(record)
-
-    def forget(self) -> None:
-        """Take it back."""
-        self.notice.post(None)
+#: The store, or the scheduler of a cluster, which outlives its workers.
+Keeper = StoreKeeper | Notice
 
 
 def keepers_of(bookmark: Bookmark) -> list[Keeper]:
@@ -122,7 +94,7 @@ def keepers_of(bookmark: Bookmark) -> list[Keeper]:
     if bookmark.path is not None and bookmark.file and _identity(bookmark.path) == bookmark.file:
         keepers.append(StoreKeeper(bookmark.path, bookmark.key))
     if Notice.possible():
-        keepers.append(SchedulerKeeper(bookmark.key))
+        keepers.append(Notice(f"tamis-{bookmark.key}"))
     return keepers
 
 
@@ -149,7 +121,7 @@ class CheckpointCallback:
             now = monotonic()
             if now - self.last >= self.every:
                 self.last = now
-                self.keeper.keep(json.dumps(record.to_dict(), default=_plain))
+                self.keeper.post(json.dumps(record.to_dict(), default=_plain))
         return False
 
 
@@ -161,22 +133,19 @@ def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
         method.fit(X, y)
         return
     method.set_callbacks(CheckpointCallback(method, keepers[0], bookmark.every))
-    record = _newest(keepers) if bookmark.begun or Notice.possible() else None
-    if record is None or not _resumed(method, X, y, record):
+    seen = keepers if bookmark.begun or Notice.possible() else []
+    kept = [_record_of(keeper.read()) for keeper in seen]
+    found = [record for record in kept if record is not None]
+    # what went furthest, perhaps on another machine
+    record = max(found, key=lambda record: len(record.trace), default=None)
+    if record is None or not _resume(method, X, y, record):
         method.fit(X, y)
     for keeper in keepers:
-        keeper.forget()
+        keeper.remove()
 
 
-def _newest(keepers: list[Keeper]) -> Record | None:
-    """Of what was kept, also by another worker in another place, what went furthest."""
-    kept = [_record_of(keeper.latest()) for keeper in keepers]
-    found = [record for record in kept if record is not None]
-    return max(found, key=lambda record: len(record.trace), default=None)
-
-
-def _resumed(method: Any, X: Any, y: Any, record: Record) -> bool:
-    """Whether the method could go on from a record; it starts anew where that is of no use."""
+def _resume(method: Any, X: Any, y: Any, record: Record) -> bool:
+    """Whether the method could go on from a record."""
     try:
         method.resume(X, y, record=record)
     except (TamisError, ValueError, TypeError, LookupError):

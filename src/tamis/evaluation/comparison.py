@@ -1,20 +1,30 @@
 """Which methods differ by more than chance: :func:`compare`."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis._arrays import Array
 from tamis._frame import frame_of
-from tamis.evaluation.ranks import Ranks, friedman
-from tamis.evaluation.results import Results
-from tamis.evaluation.row_losses import RowLosses
-from tamis.evaluation.significance import Test, corrected_t, holm, mark, paired_t, wilcoxon
+from tamis.evaluation.outcome import RowLosses
+from tamis.evaluation.results import Cell, Results
+from tamis.evaluation.significance import (
+    Ranks,
+    corrected_t,
+    friedman,
+    holm,
+    mark,
+    paired_t,
+    wilcoxon,
+)
 from tamis.exceptions import InvalidParameter
 
-TESTS = ("corrected t", "paired t", "wilcoxon", "rows")
+TESTS = {
+    "corrected t": corrected_t,
+    "paired t": lambda first, second, ratio: paired_t(first, second),
+    "wilcoxon": lambda first, second, ratio: wilcoxon(first, second),
+    "rows": lambda first, second, ratio: paired_t(first, second),
+}
 #: Metrics that are means of losses over rows, and the losses.
 OF_ROWS = {"error": "error", "mse": "squared", "brier": "squared"}
 
@@ -123,23 +133,41 @@ def compare(
     >>> compare(results, "F")
     <Comparison of F by corrected t of error: wins 0, loses 0 of 2>
     """
-    metric = next(iter(results.metrics)) if metric is None else metric
+    measured = results.metric(metric, "compare")
     reference = results.methods[0] if reference is None else reference
-    _check(results, reference, metric, test)
-    drafts = list(_contrasts(results, reference, metric, test, level))
-    if not drafts:
+    _check(results, reference, measured.name, test)
+    better = measured.greater_is_better
+    rows = test == "rows"
+    cells = _cells_of_rows(results, measured.name) if rows else results.cells(measured.name)
+    contrasts, tests = [], []
+    for (data, method, estimator, size), scores in cells.items():
+        against = cells.get((data, reference, estimator, size), {})
+        common = sorted(scores.keys() & against.keys())
+        if method == reference or len(common) < 2:
+            continue
+        first, second = (np.array([of[i] for i in common]) for of in (against, scores))
+        found = TESTS[test](first, second, results.test_ratio(data))
+        sign = mark(found, greater_is_better=better, level=level)
+        means = float(first.mean()), float(second.mean())
+        printed = f"{found.p_value:.2f}{sign}"
+        where = data, estimator, size, reference, method
+        contrasts.append(Contrast(*where, *means, found.p_value, float("nan"), "", printed))
+        tests.append(found)
+    if not contrasts:
         raise InvalidParameter(
             f"compare needs another method than {reference} with at least two common realizations "
-            f"of {metric}."
+            f"of {measured.name}."
         )
-    adjusted = holm([draft.p_value for draft, _ in drafts])
-    better = results.metrics[metric].greater_is_better
-    contrasts = []
-    for (draft, found), p in zip(drafts, adjusted, strict=True):
-        whole = Test(found.name, found.difference, found.statistic, float(p), found.n_pairs)
-        sign = mark(whole, greater_is_better=better, level=level)
-        contrasts.append(draft._replace(p_adjusted=float(p), sign=sign))
-    return Comparison(metric, test, reference, tuple(contrasts))
+    adjusted = holm([found.p_value for found in tests]).tolist()
+    signs = [
+        mark(replace(found, p_value=p), greater_is_better=better, level=level)
+        for found, p in zip(tests, adjusted, strict=True)
+    ]
+    whole = [
+        contrast._replace(p_adjusted=p, sign=sign)
+        for contrast, p, sign in zip(contrasts, adjusted, signs, strict=True)
+    ]
+    return Comparison(measured.name, test, reference, tuple(whole))
 
 
 def rank(
@@ -162,70 +190,20 @@ def rank(
     -------
     Ranks
     """
-    metric = next(iter(results.metrics)) if metric is None else metric
-    _check(results, results.methods[0], metric, TESTS[0])
+    measured = results.metric(metric, "compare")
     means: dict[tuple[str, str], list[float]] = {}
     for cell in results.means():
-        if cell.metric == metric and size in (None, cell.size):
+        if cell.metric == measured.name and size in (None, cell.size):
             means.setdefault((cell.data, cell.method), []).append(cell.mean)
     wanted = [[(data, method) for method in results.methods] for data in results.data]
     if missing := [pair for row in wanted for pair in row if pair not in means]:
         raise InvalidParameter(
-            f"rank needs every method on every data set; {missing[0][1]} has no {metric} on "
+            f"rank needs every method on every data set; {missing[0][1]} has no {measured.name} on "
             f"{missing[0][0]}."
         )
     table = np.array([[np.mean(means[pair]) for pair in row] for row in wanted])
-    better = results.metrics[metric].greater_is_better
+    better = measured.greater_is_better
     return friedman(table, results.methods, greater_is_better=better, level=level)
-
-
-def _contrasts(
-    results: Results, reference: str, metric: str, test: str, level: float
-) -> Iterator[tuple[Contrast, Test]]:
-    """Contrasts without the adjustment for their number, each with its test."""
-    better = results.metrics[metric].greater_is_better
-    cells = _cells_of_rows(results, metric) if test == "rows" else _cells(results, metric)
-    for (data, method, estimator, size), scores in cells.items():
-        against = cells.get((data, reference, estimator, size))
-        if method == reference or against is None:
-            continue
-        common = sorted(scores.keys() & against.keys())
-        if len(common) < 2:
-            continue
-        first = np.array([against[i] for i in common])
-        second = np.array([scores[i] for i in common])
-        found = _tested(test, first, second, results.test_ratio(data))
-        sign = mark(found, greater_is_better=better, level=level)
-        yield (
-            Contrast(
-                data,
-                estimator,
-                size,
-                reference,
-                method,
-                float(first.mean()),
-                float(second.mean()),
-                found.p_value,
-                float("nan"),
-                "",
-                f"{found.p_value:.2f}{sign}",
-            ),
-            found,
-        )
-
-
-Cell = tuple[str, str, str, "int | None"]
-
-
-def _cells(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
-    """Scores by realization, of every method on every data set at every size."""
-    cells: dict[Cell, dict[int, float]] = {}
-    for row in results.rows():
-        if row.metric == metric:
-            size = row.size if row.rule == "given" else None
-            key = (row.data, row.method, row.estimator, size)
-            cells.setdefault(key, {})[row.realization] = row.value
-    return cells
 
 
 def _cells_of_rows(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
@@ -255,21 +233,11 @@ def _mean_of_rows(losses: list[RowLosses]) -> dict[int, float]:
     return {int(row): float(sums[row] / counts[row]) for row in np.flatnonzero(counts)}
 
 
-def _tested(test: str, first: Array, second: Array, ratio: float) -> Test:
-    if test == "corrected t":
-        return corrected_t(first, second, ratio)
-    return wilcoxon(first, second) if test == "wilcoxon" else paired_t(first, second)
-
-
 def _check(results: Results, reference: str, metric: str, test: str) -> None:
     if reference not in results.methods:
         raise InvalidParameter(
             f"compare needs one of the methods {', '.join(results.methods)} as reference, not "
             f"{reference!r}."
-        )
-    if metric not in results.metrics:
-        raise InvalidParameter(
-            f"compare needs one of the metrics {', '.join(results.metrics)}, not {metric!r}."
         )
     if test not in TESTS:
         raise InvalidParameter(f"compare needs test as one of {', '.join(TESTS)}, not {test!r}.")

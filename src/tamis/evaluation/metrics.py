@@ -10,11 +10,12 @@ from sklearn.metrics import balanced_accuracy_score, get_scorer, get_scorer_name
 
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidParameter
-from tamis.validation.losses import squared_losses
+from tamis.validation.held_out import squared_losses
 
 Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
-#: Names of measures that need the chosen columns only, and no trained estimator.
-OF_COLUMNS = ("n_features", "useless", "found", "hit")
+#: Names of measures that need the chosen columns only, and no trained estimator. Besides there is
+#: "hit", which is measured once, whatever the number of columns.
+OF_COLUMNS = ("n_features", "useless", "found")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,18 @@ class Metric:
     name: str
     function: Measure | None
     greater_is_better: bool
+
+    def value(self, fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
+        """Measure a fitted estimator."""
+        assert self.function is not None
+        return float(self.function(fitted, X, y))
+
+    @property
+    def identity(self) -> str:
+        """Name of the metric, and of the function behind it if that is a function of Python."""
+        if self.function is None or not hasattr(self.function, "__qualname__"):
+            return self.name
+        return f"{self.name} {self.function.__module__}.{self.function.__qualname__}"
 
 
 def error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
@@ -121,23 +134,15 @@ def _path(name: str, fitted: Any) -> NDArray[Any]:
     return np.asarray(fitted.breakpoints_)
 
 
+_PREDICTIVE = (error, cv_error, path_events, path_still, ber, auc, brier, mse, rmse, scc)
+_GREATER_IS_BETTER = {"path_still", "auc", "scc", "found", "hit", "stability"}
+_FUNCTIONS: dict[str, Measure | None] = {
+    **{function.__name__: function for function in _PREDICTIVE},
+    **dict.fromkeys((*OF_COLUMNS, "hit", "seconds", "stability")),
+}
 _KNOWN = {
-    "error": Metric("error", error, False),
-    "cv_error": Metric("cv_error", cv_error, False),
-    "path_events": Metric("path_events", path_events, False),
-    "path_still": Metric("path_still", path_still, True),
-    "ber": Metric("ber", ber, False),
-    "auc": Metric("auc", auc, True),
-    "brier": Metric("brier", brier, False),
-    "mse": Metric("mse", mse, False),
-    "rmse": Metric("rmse", rmse, False),
-    "scc": Metric("scc", scc, True),
-    "n_features": Metric("n_features", None, False),
-    "useless": Metric("useless", None, False),
-    "found": Metric("found", None, True),
-    "hit": Metric("hit", None, True),
-    "seconds": Metric("seconds", None, False),
-    "stability": Metric("stability", None, True),
+    name: Metric(name, function, name in _GREATER_IS_BETTER)
+    for name, function in _FUNCTIONS.items()
 }
 #: Measures of all realizations together.
 OF_ALL = frozenset({"stability"})
@@ -176,16 +181,13 @@ def of_columns(
         return float("nan")
     groups = [[j] for j in relevant] if equivalent is None else [list(g) for g in equivalent]
     if name == "hit":
-        return float(_answers(chosen, groups))
-    if name == "found":
-        return float(np.mean([not set(group).isdisjoint(map(int, chosen)) for group in groups]))
+        chosen = chosen[: len(groups)]
+    members = {int(j) for j in chosen}
+    reached = [not members.isdisjoint(group) for group in groups]
+    if name in ("hit", "found"):
+        return float(all(reached) if name == "hit" else np.mean(reached))
     useful = {int(j) for group in groups for j in group}
     return float(np.mean([int(j) not in useful for j in chosen])) if len(chosen) else 0.0
-
-
-def _answers(chosen: Subset, groups: list[list[int]]) -> bool:
-    first = {int(j) for j in chosen[: len(groups)]}
-    return all(first & set(group) for group in groups)
 
 
 def hit(order: Any, problem: Any) -> bool:

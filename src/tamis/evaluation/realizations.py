@@ -5,18 +5,25 @@ neither the method, nor the order of the work, nor how many realizations were as
 part. Every method therefore sees the same splits, which is what paired tests assume.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Subset
+from tamis._arrays import Subset, is_int
+from tamis._checks import NONE, Constraint, Constraints, check_parameters, integer
 from tamis._seeds import seed_of, stream
 from tamis.exceptions import InvalidParameter
 from tamis.validation.resamples import Pairs, folds_of, groups_of, parts_of, rows_of
+
+#: A number of rows, or a share of all.
+PART = Constraint(
+    ("a number of rows", "a share between 0 and 1"),
+    lambda value: value >= 1 if is_int(value) else isinstance(value, float) and 0 < value < 1,
+)
 
 
 class Split(NamedTuple):
@@ -34,26 +41,6 @@ class Split(NamedTuple):
     train: Subset
     test: Subset
     inner: Pairs = ()
-
-
-class Plan(Protocol):
-    """What :func:`tamis.evaluation.evaluate` asks of a plan."""
-
-    @property
-    def seed(self) -> int:
-        """Source of all draws, those of the methods included."""
-
-    def __len__(self) -> int:
-        """Number of realizations."""
-
-    def first(self, n: int) -> "Plan":
-        """The plan of the first ``n`` realizations."""
-
-    def label(self, realization: int) -> str:
-        """Text that tells this split from any other, the number and the seed left out."""
-
-    def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
-        """Rows of one realization of the data of that name."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +81,16 @@ class Realizations:
     stratify: bool | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
+    _constraints: ClassVar[Constraints] = {
+        "n_realizations": integer(1),
+        "train": PART,
+        "test": PART | NONE,
+        "validation": PART | NONE,
+        "inner": integer(2) | NONE,
+    }
+
     def __post_init__(self) -> None:
-        _check_counts("Realizations", n_realizations=self.n_realizations)
-        for name in ("train", "test", "validation"):
-            _check_part(name, getattr(self, name))
-        if self.inner is not None:
-            _check_counts("Realizations", least=2, inner=self.inner)
+        check_parameters(self)
         if self.inner is not None and self.validation is not None:
             raise InvalidParameter(
                 "Realizations needs either validation=... or inner=..., not both: the number of "
@@ -174,11 +165,14 @@ class CrossValidation:
     seed: int = field(default=0, kw_only=True)
     n_first: int | None = field(default=None, kw_only=True, repr=False)
 
+    _constraints: ClassVar[Constraints] = {
+        "n_folds": integer(2),
+        "n_repeats": integer(1),
+        "inner": integer(2) | NONE,
+    }
+
     def __post_init__(self) -> None:
-        _check_counts("CrossValidation", least=2, n_folds=self.n_folds)
-        _check_counts("CrossValidation", n_repeats=self.n_repeats)
-        if self.inner is not None:
-            _check_counts("CrossValidation", least=2, inner=self.inner)
+        check_parameters(self)
 
     def __len__(self) -> int:
         everything = self.n_folds * self.n_repeats
@@ -221,43 +215,43 @@ class GivenSplits:
     (2, array([0, 1]))
     """
 
-    trains: Iterable[Any]
-    tests: Iterable[Any]
+    trains: Sequence[Any]
+    tests: Sequence[Any]
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        trains = tuple(np.asarray(rows, dtype=np.intp) for rows in self.trains)
-        tests = tuple(np.asarray(rows, dtype=np.intp) for rows in self.tests)
-        object.__setattr__(self, "trains", trains)
-        object.__setattr__(self, "tests", tests)
-        if len(trains) != len(tests) or not trains:
+        for name in ("trains", "tests"):
+            parts = tuple(np.asarray(rows, dtype=np.intp) for rows in getattr(self, name))
+            object.__setattr__(self, name, parts)
+        if len(self.trains) != len(self.tests) or not self.trains:
             raise InvalidParameter(
                 "GivenSplits needs as many training as test parts, and at least one; got "
-                f"{len(trains)} and {len(tests)}."
+                f"{len(self.trains)} and {len(self.tests)}."
             )
-        for i, (train, test) in enumerate(zip(trains, tests, strict=True)):
-            if not len(train) or not len(test) or len(np.intersect1d(train, test)):
+        for i, (train, test) in enumerate(zip(self.trains, self.tests, strict=True)):
+            n_common = len(np.intersect1d(train, test))
+            if not len(train) or not len(test) or n_common:
                 raise InvalidParameter(
                     f"GivenSplits needs training and test rows that do not overlap; split {i} has "
-                    f"{len(train)} and {len(test)} with {len(np.intersect1d(train, test))} in both."
+                    f"{len(train)} and {len(test)} with {n_common} in both."
                 )
 
     def __len__(self) -> int:
-        return len(tuple(self.trains))
+        return len(self.trains)
 
     def first(self, n: int) -> Self:
         """The plan of the first ``n`` splits."""
-        return replace(self, trains=tuple(self.trains)[:n], tests=tuple(self.tests)[:n])
+        return replace(self, trains=self.trains[:n], tests=self.tests[:n])
 
     def label(self, realization: int) -> str:
         """Text that tells this split from any other, the number and the seed left out."""
-        train, test = tuple(self.trains)[realization], tuple(self.tests)[realization]
+        train, test = self.trains[realization], self.tests[realization]
         digest = sha256(train.tobytes() + b"|" + test.tobytes()).hexdigest()[:16]
         return f"GivenSplits({digest})"
 
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
         """Rows of one split."""
-        split = Split(tuple(self.trains)[realization], tuple(self.tests)[realization])
+        split = Split(self.trains[realization], self.tests[realization])
         least, most = min(map(np.min, split[:2])), max(map(np.max, split[:2]))
         if least < 0 or most >= len(y):
             raise InvalidParameter(
@@ -270,20 +264,5 @@ class GivenSplits:
         return f"<GivenSplits: {len(self)} realizations>"
 
 
-def _check_counts(name: str, *, least: int = 1, **counts: Any) -> None:
-    for parameter, value in counts.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-            raise InvalidParameter(
-                f"{name} needs {parameter} as a whole number of at least {least}, not {value!r}."
-            )
-
-
-def _check_part(name: str, value: Any) -> None:
-    if value is None and name != "train":
-        return
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
-    if not whole and not (isinstance(value, float) and 0 < value < 1):
-        raise InvalidParameter(
-            f"Realizations needs {name} as a number of rows or a share between 0 and 1, not "
-            f"{value!r}. Write {name}=100 or {name}=0.5."
-        )
+#: Which rows train and which test.
+Plan = Realizations | CrossValidation | GivenSplits

@@ -1,16 +1,15 @@
 """What an experiment found: the scores of every task, and short views of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis._arrays import Array, Mask
 from tamis._frame import frame_of
 from tamis.evaluation.metrics import Metric
-from tamis.evaluation.outcome import Outcome, Score
-from tamis.evaluation.row_losses import KINDS, RowLosses, rows_of
+from tamis.evaluation.outcome import Outcome, RowLosses
 from tamis.exceptions import InvalidParameter
 
 
@@ -54,6 +53,11 @@ class Row(NamedTuple):
     realization: int
     value: float
 
+    @property
+    def given_size(self) -> int | None:
+        """The number of columns, if it was given; None where realizations differ."""
+        return self.size if self.rule == "given" else None
+
 
 class LossRow(NamedTuple):
     """Losses of the test rows of a task, and where in the experiment they belong."""
@@ -84,6 +88,10 @@ class Mean(NamedTuple):
     deviation: float
 
 
+#: Data, method, estimator and number of columns, None where realizations differ in it.
+Cell = tuple[str, str, str, "int | None"]
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """Scores of methods on data over realizations.
@@ -101,11 +109,6 @@ class Results:
     metrics: Mapping[str, Metric]
 
     @property
-    def pieces(self) -> tuple[Finished, ...]:
-        """The former name of ``tasks``."""
-        return self.tasks
-
-    @property
     def methods(self) -> list[str]:
         """Names of the methods, in the order given."""
         return list(dict.fromkeys(task.method for task in self.tasks))
@@ -114,6 +117,16 @@ class Results:
     def data(self) -> list[str]:
         """Names of the data, in the order given."""
         return list(dict.fromkeys(task.data for task in self.tasks))
+
+    def metric(self, name: str | None, owner: str) -> Metric:
+        """The metric of this name, by default the first; ``owner`` asks, for the sentence."""
+        if name is None:
+            return next(iter(self.metrics.values()))
+        if name not in self.metrics:
+            raise InvalidParameter(
+                f"{owner} needs one of the metrics {', '.join(self.metrics)}, not {name!r}."
+            )
+        return self.metrics[name]
 
     def rows(self) -> Iterator[Row]:
         """Every score."""
@@ -129,9 +142,17 @@ class Results:
         """Mean and standard deviation over the realizations, cell by cell."""
         cells: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.rows():
-            size = row.size if row.rule == "given" else -1
-            cells.setdefault((*row[:3], size, row.rule, row.metric), []).append(row)
+            cells.setdefault((*row[:3], row.given_size, row.rule, row.metric), []).append(row)
         return [_mean(rows) for rows in cells.values()]
+
+    def cells(self, metric: str) -> dict[Cell, dict[int, float]]:
+        """Scores by realization, of every method on every data set at every number of columns."""
+        cells: dict[Cell, dict[int, float]] = {}
+        for row in self.rows():
+            if row.metric == metric:
+                key = row.data, row.method, row.estimator, row.given_size
+                cells.setdefault(key, {})[row.realization] = row.value
+        return cells
 
     def values(
         self,
@@ -155,13 +176,9 @@ class Results:
         rule : str, optional
             How that number came about, such as "step 3".
         """
-        wanted = {"metric": metric, "method": method, "data": data, "estimator": estimator}
-        wanted["rule"] = rule
-        rows = [row for row in self.rows() if _fits(row, wanted, size)]
-        found = {row.realization: row.value for row in rows}
-        if not rows or len(found) < len(rows):
-            _refuse(self, "scores", rows, {**wanted, "size": size})
-        return found
+        asked = dict(metric=metric, method=method, data=data, estimator=estimator, rule=rule)
+        rows = self._of_each_realization("scores", self.rows(), {**asked, "size": size})
+        return {realization: row.value for realization, row in rows.items()}
 
     def losses(
         self,
@@ -206,24 +223,38 @@ class Results:
         >>> bool(first.values.mean() == found.values("error", "bayes")[0])
         True
         """
-        if kind not in KINDS:
+        if kind not in ("squared", "error"):
             raise InvalidParameter(f"Results.losses needs kind 'squared' or 'error', not {kind!r}.")
-        wanted = {"method": method, "data": data, "estimator": estimator, "rule": rule}
-        rows = [row for row in self.row_losses(kind) if _fits(row, wanted, size)]
-        found = {row.realization: row.losses for row in rows}
-        if not rows or len(found) < len(rows):
-            _refuse(self, "losses", rows, {**wanted, "size": size})
-        return found
+        asked = dict(method=method, data=data, estimator=estimator, rule=rule, size=size)
+        rows = self._of_each_realization("losses", self.row_losses(kind), asked)
+        return {realization: row.losses for realization, row in rows.items()}
 
     def row_losses(self, kind: str) -> Iterator[LossRow]:
         """Losses of the test rows of every task, estimator and number of columns."""
         for method, data, realization, outcome in self.tasks:
-            if outcome.losses:
-                rows = rows_of(outcome.test_rows)
             for item in outcome.losses:
                 if item.kind == kind:
-                    losses = RowLosses(rows, item.values(len(rows)))
+                    losses = outcome.row_losses(item)
                     yield LossRow(data, method, *item[:3], realization, losses)
+
+    def _of_each_realization(
+        self, what: str, rows: Iterable[Any], asked: dict[str, Any]
+    ) -> dict[int, Any]:
+        """The one row of each realization that has what was asked for, None meaning anything."""
+        given = {name: value for name, value in asked.items() if value is not None}
+        found = [row for row in rows if all(getattr(row, n) == v for n, v in given.items())]
+        by_realization = {row.realization: row for row in found}
+        if found and len(by_realization) == len(found):
+            return by_realization
+        many = {name: sorted({getattr(row, name) for row in found}) for name in asked}
+        several = ", ".join(f"{name} {values}" for name, values in many.items() if values[1:])
+        problem = f"no {what}"
+        if found:
+            problem = f"more than one of the {what} in a realization; say which of {several}"
+        elif what == "losses":
+            problem = "no losses of rows, which evaluate(..., losses=True) keeps,"
+        words = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise InvalidParameter(f"Results has {problem} for {words}. It is {self!r}.")
 
     def orders(self, method: str, data: str | None = None) -> list[tuple[int, ...]]:
         """Columns best first, one tuple per realization."""
@@ -272,26 +303,6 @@ class Results:
         )
 
 
-def _refuse(results: Results, what: str, rows: Sequence[Any], asked: dict[str, Any]) -> NoReturn:
-    """Say that there is nothing of what was asked for, or which of several was meant."""
-    given = ", ".join(f"{k}={v!r}" for k, v in asked.items() if v is not None)
-    many = {name: sorted({getattr(row, name) for row in rows}) for name in asked}
-    several = ", ".join(f"{k} {v}" for k, v in many.items() if len(v) > 1)
-    if rows:
-        problem = f"more than one of the {what} in a realization; say which of {several}"
-    elif what == "losses":
-        problem = "no losses of rows, which evaluate(..., losses=True) keeps,"
-    else:
-        problem = f"no {what}"
-    raise InvalidParameter(f"Results has {problem} for {given}. It is {results!r}.")
-
-
-def _fits(row: Row | LossRow, wanted: Mapping[str, str | None], size: int | None) -> bool:
-    if size is not None and row.size != size:
-        return False
-    return all(value in (None, getattr(row, name)) for name, value in wanted.items())
-
-
 def _mean(rows: list[Row]) -> Mean:
     values = np.array([row.value for row in rows])
     first, n = rows[0], len(rows)
@@ -299,6 +310,3 @@ def _mean(rows: list[Row]) -> Mean:
     with np.errstate(over="ignore", invalid="ignore"):  # errors may be infinite
         spread = float(values.std(ddof=1)) if n > 1 else float("nan")
     return Mean(*first[:3], size, first.rule, first.metric, n, float(values.mean()), spread)
-
-
-__all__ = ["Failure", "Finished", "Mean", "Results", "Row", "Score"]

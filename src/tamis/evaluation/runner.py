@@ -1,11 +1,13 @@
 """Many realizations, many methods, one call: :func:`evaluate`."""
 
+import json
 import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from importlib.metadata import version
 from time import sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -14,13 +16,11 @@ from tamis._parallel import parallel_stream
 from tamis.evaluation.checkpoint import Bookmark
 from tamis.evaluation.measurement import run
 from tamis.evaluation.outcome import Outcome
-from tamis.evaluation.protocol import Protocol
+from tamis.evaluation.protocol import Protocol, identify, name_estimators, warn_if_outside
 from tamis.evaluation.realizations import Plan, Realizations
-from tamis.evaluation.request import named, protocol_of, warn_if_outside
 from tamis.evaluation.results import Failure, Finished, Results
-from tamis.evaluation.sources import as_sources
-from tamis.evaluation.store import Store
-from tamis.evaluation.task import Task, tasks_of
+from tamis.evaluation.sources import Source, as_sources
+from tamis.evaluation.store import Address, Store
 from tamis.exceptions import (
     ClusterLost,
     ClusterUnreachable,
@@ -43,6 +43,18 @@ Progress = Callable[[int, int], None]
 CHECKPOINT_SECONDS = 5.0
 #: How often a cluster that lost its workers is tried again without a task getting done.
 ATTEMPTS = 5
+#: Warnings that are not repeated for every task: an estimator that stops early or is unsure, and a
+#: method that keeps no column, are measured as they are.
+IGNORED = (
+    ConvergenceWarning,
+    NotCertified,
+    TiedScores,
+    NothingGained,
+    NothingFound,
+    NotConverged,
+    DegenerateData,
+    TableAlert,
+)
 
 
 def evaluate(
@@ -129,48 +141,67 @@ def evaluate(
     >>> [(cell.size, round(cell.mean, 2)) for cell in found.means()]
     [(2.0, 0.13), (5.0, 0.05)]
     """
-    asked = named(methods, "methods")
-    protocol = protocol_of(estimators, metrics, sizes, normalise, losses)
+    asked = name_estimators(methods, "methods")
+    protocol = Protocol.of(estimators, metrics, sizes, normalise, losses)
     plan = Realizations() if plan is None else plan
     for name, method in asked.items():
         warn_if_outside(name, method)
     with ExitStack() as stack:
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
-        _drop_damaged(kept)
-        tasks = list(tasks_of(asked, as_sources(data), plan, protocol, durable=store is not None))
+        for what in kept.drop_damaged():
+            warnings.warn(
+                f"The store {kept.path} is damaged: {what}, is not as it was written. It is "
+                "computed again. Copy the file to a disk that can be trusted.",
+                DamagedRow,
+                stacklevel=2,
+            )
+        tasks = list(_tasks(asked, as_sources(data), plan, protocol, durable=store is not None))
         work = _Evaluation(kept, asked, plan, protocol, tasks)
-        failures = work.through(n_jobs, cluster, progress)
-        return _gathered(kept, tasks, failures, protocol)
+        failures = work.run(n_jobs, cluster, progress)
+        return _gather(kept, tasks, failures, protocol)
 
 
-def _drop_damaged(store: Store) -> None:
-    """Warn of each row of the store that is damaged; it is computed again."""
-    for what in store.drop_damaged():
-        warnings.warn(
-            f"The store {store.path} is damaged: {what}, is not as it was written. It is computed "
-            "again. Copy the file to a disk that can be trusted.",
-            DamagedRow,
-            stacklevel=3,
-        )
+class _Task(NamedTuple):
+    """One method on one realization of one data set, before it is done."""
+
+    address: Address
+    key: str
+    method: str
+    source: Source
+    realization: int
 
 
-class _Evaluation:
+def _tasks(
+    methods: Mapping[str, BaseEstimator],
+    sources: Mapping[str, Source],
+    plan: Plan,
+    protocol: Protocol,
+    durable: bool,
+) -> Iterator[_Task]:
+    """All tasks; ``durable`` where their keys must outlive this process."""
+    expressions = {name: identify(method, durable) for name, method in methods.items()}
+    measured, ours = protocol.facts(durable), version("tamis")
+    for i in range(len(plan)):
+        whole = {**measured, "sizes": protocol.at(i).sizes, "plan": plan.label(i)}
+        text = json.dumps(whole, sort_keys=True, default=repr)
+        for source in sources.values():
+            data = source.name, source.fingerprint, i, plan.seed, ours, text
+            for name, expression in expressions.items():
+                address = Address(expression, *data)
+                yield _Task(address, address.key, name, source, i)
+
+
+class _Evaluation(NamedTuple):
     """The tasks of one call, on their way into a store."""
 
-    def __init__(
-        self,
-        store: Store,
-        methods: Mapping[str, BaseEstimator],
-        plan: Plan,
-        protocol: Protocol,
-        tasks: list[Task],
-    ):
-        self.store, self.methods, self.plan, self.protocol = store, methods, plan, protocol
-        self.tasks = tasks
-        self.begun: set[str] = set()
+    store: Store
+    methods: Mapping[str, BaseEstimator]
+    plan: Plan
+    protocol: Protocol
+    tasks: list[_Task]
 
-    def through(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
-        """Run what is not in the store yet; give back what failed.
+    def run(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
+        """Run what is not in the store yet, and return what failed.
 
         A cluster that loses workers together with what they were sent is given it again, a few
         times over where no task gets done in between: long ones go on from their last step.
@@ -180,7 +211,7 @@ class _Evaluation:
         while True:
             before = len(self.store) + len(failures)
             try:
-                self._once(failures, n_jobs, cluster, progress)
+                self._run_waiting(failures, n_jobs, cluster, progress)
                 return [failures[i] for i in sorted(failures)]
             except ClusterUnreachable:
                 raise
@@ -191,118 +222,98 @@ class _Evaluation:
                     raise
                 sleep(in_vain)  # workers that were killed may be on their way back
 
-    def _once(
+    def _run_waiting(
         self,
         failures: dict[int, Failure],
         n_jobs: int | None,
         cluster: Any,
         progress: Progress | None,
     ) -> None:
-        done, total = self.store.keys(), len(self.tasks)
-        self.begun = self.store.checkpoints()
+        """Run the tasks that are neither in the store nor failed."""
+        done, total, begun = self.store.keys(), len(self.tasks), self.store.checkpoints()
         waiting = [
             i for i, task in enumerate(self.tasks) if task.key not in done and i not in failures
         ]
+        # sent to each machine once
+        sources = {id(task.source): task.source for task in self.tasks}
+        shared = [*sources.values(), self.plan, self.protocol]
+        items = self._items(waiting, begun)
         n_done = total - len(waiting)
         if progress is not None:
             progress(n_done, total)
-        answers = parallel_stream(
-            _answer,
-            self._items(waiting),
-            n_jobs=n_jobs,
-            cluster=cluster,
-            shared=self._shared(),
-        )
-        for i, answer in answers:
+        for i, answer in parallel_stream(
+            _answer, items, n_jobs=n_jobs, cluster=cluster, shared=shared
+        ):
             task = self.tasks[i]
             if isinstance(answer, str):
                 failures[i] = Failure(task.method, task.source.name, task.realization, answer)
             else:
                 self.store.save(task.address, answer)
-                if task.key in self.begun or answer.seconds >= CHECKPOINT_SECONDS:
+                if task.key in begun or answer.seconds >= CHECKPOINT_SECONDS:
                     self.store.forget_checkpoint(task.key)
             n_done += 1
             if progress is not None:
                 progress(n_done, total)
 
-    def _shared(self) -> list[Any]:
-        """What every task needs: sent to each machine once."""
-        sources = {id(task.source): task.source for task in self.tasks}
-        return [*sources.values(), self.plan, self.protocol]
-
-    def _items(self, waiting: list[int]) -> Iterator[tuple[Any, ...]]:
+    def _items(self, waiting: list[int], begun: set[str]) -> Iterator[tuple[Any, ...]]:
         """Arguments of the tasks that nobody has finished yet.
 
-        Two processes on one store walk in different orders and look before each step, so that
-        they share the work without having to talk.
+        Two processes on one store work in different orders and look before each task, so that
+        they share the work without having to communicate.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)
         for i in waiting:
-            address, name, source, realization = self.tasks[i]
-            if self.store.path is not None and self.store.has(address.key):
+            address, key, name, source, realization = self.tasks[i]
+            if self.store.path is not None and self.store.has(key):
                 continue
-            method, text = self.methods[name], address.expression
-            begun = address.key in self.begun
-            bookmark = Bookmark.of(address.key, CHECKPOINT_SECONDS, self.store, begun)
-            yield i, source, self.plan, self.protocol, method, text, realization, bookmark
+            bookmark = Bookmark.of(key, CHECKPOINT_SECONDS, self.store, key in begun)
+            method = self.methods[name], address.expression
+            yield i, source, self.plan, self.protocol, *method, realization, bookmark
 
 
 def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
     """Number of a task, and its outcome or the reason why there is none."""
     try:
         with warnings.catch_warnings():
-            # an estimator that stops early or is unsure is measured as it is, thousands of times
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", NotCertified)
-            warnings.simplefilter("ignore", TiedScores)
-            warnings.simplefilter("ignore", NothingGained)
-            # what keeps no column is measured by a guess; the second is scikit-learn's word for it
-            warnings.simplefilter("ignore", NothingFound)
+            for category in IGNORED:
+                warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", "No features were selected", UserWarning)
-            warnings.simplefilter("ignore", NotConverged)
-            warnings.simplefilter("ignore", DegenerateData)
-            warnings.simplefilter("ignore", TableAlert)
             return i, run(*arguments)
     except Exception as error:  # any method of any library may fail, and must not stop the rest
         return i, f"{type(error).__name__}: {error}"
 
 
-def _gathered(
-    store: Store, tasks: list[Task], failures: list[Failure], protocol: Protocol
+def _gather(
+    store: Store, tasks: list[_Task], failures: list[Failure], protocol: Protocol
 ) -> Results:
-    outcomes = store.outcomes({task.key for task in tasks})
-    failed = {(f.method, f.data, f.realization) for f in failures}
-    wanted = {t.key for t in tasks if (t.method, t.source.name, t.realization) not in failed}
-    _check_complete(store, len(wanted - outcomes.keys()))
-    if failures and not outcomes:
-        raise TamisError(f"evaluate could run no task at all. {_told(failures[0])}")
+    outcomes = store.outcomes(task.key for task in tasks)
+    failed = {failure[:3] for failure in failures}
+    missing = {t.key for t in tasks if (t.method, t.source.name, t.realization) not in failed}
+    missing -= outcomes.keys()
+    if missing:
+        raise InvalidStore(
+            f"The store {store.path} lost {len(missing)} finished tasks while others were "
+            "computed: their rows are gone or damaged. Run again, with a file on a disk that can "
+            "be trusted."
+        )
     if failures:
+        method, data, realization, reason = failures[0]
+        first = f"The first: {method} on {data}, realization {realization}: {reason}"
+        if not outcomes:
+            raise TamisError(f"evaluate could run no task at all. {first}")
         warnings.warn(
-            f"{len(failures)} of {len(tasks)} tasks failed; the others stand. {_told(failures[0])}",
+            f"{len(failures)} of {len(tasks)} tasks failed; the others stand. {first}",
             PiecesFailed,
             stacklevel=3,
         )
     # in the order in which data and methods were given, then by realization
-    data = {name: i for i, name in enumerate(dict.fromkeys(t.source.name for t in tasks))}
-    method = {name: i for i, name in enumerate(dict.fromkeys(t.method for t in tasks))}
-    ordered = sorted(tasks, key=lambda t: (data[t.source.name], method[t.method], t.realization))
-    finished = tuple(
+    data_names = list(dict.fromkeys(task.source.name for task in tasks))
+    methods = list(dict.fromkeys(task.method for task in tasks))
+    finished = [
         Finished(t.method, t.source.name, t.realization, outcomes[t.key])
-        for t in ordered
+        for t in tasks
         if t.key in outcomes
-    )
-    return Results(finished, tuple(failures), protocol.metrics)
-
-
-def _check_complete(store: Store, n_missing: int) -> None:
-    if n_missing > 0:
-        raise InvalidStore(
-            f"The store {store.path} lost {n_missing} finished tasks while others were computed: "
-            "their rows are gone or damaged. Run again, with a file on a disk that can be trusted."
-        )
-
-
-def _told(failure: Failure) -> str:
-    method, data, realization, reason = failure
-    return f"The first: {method} on {data}, realization {realization}: {reason}"
+    ]
+    finished.sort(key=lambda t: (data_names.index(t.data), methods.index(t.method), t.realization))
+    return Results(tuple(finished), tuple(failures), protocol.metrics)

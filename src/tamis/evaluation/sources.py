@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, fingerprint, is_int, times_as_days
+from tamis._arrays import Array, fingerprint, times_as_days
+from tamis._checks import check_values, integer
 from tamis._frame import collected
 from tamis._seeds import seed_of, stream
 from tamis.blocks.dispatch import read_blocks
@@ -25,21 +26,6 @@ class Rows(NamedTuple):
     y: NDArray[Any]
     relevant: tuple[int, ...] | None = None
     equivalent: tuple[tuple[int, ...], ...] | None = None
-
-
-class Source(Protocol):
-    """What :func:`tamis.evaluation.evaluate` asks of data."""
-
-    @property
-    def name(self) -> str:
-        """Name of the data."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Short name of the numbers, for the key of a task."""
-
-    def at(self, realization: int, seed: int) -> Rows:
-        """Data of one realization."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,8 +75,7 @@ class Fresh:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", getattr(self.make, "__name__", "fresh"))
+        object.__setattr__(self, "name", self.name or getattr(self.make, "__name__", "fresh"))
 
     @property
     def fingerprint(self) -> str:
@@ -144,10 +129,7 @@ class Drawn:
         y: Any = None,
         name: str = "",
     ):
-        if not (is_int(n_samples) and n_samples >= 2):
-            raise InvalidParameter(
-                f"Drawn needs an int n_samples >= 2 of rows to draw, not {n_samples!r}."
-            )
+        check_values("Drawn", {"n_samples": integer(2)}, n_samples=n_samples)
         self.n_samples = int(n_samples)
         self._table = read_blocks("evaluate", source, y, target)
         self.name = name or str(self._table.source)
@@ -178,8 +160,29 @@ class Drawn:
         return self.__dict__ | {"_last": None}  # each process draws what it needs
 
 
-def _check_rows(X: Array, y: NDArray[Any], name: str) -> None:
-    """Refuse what no method could be tried on."""
+#: Data of an experiment: a name, a fingerprint, and the rows of each realization.
+Source = Fixed | Fresh | Drawn
+
+
+def as_rows(data: Any, name: str) -> Rows:
+    """Checked float64 rows of anything with X and y, or of a pair of them."""
+    pair = (data.X, data.y) if hasattr(data, "X") else data
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise InvalidParameter(
+            f"evaluate needs {name} as a pair (X, y), a Problem or a Table, not "
+            f"{type(data).__name__}. Write data=(X, y) or data={{'{name}': (X, y)}}."
+        )
+    X, y = pair
+    try:
+        X = np.asfortranarray(collected(X), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTable(f"evaluate needs numbers in X of {name}: {error}.") from error
+    y = np.asarray(times_as_days(y))
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
+        raise InvalidTable(
+            f"evaluate needs X with one row per target; {name} has X of shape {X.shape} and y of "
+            f"shape {y.shape}."
+        )
     if len(X) < 2 or not X.shape[1]:
         raise InvalidTable(
             f"evaluate needs two rows or more, to train on some and test on others, and a column; "
@@ -192,22 +195,6 @@ def _check_rows(X: Array, y: NDArray[Any], name: str) -> None:
             f"evaluate needs labels of one type, but y of {name} mixes several ({error}). Convert "
             "it, for example with y.astype(str)."
         ) from error
-
-
-def as_rows(data: Any, name: str) -> Rows:
-    """Checked float64 rows of anything with X and y, or of a pair of them."""
-    X, y = (data.X, data.y) if hasattr(data, "X") else _pair(data, name)
-    try:
-        X = np.asfortranarray(collected(X), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidTable(f"evaluate needs numbers in X of {name}: {error}.") from error
-    y = np.asarray(times_as_days(y))
-    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
-        raise InvalidTable(
-            f"evaluate needs X with one row per target; {name} has X of shape {X.shape} and y of "
-            f"shape {y.shape}."
-        )
-    _check_rows(X, y, name)
     relevant, equivalent = getattr(data, "relevant", None), getattr(data, "equivalent", None)
     if relevant is None:  # a table may bring them along, as MADELON does
         relevant = getattr(data, "extras", {}).get("relevant_idx")
@@ -232,9 +219,7 @@ def as_sources(data: Any) -> dict[str, Source]:
 
 
 def _source(name: str, item: Any) -> Source:
-    if isinstance(item, Fresh):
-        return Fresh(item.make, item.n_samples, item.options, name)
-    if isinstance(item, Fixed):
+    if isinstance(item, Fresh | Fixed):
         return replace(item, name=name)
     if isinstance(item, Drawn):
         return item.called(name)
@@ -250,12 +235,3 @@ def _source(name: str, item: Any) -> Source:
 def _name(item: Any, position: int, n_items: int) -> str:
     given = str(item) if is_in_blocks(item) else getattr(item, "name", None)
     return given if isinstance(given, str) else "data" if n_items == 1 else f"data {position}"
-
-
-def _pair(data: Any, name: str) -> tuple[Any, Any]:
-    if isinstance(data, tuple) and len(data) == 2:
-        return data
-    raise InvalidParameter(
-        f"evaluate needs {name} as a pair (X, y), a Problem or a Table, not "
-        f"{type(data).__name__}. Write data=(X, y) or data={{'{name}': (X, y)}}."
-    )

@@ -13,9 +13,8 @@ import numpy as np
 
 from tamis._arrays import Array
 from tamis._frame import frame_of
-from tamis.evaluation.ranks import Ranks, friedman
 from tamis.evaluation.results import Results
-from tamis.evaluation.significance import corrected_t, holm
+from tamis.evaluation.significance import Ranks, corrected_t, friedman, holm
 from tamis.exceptions import InvalidParameter
 from tamis.validation.stability import Stability, stability
 
@@ -166,34 +165,31 @@ def standings(
     >>> standings(results)
     <Standings by error: F 0.0697, KS 0.0697>
     """
-    metric = next(iter(results.metrics)) if metric is None else metric
-    if metric not in results.metrics:
-        raise InvalidParameter(
-            f"standings needs one of the metrics {', '.join(results.metrics)}, not {metric!r}."
-        )
-    greater = results.metrics[metric].greater_is_better
-    tables = {
-        (data, method): _scores(results, data, method, metric)
-        for data in results.data
-        for method in results.methods
-    }
+    measured = results.metric(metric, "standings")
+    greater = measured.greater_is_better
     rows: list[Standing] = []
     pairs: list[PairTest] = []
     for data in results.data:
+        tables = {
+            method: _scores(results, data, method, measured.name) for method in results.methods
+        }
         found = [
-            _standing(results, data, method, tables[data, method], greater)
-            for method in results.methods
-            if tables[data, method]
+            _standing(results, data, method, table, greater)
+            for method, table in tables.items()
+            if table
         ]
-        found.sort(key=lambda row: _place(row, list(baselines), greater))
+        found.sort(key=lambda row: _sort_key(row, list(baselines), greater))
         tested = list(_pairs(found, results.test_ratio(data)))
-        rows += [_tested(row, found[0].method, tested) for row in found]
+        against_best = {pair.second: pair for pair in tested if pair.first == found[0].method}
+        for row in found:
+            pair = against_best.get(row.method)
+            rows.append(row if pair is None else row._replace(p_value=pair.p_adjusted))
         pairs += tested
     ranks = _ranks(rows, results, baselines, greater, level)
-    return Standings(metric, greater, level, tuple(rows), tuple(pairs), ranks)
+    return Standings(measured.name, greater, level, tuple(rows), tuple(pairs), ranks)
 
 
-def _place(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
+def _sort_key(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
     """Methods by their means, then baselines as they are given."""
     if row.method in baselines:
         return 1 + baselines.index(row.method), 0.0
@@ -207,12 +203,9 @@ Table = Mapping["int | None", Mapping[int, float]]
 def _scores(results: Results, data: str, method: str, metric: str) -> Table:
     """The scores of a method, at the sizes that all of its realizations have."""
     table: dict[int | None, dict[int, float]] = {}
-    for task in results.tasks:
-        if task.data == data and task.method == method:
-            for score in task.outcome.scores:
-                if score.metric == metric:
-                    size = score.size if score.rule == "given" else None
-                    table.setdefault(size, {})[task.realization] = score.value
+    for (of_data, of_method, _, size), scores in results.cells(metric).items():
+        if (of_data, of_method) == (data, method):
+            table.setdefault(size, {}).update(scores)
     most = max(map(len, table.values()), default=0)
     return {size: table[size] for size in table if len(table[size]) == most}
 
@@ -223,9 +216,13 @@ def _standing(results: Results, data: str, method: str, table: Table, greater: b
     values = np.array([[scores[i] for scores in table.values()] for i in realizations])
     ratio = results.test_ratio(data)
     losses = -values if greater else values
-    scored = values[np.arange(len(values)), _best_by_others(losses)]
+    n = len(losses)
+    by_others = [_best(np.delete(losses, i, axis=0) if n > 1 else losses) for i in range(n)]
+    scored = values[np.arange(n), by_others]
     best = sizes[_best(losses)] if sizes else None
-    own = _mean_size(results, data, method)
+    outcomes = [t.outcome for t in results.tasks if t.method == method and t.data == data]
+    kept = [o.n_features if o.support is None else len(o.support) for o in outcomes]
+    own = float(np.mean(kept))
     curve = [Point(k, *_mean(values[:, i], ratio)) for i, k in enumerate(sizes)]
     failed = [f for f in results.failures if (f.method, f.data) == (method, data)]
     return Standing(
@@ -268,17 +265,6 @@ def _enough(losses: Array, ratio: float) -> int:
     return best
 
 
-def _best_by_others(losses: Array) -> list[int]:
-    """For each realization the column that is best on the others."""
-    n = len(losses)
-    return [_best(np.delete(losses, i, axis=0) if n > 1 else losses) for i in range(n)]
-
-
-def _mean_size(results: Results, data: str, method: str) -> float:
-    outcomes = [t.outcome for t in results.tasks if t.method == method and t.data == data]
-    return float(np.mean([o.n_features if o.support is None else len(o.support) for o in outcomes]))
-
-
 def _stability(results: Results, data: str, method: str, size: int | None) -> Stability | None:
     if not results.orders(method, data):
         return None
@@ -300,14 +286,6 @@ def _pairs(rows: list[Standing], ratio: float) -> Iterator[PairTest]:
     adjusted = holm([p for *_, p in drafts])
     for (first, second, difference, p), whole in zip(drafts, adjusted.tolist(), strict=True):
         yield PairTest(first.data, first.method, second.method, difference, p, whole)
-
-
-def _tested(row: Standing, best: str, pairs: list[PairTest]) -> Standing:
-    """The row with the p-value of its test against the best method."""
-    for pair in pairs:
-        if (pair.first, pair.second) == (best, row.method):
-            return row._replace(p_value=pair.p_adjusted)
-    return row
 
 
 def _ranks(

@@ -7,17 +7,16 @@ checksum: one that a failing disk has changed is named and computed again.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tamis._frame import frame
 from tamis.evaluation.outcome import Outcome
-from tamis.evaluation.row import Address, checksum, outcome_of, written
 from tamis.exceptions import InvalidStore
 
 # "tami" in ASCII: tells our files from other people's
@@ -49,8 +48,36 @@ CREATE TABLE IF NOT EXISTS checkpoint (
 );
 """
 
+
+class Address(NamedTuple):
+    """What a task depends on; the same address always gives the same outcome."""
+
+    expression: str
+    data: str
+    fingerprint: str
+    realization: int
+    seed: int
+    version: str
+    protocol: str
+
+    @property
+    def key(self) -> str:
+        """Short name of the address."""
+        return sha256("\x1f".join(map(str, self)).encode()).hexdigest()[:32]
+
+
 COLUMNS = ("key", *Address._fields, "outcome", "seconds")
-TEXTS = set(COLUMNS) - {"realization", "seed", "seconds"}
+#: Columns of each table that its checksums are of.
+TABLES = {"task": COLUMNS, "checkpoint": ("key", "record")}
+
+
+def checksum(*values: Any) -> str:
+    """Short name of values, the same again if no bit of them has changed.
+
+    >>> checksum("a", 1, 0.5)
+    '6b812aee0d8a9d11'
+    """
+    return sha256("\x1f".join(map(repr, values)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class Store:
@@ -72,7 +99,7 @@ class Store:
         self.path = None if path is None else Path(path)
         self._lock = RLock()
         self._looked_through = False
-        with self._spoken():
+        with self._explain_errors():
             self._open()
 
     def _open(self) -> None:
@@ -103,6 +130,8 @@ class Store:
             isolation_level=None,
             check_same_thread=False,
         )
+        # a text that is damaged is told by its checksum, and must not hide the others
+        self._file.text_factory = lambda text: text.decode("utf-8", "replace")
         try:
             self._begin()
         except BaseException:
@@ -140,7 +169,7 @@ class Store:
         return None if found is None else found[0]
 
     @contextmanager
-    def _spoken(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """SQLite's errors as sentences."""
         try:
             with self._lock:
@@ -151,36 +180,26 @@ class Store:
 
     def save(self, address: Address, outcome: Outcome) -> None:
         """Keep a finished task; one that another process finished first stays as it is."""
-        values = (address.key, *address, written(outcome), outcome.seconds)
-        row = (*values, checksum(*values))
-        with self._spoken():
-            marks = ", ".join("?" * len(row))
-            self._file.execute(
-                f"INSERT OR IGNORE INTO task ({', '.join(COLUMNS)}, checksum) VALUES ({marks})", row
-            )
+        values = address.key, *address, outcome.to_text(), outcome.seconds
+        self._insert("INSERT OR IGNORE", "task", values)
 
     def has(self, key: str) -> bool:
         """Whether a task is finished."""
-        with self._spoken():
+        with self._explain_errors():
             return self._one("SELECT 1 FROM task WHERE key = ?", key) is not None
 
     def keys(self) -> set[str]:
         """Keys of all finished tasks."""
-        with self._spoken():
-            found = self._file.execute("SELECT CAST(key AS BLOB) FROM task")
-            return {_text(key) for (key,) in found}
+        with self._explain_errors():
+            return {key for (key,) in self._file.execute("SELECT key FROM task")}
 
     def outcomes(self, keys: Iterable[str]) -> dict[str, Outcome]:
         """Outcomes of those of the tasks that are finished, and whose rows are sound."""
-        wanted, found = list(keys), {}
-        with self._spoken():
-            for start in range(0, len(wanted), 500):
-                some = wanted[start : start + 500]
-                marks = ", ".join("?" * len(some))
-                for row in self._rows(f"WHERE key IN ({marks})", some):
-                    if (outcome := _sound(row)) is not None:
-                        found[row[1]] = outcome
-        return found
+        wanted = set(keys)
+        with self._explain_errors():
+            found = {row[0]: row for _, row in self._rows("task") if row[0] in wanted}
+        outcomes = {key: _outcome_of(row) for key, row in found.items()}
+        return {key: outcome for key, outcome in outcomes.items() if outcome is not None}
 
     def drop_damaged(self) -> list[str]:
         """Delete the rows that are not as they were written, and name them.
@@ -191,66 +210,59 @@ class Store:
         if self._looked_through:
             return []
         self._looked_through = True
-        with self._spoken():
-            damaged = [row for row in self._rows() if _sound(row) is None]
-            for row in damaged:
-                self._file.execute("DELETE FROM task WHERE rowid = ?", (row[0],))
-            lost = [row for row in self._checkpoints() if row[3] != checksum(row[1], row[2])]
-            for row in lost:
-                self._file.execute("DELETE FROM checkpoint WHERE rowid = ?", (row[0],))
-        return [
-            *(f"{row[2]} on {row[3]}, realization {row[5]}" for row in damaged),
-            *(f"how far the task {row[1][:8]} had come" for row in lost),
-        ]
+        names = []
+        with self._explain_errors():
+            for number, row in list(self._rows("task")):
+                if _outcome_of(row) is None:
+                    self._file.execute("DELETE FROM task WHERE rowid = ?", (number,))
+                    names.append(f"{row[1]} on {row[2]}, realization {row[4]}")
+            for number, row in list(self._rows("checkpoint")):
+                if not _is_sound(row):
+                    self._file.execute("DELETE FROM checkpoint WHERE rowid = ?", (number,))
+                    names.append(f"how far the task {str(row[0])[:8]} had come")
+        return names
 
-    def _rows(self, where: str = "", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Rows with their numbers, texts decoded one by one: a bad one must not hide the rest."""
-        columns = ", ".join(f"CAST({c} AS BLOB)" if c in TEXTS else c for c in COLUMNS)
-        query = f"SELECT rowid, {columns}, CAST(checksum AS BLOB) FROM task {where}"
-        found = self._file.execute(query, values).fetchall()
-        return [tuple(_text(v) if isinstance(v, bytes) else v for v in row) for row in found]
+    def _insert(self, verb: str, table: str, values: tuple[Any, ...]) -> None:
+        marks = ", ".join("?" * (len(values) + 1))
+        columns = ", ".join((*TABLES[table], "checksum"))
+        with self._explain_errors():
+            self._file.execute(
+                f"{verb} INTO {table} ({columns}) VALUES ({marks})", (*values, checksum(*values))
+            )
 
-    def _checkpoints(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
-        query = (
-            "SELECT rowid, CAST(key AS BLOB), CAST(record AS BLOB), CAST(checksum AS BLOB) "
-            f"FROM checkpoint {where}"
-        )
-        found = self._file.execute(query, values).fetchall()
-        return [(row[0], *map(_text, row[1:])) for row in found]
+    def _rows(self, table: str) -> Iterator[tuple[int, list[Any]]]:
+        """Rows with their checksums, after the numbers of the rows."""
+        columns = ", ".join(TABLES[table])
+        for number, *row in self._file.execute(f"SELECT rowid, {columns}, checksum FROM {table}"):
+            yield number, row
 
     def checkpoint(self, key: str, record: str) -> None:
         """Keep how far an unfinished search has come."""
-        with self._spoken():
-            self._file.execute(
-                "INSERT OR REPLACE INTO checkpoint (key, record, checksum) VALUES (?, ?, ?)",
-                (key, record, checksum(key, record)),
-            )
+        self._insert("INSERT OR REPLACE", "checkpoint", (key, record))
 
     def checkpointed(self, key: str) -> str | None:
         """How far an unfinished search had come, if it was kept and is as it was written."""
-        with self._spoken():
-            for _, found, record, held in self._checkpoints("WHERE key = ?", key):
-                if held == checksum(found, record):
-                    return str(record)
-        return None
+        with self._explain_errors():
+            rows = [row for _, row in self._rows("checkpoint") if row[0] == key and _is_sound(row)]
+        return str(rows[0][1]) if rows else None
 
     def checkpoints(self) -> set[str]:
         """Keys of the tasks that were stopped in the middle of a search."""
-        with self._spoken():
-            return {row[1] for row in self._checkpoints()}
+        with self._explain_errors():
+            return {row[0] for _, row in self._rows("checkpoint")}
 
     def forget_checkpoint(self, key: str) -> None:
         """Drop the checkpoint of a search that is finished."""
-        with self._spoken():
+        with self._explain_errors():
             self._file.execute("DELETE FROM checkpoint WHERE key = ?", (key,))
 
     def __len__(self) -> int:
-        with self._spoken():
+        with self._explain_errors():
             return int(self._one("SELECT count(*) FROM task"))
 
     def to_frame(self) -> Any:
         """One row per finished task, as polars or pandas frame; outcomes stay JSON."""
-        with self._spoken():
+        with self._explain_errors():
             cursor = self._file.execute("SELECT * FROM task ORDER BY data, expression, realization")
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
@@ -258,51 +270,48 @@ class Store:
 
     def close(self) -> None:
         """Close the file; the write-ahead log is folded into it by the last to close."""
-        with self._spoken():
+        with self._explain_errors():
             self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"<Store {self.path or 'in memory'}>"
 
 
+#: Why a store cannot be used, by what SQLite's message contains.
+REASONS = {
+    "full": "the disk is full. Make room and run again",
+    "locked": f"another process has been writing for {PATIENCE:.0f} seconds. Run again later",
+    "readonly": "it cannot be opened for writing ({}). Name a file that can",
+    "unable to open": "it cannot be opened for writing ({}). Name a file that can",
+    "not a database": "it is no store, but some other file; nothing was changed in it. Name a new "
+    "file",
+}
+
+
 def _sentence(path: Path | None, error: Exception) -> InvalidStore:
     text = str(error).rstrip(".")
-    if "full" in text:
-        why = "the disk is full. Make room and run again"
-    elif "locked" in text:
-        why = f"another process has been writing for {PATIENCE:.0f} seconds. Run again later"
-    elif "readonly" in text or "unable to open" in text or isinstance(error, OSError):
-        why = f"it cannot be opened for writing ({text}). Name a file that can"
-    elif "not a database" in text:
-        why = "it is no store, but some other file; nothing was changed in it. Name a new file"
-    else:
+    known = "readonly" if isinstance(error, OSError) else text
+    why = next((REASONS[part] for part in REASONS if part in known), None)
+    if why is None:
         why = f"it is damaged ({text}). Name a new file, or restore this one from a copy"
         return InvalidStore(f"The store {path} cannot be used: {why}.")
-    return InvalidStore(f"The store {path} cannot be used: {why}. Finished tasks are kept.")
+    return InvalidStore(
+        f"The store {path} cannot be used: {why.format(text)}. Finished tasks are kept."
+    )
 
 
-def _text(value: Any) -> str:
-    """The text of bytes, whatever they are; what is no text is told from it by its checksum."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else repr(value)
+def _is_sound(row: list[Any]) -> bool:
+    """Whether a row is as it was written."""
+    *values, held = row
+    return bool(held == checksum(*values))
 
 
-def _sound(row: tuple[Any, ...]) -> Outcome | None:
-    """The outcome of a row that is as it was written; None where it is damaged."""
-    _, *values, held = row
-    if held != checksum(*values):
-        return None
-    try:
-        return outcome_of(values[-2], values[-1])
-    except ValueError:
-        return None
+def _outcome_of(row: list[Any]) -> Outcome | None:
+    """The outcome of a row of a task; None where it is damaged."""
+    return Outcome.from_text(*row[-3:-1]) if _is_sound(row) else None

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from tamis._arrays import EMPTY, Subset, target_kind
 from tamis.exceptions import InvalidParameter
-from tamis.validation.splits import retold
+from tamis.validation.splits import deal_folds, retold
 
 Pairs = tuple[tuple[Subset, Subset], ...]
 
@@ -69,14 +68,14 @@ def folds_of(
     Without a ``task`` it is the one that the target looks like.
     """
     of_classes = (task or target_kind(y)) == "classification"
-    folds = (StratifiedKFold if of_classes else KFold)(n_folds, shuffle=True, random_state=seed)
     # labels may be numbers of any kind, which scikit-learn would read for itself
-    labels = np.unique(y[rows], return_inverse=True)[1] if of_classes else rows
+    labels = np.unique(y[rows], return_inverse=True)[1] if of_classes else None
     try:
         with retold():
-            return tuple((rows[fit], rows[check]) for fit, check in folds.split(rows, labels))
+            folds = deal_folds(n_folds, len(rows), labels, seed=seed)
     except ValueError as error:
         raise InvalidParameter(
             f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Ask "
             "for fewer folds."
         ) from error
+    return tuple((rows[fit], rows[check]) for fit, check in folds)

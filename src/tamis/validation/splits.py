@@ -67,16 +67,39 @@ def folds_of(name: str, n_folds: int, y: NDArray[Any], groups: Any, *, classes: 
     [[1, 3], [0, 2]]
     """
     n_folds = min(n_folds, _most_folds(name, y, classes))
-    if groups is None:
-        kind = StratifiedKFold if classes else KFold
-        return list(kind(n_folds).split(np.zeros(len(y)), y))
-    n_folds = min(n_folds, _n_groups(name, groups))
-    together = StratifiedGroupKFold if classes else GroupKFold
-    folds = list(together(n_folds).split(np.zeros(len(y)), y, groups))
-    if classes:
+    n_folds = n_folds if groups is None else min(n_folds, _n_groups(name, groups))
+    folds = deal_folds(n_folds, len(y), y if classes else None, groups)
+    if classes and groups is not None:
         for train, _ in folds:
             _check_classes(name, y, train)
     return folds
+
+
+def deal_folds(
+    n_folds: int,
+    n_rows: int,
+    strata: NDArray[Any] | None = None,
+    groups: Any = None,
+    seed: int | None = None,
+) -> list[Fold]:
+    """Rows to train on and the rest, fold by fold, as scikit-learn deals them.
+
+    Parameters
+    ----------
+    n_folds, n_rows : int
+    strata : array of shape (n_rows,) or None
+        The class of each row, of which each fold has a proportional share.
+    groups : array of shape (n_rows,) or None
+        Rows of one group stay together.
+    seed : int or None
+        Of a shuffle; None deals rows in their order.
+    """
+    if groups is None:
+        kind = KFold if strata is None else StratifiedKFold
+    else:
+        kind = GroupKFold if strata is None else StratifiedGroupKFold
+    folds = kind(n_folds, shuffle=seed is not None, random_state=seed)
+    return list(folds.split(np.zeros(n_rows), strata, groups))
 
 
 def held_out(name: str, share: float, y: NDArray[Any], groups: Any, seed: int) -> Fold:
@@ -89,8 +112,7 @@ def held_out(name: str, share: float, y: NDArray[Any], groups: Any, seed: int) -
         parts = train_test_split(everything, test_size=share, stratify=y, random_state=seed)
         return np.sort(parts[0]), np.sort(parts[1])
     n_folds = min(max(2, round(1 / share)), _most_folds(name, y, True), _n_groups(name, groups))
-    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-    train, rest = next(folds.split(np.zeros(len(y)), y, groups))
+    train, rest = deal_folds(n_folds, len(y), y, groups, seed)[0]
     for part in (train, rest):
         _check_classes(name, y, part)
     return train, rest

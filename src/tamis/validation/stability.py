@@ -1,7 +1,6 @@
 """How much the chosen columns depend on the rows at hand."""
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -89,13 +88,20 @@ def stability(selections: Any, n_features: int | None = None, *, level: float = 
     disagreement = share * (1 - share)
     value = 1 - (m / (m - 1)) * (frequency * (1 - frequency)).mean() / disagreement
     half = float(stats.norm.ppf((1 + level) / 2) * _error(chosen, frequency, value))
+    sizes = chosen.sum(axis=1)
+    first, second = np.triu_indices(m, 1)
+    common = chosen.astype(float)
+    both = (common @ common.T)[first, second]
+    either = sizes[first] + sizes[second] - both
+    k, d = int(sizes[0]), chosen.shape[1]
+    same_size = bool((sizes == k).all())
     return Stability(
         float(value),
         float(value - half),
         float(value + half),
         level,
-        _kuncheva(chosen),
-        _jaccard(chosen),
+        float(np.mean((both * d - k * k) / (k * (d - k)))) if same_size else float("nan"),
+        float(np.mean(both[either > 0] / either[either > 0])),
         frequency,
         m,
     )
@@ -112,22 +118,6 @@ def _error(chosen: Mask, frequency: Array, value: float) -> float:
         overlap - size * share + value / 2 * (2 * share * size - size - share + 1)
     ) / disagreement
     return float(np.sqrt(4 / m**2 * ((phi - phi.mean()) ** 2).sum()))
-
-
-def _kuncheva(chosen: Mask) -> float:
-    d = chosen.shape[1]
-    sizes = np.unique(chosen.sum(axis=1))
-    if len(sizes) != 1:
-        return float("nan")
-    k = int(sizes[0])
-    both = [(a & b).sum() for a, b in combinations(chosen, 2)]
-    return float(np.mean([(r * d - k * k) / (k * (d - k)) for r in both]))
-
-
-def _jaccard(chosen: Mask) -> float:
-    pairs = combinations(chosen, 2)
-    shares = [(a & b).sum() / max((a | b).sum(), 1) for a, b in pairs if (a | b).any()]
-    return float(np.mean(shares))
 
 
 def _masks(selections: Any, n_features: int | None) -> Mask:

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GridSearchCV, ParameterGrid, cross_val_score
+from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, best
-from tamis._parallel import parallel_map
+from tamis._checks import check_values, one_of
 from tamis._seeds import seed_of
 from tamis.evaluation.realizations import Plan
 from tamis.evaluation.sources import Source
-from tamis.exceptions import InvalidParameter
 from tamis.validation.resamples import folds_of
 
 RULES = ("mean-of-5", "median-of-5", "each")
@@ -48,29 +47,30 @@ def tuned(
     n_jobs : int, optional
         Number of processes.
     """
-    if rule not in RULES:
-        raise InvalidParameter(f"tuned needs rule as one of {', '.join(RULES)}, not {rule!r}.")
-    points = list(ParameterGrid(dict(grid)))
+    check_values("tuned", {"rule": one_of(*RULES)}, rule=rule)
     if rule == "each":
         return GridSearchCV(estimator, dict(grid), scoring=scoring, cv=N_FOLDS)
+    points = list(ParameterGrid(dict(grid)))
     scores = np.array(
-        [_scores(estimator, points, source, plan, i, scoring, n_jobs) for i in _first(plan)]
+        [
+            _scores(estimator, grid, source, plan, i, scoring, n_jobs)
+            for i in range(min(N_FIRST, len(plan)))
+        ]
     )
     if rule == "mean-of-5":
         chosen = points[best(scores.mean(axis=0))]
     else:
         winners = [points[best(row)] for row in scores]
-        chosen = {name: _median([point[name] for point in winners]) for name in grid}
+        # of two in the middle the lower, so that it is one of them
+        chosen = {
+            name: sorted(point[name] for point in winners)[(len(winners) - 1) // 2] for name in grid
+        }
     return clone(estimator).set_params(**chosen)
-
-
-def _first(plan: Plan) -> range:
-    return range(min(N_FIRST, len(plan)))
 
 
 def _scores(
     estimator: BaseEstimator,
-    points: list[dict[str, Any]],
+    grid: Mapping[str, Sequence[Any]],
     source: Source,
     plan: Plan,
     i: int,
@@ -82,15 +82,8 @@ def _scores(
     train = plan.split(rows.y, source.name, i).train
     X, y = StandardScaler().fit_transform(rows.X[train]), rows.y[train]
     seed = seed_of(plan.seed, "tuning", source.name, i)
-    folds = folds_of(y, np.arange(len(y)), N_FOLDS, seed)
-    items = [(clone(estimator).set_params(**point), X, y, folds, scoring) for point in points]
-    return np.array(parallel_map(_score, items, n_jobs))
-
-
-def _score(estimator: Any, X: Array, y: Any, folds: Any, scoring: str | None) -> float:
-    return float(cross_val_score(estimator, X, y, cv=list(folds), scoring=scoring).mean())
-
-
-def _median(values: list[Any]) -> Any:
-    """Middle value; of two in the middle the lower, so that it is one of them."""
-    return sorted(values)[(len(values) - 1) // 2]
+    folds = list(folds_of(y, np.arange(len(y)), N_FOLDS, seed))
+    search = GridSearchCV(
+        estimator, dict(grid), scoring=scoring, cv=folds, n_jobs=n_jobs, refit=False
+    )
+    return np.asarray(search.fit(X, y).cv_results_["mean_test_score"])

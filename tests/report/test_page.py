@@ -666,3 +666,18 @@ def test_results_of_another_metric_are_told_as_they_are(wine, eliminated):
     )
     page = Page(report(eliminated, wine.X, wine.y, results=results, metric="accuracy").html())
     assert "Accuracy on held-out rows" in page.said["head"]
+
+
+def test_a_pair_of_columns_has_one_correlation():
+    pl, rng = pytest.importorskip("polars"), np.random.default_rng(0)
+    a, c = rng.normal(size=(2, 200))
+    b = np.where(rng.random(200) < 0.4, np.nan, a + 0.3 * rng.normal(size=200))
+    frame, y = pl.DataFrame({"a": a, "b": b, "c": c}), a + c
+    chosen = tamis.select(frame, y, "correlation", n_features_to_select=2)
+    (swap,) = chosen.substitutes(frame, y, random_state=0)
+    assert swap.correlation < 0.75  # after missing values were filled in
+    gathered = report(chosen, frame, y, substitutes=[swap])
+    both = np.isfinite(b)
+    want = abs(np.corrcoef(a[both], b[both])[0, 1])
+    assert gathered.swaps[0][0].r == pytest.approx(want, rel=1e-10)
+    assert gathered.closest[1][1] == pytest.approx(want, rel=1e-10)

@@ -341,7 +341,7 @@ def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -
         near[found], value[found] = kept[best[found]], others.max(axis=0)[found]
     detailed = kept[:DETAILED].tolist()
     if substitutes is not None:
-        swaps = _tried_swaps(units, detailed, substitutes)
+        swaps = _tried_swaps(units, detailed, substitutes, r)
     else:
         lines = np.where(units.kept, -1.0, others)[:DETAILED]
         swaps = {unit: _close_swaps(line) for unit, line in zip(detailed, lines, strict=True)}
@@ -354,11 +354,12 @@ def _close_swaps(r: Array) -> list[Swap]:
 
 
 def _tried_swaps(
-    units: ChosenUnits, kept: Sequence[int], substitutes: Iterable[Any]
+    units: ChosenUnits, kept: Sequence[int], substitutes: Iterable[Any], r: Array
 ) -> dict[int, list[Swap]]:
     """Return the swaps that ``selection.substitutes`` tried, by kept unit.
 
-    Names stand for units if they are known, indices if they are not.
+    Names stand for units if they are known, indices if they are not. Correlations are those of the
+    whole page; the one that was found after encoding is used for columns that are not numbers.
     """
     unit_of: dict[Any, int] = {name: k for k, name in reversed(list(enumerate(units.names)))}
     found: dict[int, list[Swap]] = {unit: [] for unit in kept}
@@ -369,7 +370,9 @@ def _tried_swaps(
         )
         if one in found and other is not None and len(found[one]) < REPLACEMENTS:
             change = None if np.isnan(tried.loss_change) else float(tried.loss_change)
-            found[one].append(Swap(other, float(tried.correlation), change, tried.stands_in))
+            shown = r[kept.index(one), other]
+            shown = float(shown if np.isfinite(shown) else tried.correlation)
+            found[one].append(Swap(other, shown, change, tried.stands_in))
     return found
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tamis import spec
-from tamis.auto import Auto
 from tamis.blocks.row_draw import on_rows_drawn
 from tamis.choice import Fraction, Size
 from tamis.cli.blocks import (
@@ -154,7 +153,7 @@ def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Se
         cv=parse_folds(asked.cv),
         class_weight=asked.class_weight,
     )
-    if asked.budget is not None and isinstance(selector, Auto):
+    if asked.budget is not None and "budget" in selector.get_params(deep=False):
         selector.set_params(budget=parse_seconds(asked.budget))
     if not resumed:  # a record has the seeds that it began with
         selector = prepare(selector, y, task=asked.task.value, random_state=asked.seed)
@@ -237,7 +236,7 @@ def _print_results(
 ) -> None:
     heading = [f"{asked.name}: {data}", spec.write(selection, strict=False)]
     inner = inner_selection(selection)
-    if isinstance(inner, Auto):
+    if hasattr(inner, "error_guess_"):  # it was automatic, and has its own words
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
     elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # which need no reason

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any
 
@@ -32,8 +33,6 @@ class Recipe:
         What it does, in one line.
     reference : str
         Who described it.
-    targets : frozenset of str
-        Kinds of target it can use: "classification", "regression" or both.
     make : callable
         Function of the options that returns the selector.
     """
@@ -41,8 +40,12 @@ class Recipe:
     name: str
     summary: str
     reference: str
-    targets: frozenset[str]
     make: Make
+
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """Kinds of target it can use: "classification", "regression" or both."""
+        return targets_of(self.make())
 
     @property
     def expression(self) -> str:
@@ -94,7 +97,7 @@ def register(reference: str) -> Callable[[Make], Make]:
 
 def _write_in(name: str, make: Make, reference: str) -> None:
     summary = (make.__doc__ or name).strip().splitlines()[0]
-    BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
+    BOOK[name] = Recipe(name, summary, reference, make)
 
 
 def eliminate(criterion: Any, options: dict[str, Any], step: float = 1) -> RecursiveElimination:

@@ -17,7 +17,6 @@ from tamis._format import format_names
 from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._seeds import fix_seeds
-from tamis.auto import Auto
 from tamis.blocks.device_arrays import as_numpy, warn_of_device
 from tamis.blocks.dispatch import draw_rows, read_blocks
 from tamis.blocks.inputs import check_target_rows
@@ -479,6 +478,8 @@ def _set_measures(selector: Any, asked: Any, **given: Any) -> None:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return
+    from tamis.auto import Auto
+
     while isinstance(selector, TableSelector):
         selector = selector.search
     if not isinstance(selector, Auto):

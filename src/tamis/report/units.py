@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._arrays import Array, Mask, Subset
 from tamis.contract.record import Interaction
 from tamis.contract.units import Grouping
-from tamis.evaluation.columns import chosen_columns
 from tamis.exceptions import InvalidParameter
 
 
@@ -71,6 +70,8 @@ def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUn
 
 def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:
     """Return support, order and scores of a selection of scikit-learn."""
+    from tamis.evaluation.columns import chosen_columns
+
     order, support = chosen_columns(selection)
     if support is None or order is None:
         raise InvalidParameter(

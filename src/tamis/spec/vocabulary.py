@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from tamis import choice, criteria, neural, search
-from tamis.auto import Auto
 from tamis.contract import Choice, Search, Selection
 from tamis.contract.criterion import Criterion
 from tamis.spec.plugins import find_plugins, load_plugin, load_plugins
@@ -80,10 +79,10 @@ def catalogue() -> dict[str, dict[str, type]]:
 @cache
 def _own_catalogue() -> dict[str, dict[str, type]]:
     """Group the classes of tamis."""
-    groups: dict[str, dict[str, type]] = {
-        group: {}
-        for group in ("criteria", "searches", "embedded", "choices", "around a search", "auto")
-    }
+    from tamis.auto import Auto  # which loads the models that it tries
+
+    names = ("criteria", "searches", "embedded", "choices", "around a search", "auto")
+    groups: dict[str, dict[str, type]] = {group: {} for group in names}
     found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
     groups["searches"]["TableSelector"] = TableSelector
     groups["auto"]["Auto"] = Auto
@@ -202,8 +201,10 @@ def parameters_of(make: Make) -> list[Parameter]:
 
 
 def _classes(package: Any) -> dict[str, type]:
-    """Public classes of a package that can be instantiated; experimental ones are not there."""
-    members = {name: vars(package).get(name) for name in package.__all__}
+    """Public classes of a package that can be instantiated, without experimental ones."""
+    own = package.__name__.startswith("tamis.")
+    held = vars(package)  # experimental ones are named in __all__, but not there
+    members = {name: getattr(package, name) if own else held.get(name) for name in package.__all__}
     return {
         name: member
         for name, member in members.items()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
-from tamis._format import format_count
+from tamis._format import format_count, format_number
 from tamis._frame import collected
 from tamis.contract.record import Interaction, installed_versions
 from tamis.evaluation import Results
@@ -64,6 +64,14 @@ class Swap(NamedTuple):
     r: float
     change: float | None = None
     same: bool | None = None
+
+    def __str__(self) -> str:
+        note = f"{self.r:.2f}"
+        if self.same:
+            note += " · same"
+        elif self.change is not None:
+            note += f" · +{format_number(self.change, 2)}".replace("+−", "−")
+        return note
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,6 +129,8 @@ class Report(Page):
         The command line that gives the same.
     """
 
+    template = "selection.html.j2"
+
     source: str | None
     target: str | None
     title: str | None
@@ -169,10 +179,10 @@ class Report(Page):
     def __repr__(self) -> str:
         return f"<Report: {self.n_kept} of {self.n_columns} columns>"
 
-    def _content(self) -> Any:
-        from tamis.report.selection_page import content_of
+    def _context(self) -> dict[str, Any]:
+        from tamis.report.selection_page import context_of
 
-        return content_of(self)
+        return context_of(self)
 
 
 class GivenTable(NamedTuple):

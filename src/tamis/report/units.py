@@ -41,6 +41,16 @@ class ChosenUnits:
         return self.order[self.kept[self.order]]
 
     @property
+    def is_scored(self) -> bool:
+        """Whether any unit has a score."""
+        return bool(np.isfinite(self.scores).any())
+
+    def size_note(self, unit: int) -> str:
+        """Return how many columns a unit has, if they are several."""
+        n = len(self.units.columns(np.array([unit])))
+        return f"{n} columns" if n > 1 else ""
+
+    @property
     def n_columns_kept(self) -> int:
         """Number of columns in the kept units."""
         return int(self.units.mask(self.kept).sum())

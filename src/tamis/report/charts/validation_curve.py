@@ -85,6 +85,11 @@ class TunedCurve:
     certified: bool
 
     @property
+    def best(self) -> float:
+        """The best value at any C."""
+        return float(np.max(self.value) if self.measure.greater_is_better else np.min(self.value))
+
+    @property
     def flat(self) -> bool:
         """Whether every C is as good as every other."""
         return bool(np.ptp(self.value) <= 1e-12 * np.abs(self.value).max())

@@ -1,7 +1,6 @@
 from tamis.report.charts.class_means import classes
-from tamis.report.charts.columns import ranking, redundancy
+from tamis.report.charts.columns import interactions, ranking, redundancy
 from tamis.report.charts.curves import curve
-from tamis.report.charts.interactions import interactions
 from tamis.report.charts.methods import comparison, rank_agreement
 from tamis.report.charts.search_path import path
 from tamis.report.charts.stability import stability

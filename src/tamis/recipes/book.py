@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from tamis.contract import Selection
@@ -59,6 +59,11 @@ class Recipe:
         held = last_search(self.make()).get_params(deep=False)
         held.pop("criterion", None)
         return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | held
+
+    @property
+    def __signature__(self) -> Signature:
+        options = self.parameters.items()
+        return Signature([Parameter(n, Parameter.KEYWORD_ONLY, default=d) for n, d in options])
 
     def __call__(self, **params: Any) -> Selection:
         known = self.parameters

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from inspect import Parameter, Signature
 from typing import Any
 from warnings import warn
 
@@ -35,8 +34,6 @@ from tamis.exceptions import (
 from tamis.meta.search_repeats import Rounds
 from tamis.recipes.book import (
     BOOK,
-    Make,
-    Recipe,
     all_recipes,
     class_names,
     last_search,
@@ -90,7 +87,7 @@ def method(text: str) -> Selection:
         raise unknown(name)
     # an identifier of the same length, so that positions in messages stay right
     word = name.replace("-", "_")
-    made = parse(word + text[len(name) :], also={word: _signed(BOOK[name])})
+    made = parse(word + text[len(name) :], also={word: BOOK[name]})
     return _as_selector(made, text)
 
 
@@ -388,20 +385,6 @@ def _answers(column: Any) -> Any:
 
         return type(column)(days_of(column))
     return column.cast(float) if column.dtype.is_decimal() else column
-
-
-def _signed(recipe: Recipe) -> Make:
-    """The recipe as a function whose signature names all options."""
-
-    def make(**params: Any) -> Selection:
-        return recipe(**params)
-
-    options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default)
-        for name, default in recipe.parameters.items()
-    ]
-    make.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    return make
 
 
 def _as_selector(made: Any, asked: Any) -> Selection:

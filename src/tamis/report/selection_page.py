@@ -8,9 +8,8 @@ import numpy as np
 from markupsafe import Markup
 
 from tamis._format import format_name, format_number, mask_control
-from tamis.report.charts.columns import SQUARE, closest, draw_squares
+from tamis.report.charts.columns import SQUARE, closest, draw_interactions, draw_squares
 from tamis.report.charts.curves import draw_curve
-from tamis.report.charts.interactions import draw_interactions
 from tamis.report.charts.scales import finite
 from tamis.report.charts.search_path import draw_path, draw_values
 from tamis.report.charts.stability import RIVAL, draw_stability

@@ -81,24 +81,17 @@ def _own_catalogue() -> dict[str, dict[str, type]]:
     """Group the classes of tamis."""
     from tamis.auto import Auto  # which loads the models that it tries
 
-    names = ("criteria", "searches", "embedded", "choices", "around a search", "auto")
-    groups: dict[str, dict[str, type]] = {group: {} for group in names}
-    found = _classes(criteria) | _classes(search) | _classes(choice) | _classes(neural)
-    groups["searches"]["TableSelector"] = TableSelector
-    groups["auto"]["Auto"] = Auto
-    for name, kind in sorted(found.items()):
-        if issubclass(kind, Choice):
-            groups["choices"][name] = kind
-        elif name in choice.__all__:
-            groups["around a search"][name] = kind
-        elif name in search.__all__ and not issubclass(kind, Criterion):
-            groups["searches"][name] = kind
-        elif name not in neural.__all__:
-            # what helps a criterion, such as a way to perturb a column, is listed with the criteria
-            groups["criteria"][name] = kind
-        elif issubclass(kind, Selection):
-            groups["embedded"][name] = kind
-    return groups
+    gates, rules = _classes(neural), _classes(choice)
+    choices = {k: v for k, v in (rules | gates).items() if issubclass(v, Choice)}
+    return {
+        # what helps a criterion, such as a way to perturb a column, is listed with the criteria
+        "criteria": _classes(criteria),
+        "searches": {"TableSelector": TableSelector} | _classes(search),
+        "embedded": {k: v for k, v in gates.items() if issubclass(v, Selection)},
+        "choices": dict(sorted(choices.items())),
+        "around a search": {k: v for k, v in rules.items() if not issubclass(v, Choice)},
+        "auto": {"Auto": Auto},
+    }
 
 
 def found(name: str) -> Make | None:

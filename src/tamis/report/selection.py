@@ -21,7 +21,6 @@ from tamis.report.charts.search_path import (
     criterion_curve,
     search_path,
 )
-from tamis.report.charts.validation_curve import TunedCurve, tuned_curve
 from tamis.report.columns import correlations, shape_of, values_of
 from tamis.report.effects import EffectLine, effect_lines
 from tamis.report.error_curve import ErrorCurve
@@ -40,6 +39,7 @@ from tamis.report.estimates import (
 )
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
+from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 
 #: Kept columns that a page shows in detail: each takes 2 kB.
@@ -107,7 +107,7 @@ class Report(Page):
     strips : dict of int to Strip
         Values of the first kept units.
     walk : SearchPath or None
-    tuned : TunedCurve or None
+    tuned : TuningResult or None
     pairs : list of Interaction
         The strongest pairs of units, if the criterion looked at pairs.
     effects : dict of int to EffectLine
@@ -147,7 +147,7 @@ class Report(Page):
     rows: RowGroups
     strips: Mapping[int, Strip]
     walk: SearchPath | None
-    tuned: TunedCurve | None
+    tuned: TuningResult | None
     pairs: Sequence[Interaction]
     effects: Mapping[int, EffectLine]
     model: str
@@ -300,7 +300,7 @@ def report(
         rows=rows,
         strips=_strips(given.X, units, rows),
         walk=search_path(selection),
-        tuned=None if tuned is None else tuned_curve(tuned),
+        tuned=None if tuned is None else TuningResult(tuned),
         pairs=strongest_pairs(selection, PAIRS),
         effects={} if model is None else effect_lines(model, given.X, units),
         model="" if model is None else describe_model(write(model, strict=False)),

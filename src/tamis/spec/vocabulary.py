@@ -23,38 +23,22 @@ Make = Callable[..., Any]
 
 #: Estimators and encoders of other libraries, known where the library is installed. Left out is
 #: what fetches something from the network, as TextEncoder of skrub does.
-GUESTS: Mapping[str, str] = {
-    "LGBMClassifier": "lightgbm",
-    "LGBMRegressor": "lightgbm",
-    "XGBClassifier": "xgboost",
-    "XGBRegressor": "xgboost",
-    "XGBRFClassifier": "xgboost",
-    "XGBRFRegressor": "xgboost",
-    "CatBoostClassifier": "catboost",
-    "CatBoostRegressor": "catboost",
-    "DatetimeEncoder": "skrub",
-    "GapEncoder": "skrub",
-    "MinHashEncoder": "skrub",
-    "SimilarityEncoder": "skrub",
-    "StringEncoder": "skrub",
-    "TableVectorizer": "skrub",
-    "CoxPHSurvivalAnalysis": "sksurv.linear_model",
-    "CoxnetSurvivalAnalysis": "sksurv.linear_model",
-    "IPCRidge": "sksurv.linear_model",
-    "RandomSurvivalForest": "sksurv.ensemble",
-    "ExtraSurvivalTrees": "sksurv.ensemble",
-    "GradientBoostingSurvivalAnalysis": "sksurv.ensemble",
-    "ComponentwiseGradientBoostingSurvivalAnalysis": "sksurv.ensemble",
-    "SurvivalTree": "sksurv.tree",
-    "ExtraSurvivalTree": "sksurv.tree",
-    "FastSurvivalSVM": "sksurv.svm",
-    "FastKernelSurvivalSVM": "sksurv.svm",
-    "HingeLossSurvivalSVM": "sksurv.svm",
-    "NaiveSurvivalSVM": "sksurv.svm",
-    "MinlipSurvivalAnalysis": "sksurv.svm",
-    "GradientC": "tamis_book",
-    "GridC": "tamis_book",
+_LIBRARIES: Mapping[str, str] = {
+    "lightgbm": "LGBMClassifier LGBMRegressor",
+    "xgboost": "XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor",
+    "catboost": "CatBoostClassifier CatBoostRegressor",
+    "skrub": "DatetimeEncoder GapEncoder MinHashEncoder SimilarityEncoder "
+    "StringEncoder TableVectorizer",
+    "sksurv.linear_model": "CoxPHSurvivalAnalysis CoxnetSurvivalAnalysis IPCRidge",
+    "sksurv.ensemble": "RandomSurvivalForest ExtraSurvivalTrees GradientBoostingSurvivalAnalysis "
+    "ComponentwiseGradientBoostingSurvivalAnalysis",
+    "sksurv.tree": "SurvivalTree ExtraSurvivalTree",
+    "sksurv.svm": "FastSurvivalSVM FastKernelSurvivalSVM HingeLossSurvivalSVM "
+    "NaiveSurvivalSVM MinlipSurvivalAnalysis",
+    "tamis_book": "GradientC GridC",
 }
+#: The library of each of them.
+GUESTS = {name: library for library, names in _LIBRARIES.items() for name in names.split()}
 
 #: What a library takes and names nowhere: LightGBM prints lines as it learns unless verbose=-1.
 UNNAMED: Mapping[str, tuple[str, ...]] = {"lightgbm": ("verbose",)}

@@ -8,8 +8,10 @@ from sys import modules
 from typing import Any
 
 
-def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Return ``__getattr__`` and ``__all__`` of a package, as its stub declares them.
+def lazy_names(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, as its stub declares them.
 
     The stub ``__init__.pyi`` imports each public name from its module: type checkers and editors
     read it, and at run time a name is imported when it is first used (SPEC 1 of Scientific Python).
@@ -34,4 +36,7 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]
         setattr(modules[package], name, value)
         return value
 
-    return load, sorted(homes)
+    def list_names() -> list[str]:
+        return sorted({*vars(modules[package]), *homes})
+
+    return load, list_names, sorted(homes)

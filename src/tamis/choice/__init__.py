@@ -7,4 +7,4 @@ theory has to say is in :mod:`tamis.choice.theory`. Selectors that run a search 
 
 from tamis._lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -6,4 +6,4 @@ A problem (:func:`make_weston`, ...) is drawn at random and says which columns m
 
 from tamis._lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -5,4 +5,4 @@ Everything is closed-form gradients in numpy; folds, restarts and grids are one 
 
 from tamis._lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -9,7 +9,7 @@ from typing import Any
 from tamis._book import load_from_book
 from tamis._lazy import lazy_names
 
-_load, __all__ = lazy_names(__name__, __file__)
+_load, __dir__, __all__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,4 +8,4 @@ together, :func:`open_engine` finds the one that belongs to a model. :func:`impo
 
 from tamis._lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

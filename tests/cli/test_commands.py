@@ -65,6 +65,28 @@ def test_words_of_help_import_nothing_that_takes_time(args):
     assert done.stdout.splitlines()[-1] == "loaded []"
 
 
+def test_a_filter_loads_neither_models_nor_pages(folder):
+    code = (
+        "import atexit, sys\n"
+        "mine = lambda: sorted(name for name in sys.modules if name.startswith('tamis'))\n"
+        "atexit.register(lambda: print(*mine()))\n"
+        "sys.argv = ['tamis', 'select', 'wine.csv', '-t', 'kind', 'mrmr']\n"
+        "from tamis.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert len(loaded) <= 170
+    others = {
+        "tamis.svm",
+        "tamis.response",
+        "tamis.auto",
+        "tamis.evaluation",
+        "tamis.report.charts",
+    }
+    assert not others & set(loaded)
+
+
 def test_the_index_of_methods_is_what_the_methods_say():
     """When this fails, write it again: python -m tamis.cli.catalogue."""
     assert read_index() == list_methods()

@@ -167,30 +167,22 @@ def test_swaps_that_were_tried_are_told(eliminated, wine):
         eliminated.columns,
         [n for n in wine.feature_names if n not in eliminated.columns],
     )
+    tried = [
+        (kept[0], others[0], 0.001, True),
+        (kept[0], others[1], 0.123, False),
+        (kept[1], others[2], np.nan, None),
+    ]
+    # the page has one correlation for a pair of columns, whatever was found after encoding
     swaps = [
-        Tried(
-            column=kept[0], substitute=others[0], correlation=0.9, loss_change=0.001, stands_in=True
-        ),
-        Tried(
-            column=kept[0],
-            substitute=others[1],
-            correlation=0.8,
-            loss_change=0.123,
-            stands_in=False,
-        ),
-        Tried(
-            column=kept[1],
-            substitute=others[2],
-            correlation=0.7,
-            loss_change=np.nan,
-            stands_in=None,
-        ),
+        Tried(column=a, substitute=b, correlation=0.9, loss_change=change, stands_in=stands_in)
+        for a, b, change, stands_in in tried
     ]
     gathered = report(eliminated, wine.X, wine.y, substitutes=swaps)
     page = Page(gathered.html())
-    assert f"{others[0]} 0.90 · same" in page.said["columns"]
-    assert f"{others[1]} 0.80 · +0.12" in page.said["columns"]
-    assert f"{others[2]} 0.70" in page.said["columns"]
+    r = np.abs(np.corrcoef(wine.X.T))
+    place = list(wine.feature_names).index
+    for (a, b, *_), note in zip(tried, (" · same", " · +0.12", ""), strict=True):
+        assert f"{b} {r[place(a), place(b)]:.2f}{note}" in page.said["columns"]
     assert "rise of the loss" in page.said["columns"]
 
 
@@ -666,3 +658,18 @@ def test_results_of_another_metric_are_told_as_they_are(wine, eliminated):
     )
     page = Page(report(eliminated, wine.X, wine.y, results=results, metric="accuracy").html())
     assert "Accuracy on held-out rows" in page.said["head"]
+
+
+def test_a_pair_of_columns_has_one_correlation():
+    pl, rng = pytest.importorskip("polars"), np.random.default_rng(0)
+    a, c = rng.normal(size=(2, 200))
+    b = np.where(rng.random(200) < 0.4, np.nan, a + 0.3 * rng.normal(size=200))
+    frame, y = pl.DataFrame({"a": a, "b": b, "c": c}), a + c
+    chosen = tamis.select(frame, y, "correlation", n_features_to_select=2)
+    (swap,) = chosen.substitutes(frame, y, random_state=0)
+    assert swap.correlation < 0.75  # after missing values were filled in
+    gathered = report(chosen, frame, y, substitutes=[swap])
+    both = np.isfinite(b)
+    want = abs(np.corrcoef(a[both], b[both])[0, 1])
+    assert gathered.swaps[0][0].r == pytest.approx(want, rel=1e-10)
+    assert gathered.closest[1][1] == pytest.approx(want, rel=1e-10)

@@ -54,6 +54,8 @@ class ReproductionReport(Page):
         The command line that gives the same.
     """
 
+    template = "tamis_book:reproduction.html.j2"
+
     found: Reproduction
     tables: Sequence[CellTable]
     tests: Sequence[tuple[str, Contrast]]
@@ -84,102 +86,52 @@ class ReproductionReport(Page):
     def __repr__(self) -> str:
         return f"<ReproductionReport of {self.found.experiment.name}>"
 
-    def _content(self) -> Any:
-        from tamis.report.template import Content, name_cell
+    def _context(self) -> dict[str, Any]:
+        return {
+            "legend": self._legend(),
+            "tables": [(one, [self._row(row) for row in one.rows]) for one in self.tables],
+            "parts": [self._draw(part) for part in self.found.parts[:DRAWN]],
+            "tests": tests_sheet(self.found) if self.tests else None,
+            "differ": [one.p_adjusted < 0.05 for _, one in self.tests],
+        }
 
-        experiment, counts = self.found.experiment, self.found.counts()
-        names = {"=": "Agree", "+": "Ours better", "-": "Ours worse"}
-        sound = sum(n for mark, n in counts.items() if mark != "?")
-        figures = [("Numbers compared", str(sound), "")] if counts else []
-        figures += [(name, str(counts.get(m, 0)), "") for m, name in names.items() if counts]
-        return Content(
-            experiment.title,
-            self.lead,
-            [name_cell(name) for name in (experiment.name, experiment.source) if name],
-            figures,
-            [self._numbers(), self._charts(), self._tests(), self._notes()],
-        )
+    def _legend(self) -> str:
+        experiment = self.found.experiment
+        words = legend(experiment).replace("  ", " · ")
+        if any(cell.sign is not None for cell in self.found.cells):
+            words += " · " + SIGNS.format(experiment.reference)
+        return words
 
-    def _numbers(self) -> Any:
-        from tamis.report.template import Section, name_cell, table
+    def _row(self, row: tuple[Sequence[str], Sequence[Cell | None]]) -> list[Any]:
+        """Return the cells of a row; a number is coloured if it differs from the published one."""
+        labels, cells = row
+        shown: list[Any] = list(labels)
+        for cell in cells:
+            if cell is None:
+                shown.append("")
+                continue
+            text = format_cell(cell, self.found.experiment).strip().replace("-", "−")
+            tip = f"{format_name(cell.method)}: {MARKS[cell.mark]}" if cell.mark else ""
+            css = {"+": "better", "-": "worse"}.get(cell.mark, "")
+            shown.append({"text": text, "tip": tip, "css": css})
+        return shown
 
-        if not self.tables:
-            return None
-        experiment, blocks = self.found.experiment, []
-        if self.found.counts():
-            words = legend(experiment).replace("  ", " · ")
-            if any(cell.sign is not None for cell in self.found.cells):
-                words += " · " + SIGNS.format(experiment.reference)
-            blocks.append(("note", words))
-        for one in self.tables:
-            heads = [(name or "\u00a0", "") for name in one.labels]
-            heads += [(name_cell(name), "") for name in one.heads]
-            rows = [
-                ("", [*map(name_cell, labels), *map(self._cell, cells)])
-                for labels, cells in one.rows
-            ]
-            blocks += [("h3", name_cell(one.title))] if one.title else []
-            blocks.append(table(heads, rows, "plain pairs", f"The numbers {one.title}"))
-        return Section("numbers", "Numbers", "The numbers", blocks)
-
-    def _cell(self, cell: Cell | None) -> Any:
-        if cell is None:
-            return ""
-        text = format_cell(cell, self.found.experiment).strip().replace("-", "−")
-        tip = f"{format_name(cell.method)}: {MARKS[cell.mark]}" if cell.mark else ""
-        css = {"+": "better", "-": "worse"}.get(cell.mark, "")
-        return {"text": text, "tip": tip, "css": css}
-
-    def _charts(self) -> Any:
-        """Draw the published numbers next to ours, part by part."""
+    def _draw(self, part: str) -> dict[str, Any]:
+        """Draw the published numbers of a part next to ours."""
         from tamis.report.charts.style import PAGE
-        from tamis.report.template import BARS, WIDE, Section, draw, draw_with_names, figure
-        from tamis.report.template import name_cell as name
+        from tamis.report.template import BARS, WIDE, draw, draw_with_names
         from tamis_book.chart import cells_of, draw_published
 
-        if not self.found.parts:
-            return None
-        published, lines, blocks = bool(self.found.counts()), False, []
-        for part in self.found.parts[:DRAWN]:
-            cells = cells_of(self.found, part)
-            lines = len({cell.size for cell in cells}) > 1
-            width = WIDE - 120 if lines else BARS
-            chart = draw_published(cells, self.found.experiment, PAGE, width, 260)
-            svg = draw(chart, 190) if lines else draw_with_names(chart)
-            marks = [cell.mark for cell in cells if cell.mark and cell.mark != "?"]
-            caption = f"{format_count(len(cells), 'number')} of ours."
-            if marks:
-                caption = f"{marks.count('=')} of {format_count(len(marks), 'number')} agree."
-            css = "curve" if lines else "stability"
-            blocks += [("h3", name(part)), figure(css, svg, caption)]
-        note = "Dots are ours"
-        note += ", diamonds the published numbers with their range of agreement." * published
-        if lines:
-            note = "Ours as lines with a band of one standard error"
-            note += "; the published numbers hollow and dashed, in the same colours." * published
-        title = "Published next to ours" if published else "Charts"
-        return Section("pictures", "Charts", title, [("note", f"{note.rstrip('.')}."), *blocks])
-
-    def _tests(self) -> Any:
-        from tamis.report.template import Section, details, sheet_table
-
-        if not self.tests:
-            return None
-        words = (
-            f"{self.tests[0][1].reference} against the others, by a t-test that is corrected for "
-            "the overlap of the realizations, adjusted by Holm’s rule."
-        )
-        marks = ["on" * (one.p_adjusted < 0.05) for _, one in self.tests]
-        tests = sheet_table(tests_sheet(self.found), marks, "plain pairs", "Tests")
-        note = "Marked at the left: those that differ."
-        n = len(self.tests)
-        shown = details(f"All {n} tests", tests, ("note", note), open=n <= 20)
-        return Section("tests", "Tests", "Tests", [("p", words), shown])
-
-    def _notes(self) -> Any:
-        from tamis.report.template import Section
-
-        return Section("notes", "Notes", "Notes", [("list", self.notes)]) if self.notes else None
+        cells = cells_of(self.found, part)
+        lines = len({cell.size for cell in cells}) > 1
+        width = WIDE - 120 if lines else BARS
+        chart = draw_published(cells, self.found.experiment, PAGE, width, 260)
+        svg = draw(chart, 190) if lines else draw_with_names(chart)
+        marks = [cell.mark for cell in cells if cell.mark and cell.mark != "?"]
+        caption = f"{format_count(len(cells), 'number')} of ours."
+        if marks:
+            caption = f"{marks.count('=')} of {format_count(len(marks), 'number')} agree."
+        return {"name": part, "lines": lines, "svg": svg, "caption": caption}
 
 
 def tests_sheet(found: Reproduction) -> Sheet:

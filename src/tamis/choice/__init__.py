@@ -5,41 +5,6 @@ theory has to say is in :mod:`tamis.choice.theory`. Selectors that run a search 
 :mod:`tamis.meta`; their names are also available here.
 """
 
-from importlib import import_module
-from typing import Any
+from tamis._lazy import lazy_names
 
-from tamis.choice.curve import Knee, Patience
-from tamis.choice.error import OneStandardError
-from tamis.choice.information import Information
-from tamis.choice.prefix import BestPrefix
-from tamis.choice.threshold import FalseDiscovery, Threshold
-from tamis.contract.choice import Best, Choice, Fraction, Size
-
-__all__ = [
-    "Best",
-    "BestPrefix",
-    "Choice",
-    "Contest",
-    "FalseDiscovery",
-    "Fraction",
-    "Fusion",
-    "HonestSize",
-    "Information",
-    "Knee",
-    "Knockoffs",
-    "OneStandardError",
-    "Patience",
-    "Probes",
-    "Size",
-    "StabilitySelection",
-    "Threshold",
-]
-
-#: Meta-selectors, which live one layer above this package.
-_META = frozenset({"Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"})
-
-
-def __getattr__(name: str) -> Any:
-    if name in _META:
-        return getattr(import_module("tamis.meta"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

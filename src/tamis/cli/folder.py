@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,20 +14,20 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from tamis._files import can_write, replace_text
 from tamis._format import join_words
 from tamis._parallel import listening
-from tamis.auto import Auto
 from tamis.blocks.inputs import SparseColumns
 from tamis.blocks.survival import SURVIVAL
 from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Selection
 from tamis.datasets.memory import check_fits
-from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, TamisError
-from tamis.meta import HonestSize
 from tamis.report.sheets import Sheet, csv_text, quote_formula
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert
 from tamis.table.target import LabelledTable
+
+if TYPE_CHECKING:
+    from tamis.evaluation import Results
 
 #: Files of an output folder; nothing else in it is ever touched.
 SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
@@ -230,13 +230,14 @@ def write_page(
 
 def _resampled(
     asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection
-) -> Results | None:
+) -> "Results | None":
     """Return the errors of a method on held-out rows, unless it measured them itself."""
     from tamis.report import resampled
 
     units = selection.units_
     by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
-    measured = isinstance(inner_selection(selection), Auto | HonestSize)
+    inner = inner_selection(selection)
+    measured = hasattr(inner, "error_guess_") or hasattr(inner, "losses_")
     n = (0 if measured or by_name else RESAMPLES) if asked.resamples is None else asked.resamples
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():
         return None

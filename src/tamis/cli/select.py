@@ -1,14 +1,21 @@
 """``tamis select``: read, select, write, print."""
 
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
+import typer
 from numpy.typing import NDArray
 
 from tamis import spec
-from tamis.auto import Auto
+from tamis._format import format_count
+from tamis._namespace import computing_on
+from tamis._parallel import listening
+from tamis.blocks.device_arrays import warn_of_device
 from tamis.blocks.row_draw import on_rows_drawn
 from tamis.choice import Fraction, Size
+from tamis.cli.app import INTERRUPTED
 from tamis.cli.blocks import (
     LabelledBlocks,
     draw_alerts,
@@ -17,7 +24,6 @@ from tamis.cli.blocks import (
     is_read_in_blocks,
     open_blocks,
 )
-from tamis.cli.fit import fit_selection, leave, load_record
 from tamis.cli.folder import (
     PAGE,
     RANKING,
@@ -25,11 +31,13 @@ from tamis.cli.folder import (
     SELECTED,
     check_output,
     check_results_folder,
+    free_folder,
     ranking_sheet,
     replace_file,
     write_results,
 )
-from tamis.cli.options import SelectOptions, parse_seconds, written_path
+from tamis.cli.options import SelectOptions, default_folder, parse_seconds, written_path
+from tamis.cli.progress import ProgressBar
 from tamis.cli.table import (
     check_censored,
     check_target,
@@ -46,12 +54,13 @@ from tamis.cli.terminal import (
     notify,
     print_alerts,
     print_lines,
+    print_warnings,
     stdout,
     text,
     wrap_line,
 )
 from tamis.contract import Record, Selection
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEnoughMemory
 from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
 from tamis.report.sheets import csv_text, json_text
@@ -77,9 +86,9 @@ def run_select(asked: SelectOptions) -> None:
         content, drawn = draw_table(asked)
     else:
         with open_blocks(asked) as blocks:
-            record = load_record(asked.resume)
+            record = _load_record(asked.resume)
             selector = _prepare(asked, blocks.table.labels.values, record)
-            selection = fit_selection(asked, selector, blocks, record)
+            selection = _fit(asked, selector, blocks, record)
         _finish(asked, blocks, selection, ())
         return
     sort_by_time(content, asked.cv)
@@ -94,7 +103,7 @@ def run_select(asked: SelectOptions) -> None:
     if happened is not None:
         set_events(table, happened)
     assert table.y is not None
-    record = load_record(asked.resume)
+    record = _load_record(asked.resume)
     selector = _prepare(asked, table.y, record)
     if not table.is_plain and not isinstance(selector, TableSelector):
         selector = TableSelector(selector, keep=asked.keep)
@@ -104,7 +113,7 @@ def run_select(asked: SelectOptions) -> None:
         notify(f"{asked.name}: {data}")
         print_alerts(alerts)
     with on_rows_drawn(drawn):
-        selection = fit_selection(asked, selector, data, record, metadata)
+        selection = _fit(asked, selector, data, record, metadata)
     if not (asked.quiet or watched):
         print_alerts(alerts)
     _finish(asked, data, selection, alerts)
@@ -153,7 +162,7 @@ def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Se
         cv=parse_folds(asked.cv),
         class_weight=asked.class_weight,
     )
-    if asked.budget is not None and isinstance(selector, Auto):
+    if asked.budget is not None and "budget" in selector.get_params(deep=False):
         selector.set_params(budget=parse_seconds(asked.budget))
     if not resumed:  # a record has the seeds that it began with
         selector = prepare(selector, y, task=asked.task.value, random_state=asked.seed)
@@ -171,6 +180,88 @@ def _parse_features(text: str | None) -> Any:
             f"--features needs a number of columns, a fraction such as 0.5, best, or a choice such "
             f"as 'Threshold(0.1)', not {text!r}."
         ) from error
+
+
+def _fit(
+    asked: SelectOptions,
+    selector: Any,
+    data: LabelledTable | LabelledBlocks,
+    record: Record | None,
+    metadata: dict[str, Any] | None = None,
+) -> Selection:
+    """Fit a selector, or continue from a record; warnings are printed after success only.
+
+    ``metadata`` are groups and weights of the rows.
+    """
+    bar = ProgressBar(quiet=asked.quiet)
+    if not getattr(selector, "search", selector).scores_alone:  # a ranking makes all steps at once
+        selector.set_callbacks(bar)
+    try:
+        with warnings.catch_warnings(record=True) as caught, bar, listening(bar.count_step):
+            warnings.simplefilter("always")
+            if asked.device is not None:
+                warn_of_device(selector, f"device={asked.device!r}")
+            with computing_on(asked.device):
+                if record is None:
+                    selector.fit(data.X, data.y, **metadata or {})
+                else:
+                    selector.resume(data.X, data.y, record=record, **metadata or {})
+    except NotEnoughMemory:
+        _keep_record(asked, selector, "out of memory", device=None)
+        raise
+    except ClusterLost:
+        _keep_record(asked, selector, "the cluster is lost")
+        raise
+    finally:
+        selector.set_callbacks()
+    if bar.stop:
+        _leave(asked, selector)
+    if asked.save_record is not None:
+        selector.record_.save(asked.save_record)
+    if not asked.quiet:
+        print_warnings(caught)
+    fitted: Selection = selector
+    return fitted
+
+
+def _leave(asked: SelectOptions, selector: Any) -> NoReturn:
+    """Keep the steps so far, print how to go on, and leave."""
+    if not _keep_record(asked, selector, "stopped"):
+        notify("stopped; nothing was written.")
+    raise typer.Exit(INTERRUPTED)
+
+
+def _keep_record(asked: SelectOptions, selector: Any, why: str, **others: Any) -> bool:
+    """Write the steps so far, and print how to go on; False if there are none."""
+    record = getattr(selector, "record_", None)
+    if record is None or not (len(record.trace) or record.parts or record.trace.state):
+        return False
+    path = asked.save_record
+    if path is None:
+        path = (asked.results_folder or free_folder(default_folder(asked.file))) / RECORD
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record.save(path)
+    n = len(record.trace)
+    done = f"{format_count(n, 'step')} {'is' if n == 1 else 'are'}"
+    if not n:
+        done = f"the state after {selector.progress()[2]} is"
+    again = asked.command_line(resume=path, **others)
+    notify(f"{why}; {done} in {path}. To go on, write:", again)
+    return True
+
+
+def _load_record(path: Path | None) -> Record | None:
+    """Read the record of a file."""
+    try:
+        return None if path is None else Record.load(path)
+    except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+        raise InvalidTable(
+            f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search from "
+            "scratch."
+        ) from error
+
+
+# -- results --------------------------------------------------------------------------------------
 
 
 def _finish(
@@ -197,7 +288,7 @@ def _finish(
         try:
             write_results(asked, folder, data, selection, ranking, alerts)
         except KeyboardInterrupt:
-            leave(asked, selection)
+            _leave(asked, selection)
     if asked.quiet:
         return
     for what, path in (("ranking", asked.output), ("record", asked.save_record)):
@@ -236,7 +327,7 @@ def _print_results(
 ) -> None:
     heading = [f"{asked.name}: {data}", spec.write(selection, strict=False)]
     inner = inner_selection(selection)
-    if isinstance(inner, Auto):
+    if hasattr(inner, "error_guess_"):  # it was automatic, and has its own words
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
     elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # which need no reason

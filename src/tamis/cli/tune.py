@@ -86,7 +86,7 @@ def run_tune(asked: TuneOptions) -> None:
         print_alerts(table.alerts)
     _check_size(asked, data)
     caught = _fit(search, data, asked)
-    found = TuningResult(search, data.task, asked.folds)
+    found = TuningResult(search, asked.folds)
     if asked.output is not None:
         about = {"file": asked.name, "table": data.words, "task": data.task}
         as_csv = asked.output.suffix.lower() == ".csv"

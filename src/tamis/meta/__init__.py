@@ -5,11 +5,6 @@ resampled rows or on a wider table, and may select nothing. ``Fusion`` combines 
 several searches.
 """
 
-from tamis.meta.contest import Contest
-from tamis.meta.fusion import Fusion
-from tamis.meta.honest_size import HonestSize
-from tamis.meta.knockoffs import Knockoffs
-from tamis.meta.probes import Probes
-from tamis.meta.stability_selection import StabilitySelection
+from tamis._lazy import lazy_names
 
-__all__ = ["Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

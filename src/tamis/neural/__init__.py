@@ -3,25 +3,6 @@
 Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
 """
 
-from tamis.neural.gate_runs import GatePath
-from tamis.neural.gates import Sparsity
-from tamis.neural.network import NetworkClassifier
-from tamis.neural.path import gate_path
-from tamis.neural.per_class import ClassFeature, PerClass
-from tamis.neural.redundancy import Redundancy
-from tamis.neural.sammon import UFeSCoR
-from tamis.neural.selector import GateSelector
-from tamis.neural.solver import GateSolver
+from tamis._lazy import lazy_names
 
-__all__ = [
-    "ClassFeature",
-    "GatePath",
-    "GateSelector",
-    "GateSolver",
-    "NetworkClassifier",
-    "PerClass",
-    "Redundancy",
-    "Sparsity",
-    "UFeSCoR",
-    "gate_path",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -5,30 +5,14 @@ SVG, PNG or PDF by ``chart.save("curve.svg")``. Needs the extra ``app``. The cha
 in :mod:`tamis.report.charts`.
 """
 
-from importlib import import_module
 from typing import Any
 
 from tamis._book import load_from_book
+from tamis._lazy import lazy_names
 
-_HOMES = {
-    "classes": "class_means",
-    "comparison": "methods",
-    "curve": "curves",
-    "interactions": "interactions",
-    "path": "search_path",
-    "rank_agreement": "methods",
-    "ranking": "columns",
-    "redundancy": "columns",
-    "stability": "stability",
-    "tuning": "validation_curve",
-}
-__all__ = sorted(_HOMES)
+_load, __dir__, __all__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a chart when it is first used."""
-    if name == "published":
-        return load_from_book(name)
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tamis.plot' has no attribute {name!r}")
-    return getattr(import_module(f"tamis.report.charts.{_HOMES[name]}"), name)
+    """Load a public name when it is first used; some are in the book."""
+    return load_from_book(name) if name == "published" else _load(name)

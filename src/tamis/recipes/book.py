@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from functools import cached_property
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from tamis.contract import Selection
@@ -32,8 +33,6 @@ class Recipe:
         What it does, in one line.
     reference : str
         Who described it.
-    targets : frozenset of str
-        Kinds of target it can use: "classification", "regression" or both.
     make : callable
         Function of the options that returns the selector.
     """
@@ -41,8 +40,12 @@ class Recipe:
     name: str
     summary: str
     reference: str
-    targets: frozenset[str]
     make: Make
+
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """Kinds of target it can use: "classification", "regression" or both."""
+        return targets_of(self.make())
 
     @property
     def expression(self) -> str:
@@ -56,6 +59,11 @@ class Recipe:
         held = last_search(self.make()).get_params(deep=False)
         held.pop("criterion", None)
         return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | held
+
+    @property
+    def __signature__(self) -> Signature:
+        options = self.parameters.items()
+        return Signature([Parameter(n, Parameter.KEYWORD_ONLY, default=d) for n, d in options])
 
     def __call__(self, **params: Any) -> Selection:
         known = self.parameters
@@ -94,7 +102,7 @@ def register(reference: str) -> Callable[[Make], Make]:
 
 def _write_in(name: str, make: Make, reference: str) -> None:
     summary = (make.__doc__ or name).strip().splitlines()[0]
-    BOOK[name] = Recipe(name, summary, reference, targets_of(make()), make)
+    BOOK[name] = Recipe(name, summary, reference, make)
 
 
 def eliminate(criterion: Any, options: dict[str, Any], step: float = 1) -> RecursiveElimination:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tamis import criteria, search
-from tamis.choice import BestPrefix
+from tamis import choice, criteria, search
 from tamis.contract import Selection
 from tamis.recipes.book import eliminate, register
 
@@ -34,7 +33,7 @@ def mrmr_two_stage(
 
     The estimator is a ridge classifier or regression unless another is given.
     """
-    defaults = {"n_features_to_select": BestPrefix(estimator, cv=cv)}
+    defaults = {"n_features_to_select": choice.BestPrefix(estimator, cv=cv)}
     return search.Forward(criteria.MRMR(n_bins=n_bins), **defaults | options)
 
 

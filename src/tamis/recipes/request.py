@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from inspect import Parameter, Signature
 from typing import Any
 from warnings import warn
 
@@ -17,7 +16,6 @@ from tamis._format import format_names
 from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._seeds import fix_seeds
-from tamis.auto import Auto
 from tamis.blocks.device_arrays import as_numpy, warn_of_device
 from tamis.blocks.dispatch import draw_rows, read_blocks
 from tamis.blocks.inputs import check_target_rows
@@ -36,8 +34,6 @@ from tamis.exceptions import (
 from tamis.meta.search_repeats import Rounds
 from tamis.recipes.book import (
     BOOK,
-    Make,
-    Recipe,
     all_recipes,
     class_names,
     last_search,
@@ -91,7 +87,7 @@ def method(text: str) -> Selection:
         raise unknown(name)
     # an identifier of the same length, so that positions in messages stay right
     word = name.replace("-", "_")
-    made = parse(word + text[len(name) :], also={word: _signed(BOOK[name])})
+    made = parse(word + text[len(name) :], also={word: BOOK[name]})
     return _as_selector(made, text)
 
 
@@ -391,20 +387,6 @@ def _answers(column: Any) -> Any:
     return column.cast(float) if column.dtype.is_decimal() else column
 
 
-def _signed(recipe: Recipe) -> Make:
-    """The recipe as a function whose signature names all options."""
-
-    def make(**params: Any) -> Selection:
-        return recipe(**params)
-
-    options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default)
-        for name, default in recipe.parameters.items()
-    ]
-    make.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    return make
-
-
 def _as_selector(made: Any, asked: Any) -> Selection:
     if isinstance(made, Selection):
         return made
@@ -479,6 +461,8 @@ def _set_measures(selector: Any, asked: Any, **given: Any) -> None:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return
+    from tamis.auto import Auto
+
     while isinstance(selector, TableSelector):
         selector = selector.search
     if not isinstance(selector, Auto):

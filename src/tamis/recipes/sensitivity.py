@@ -12,7 +12,6 @@ from sklearn.svm import SVC, SVR
 from tamis import criteria, search
 from tamis.contract import Selection
 from tamis.recipes.book import eliminate, register
-from tamis.response.tuners import plain_network
 
 SHEN = "Shen, Ong, Li and Wilder-Smith (2008), Feature selection via sensitivity analysis of SVM"
 YANG = "Yang, Shen, Ong and Li (2009), Feature selection for MLP neural network"
@@ -23,6 +22,12 @@ SAMPLED: dict[str, Any] = {"on": "auto", "n_values": 32}
 PERMUTED: dict[str, Any] = {"by": "permutation", "on": "training", "n_values": None}
 #: A parameter of a model, None to tune it.
 Tuned = float | None
+
+
+def _network(n_hidden: int, decay: float) -> Any:
+    from tamis.response.tuners import plain_network
+
+    return plain_network(n_hidden, decay)
 
 
 def _fspp(C: Tuned, gamma: Any, **how: Any) -> Any:
@@ -128,7 +133,7 @@ def _mlp_fspp(n_hidden: int | str | None, decay: Tuned, **how: Any) -> Any:
             "hidden_layer_sizes": [6, 12] if n_hidden is None else [n_hidden],
             "alpha": [0.1, 1.0, 5.0] if decay is None else [decay],
         }
-        network = GridSearchCV(plain_network(6, 1.0), grid, cv=5)
+        network = GridSearchCV(_network(6, 1.0), grid, cv=5)
     return criteria.PosteriorSensitivity(network, **how)
 
 
@@ -165,7 +170,7 @@ def nnfs(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> Selection:
 
     By the likelihood of the classes, where the source counts errors, which tie.
     """
-    network = plain_network(n_hidden, decay)
+    network = _network(n_hidden, decay)
     return eliminate(criteria.ScoreSensitivity(network, scoring="neg_log_loss", by="zero"), options)
 
 
@@ -176,7 +181,7 @@ def annigma(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> Selection:
     With ``standardize=False`` a row of weight 2 counts as two rows; columns are standardised
     without weights.
     """
-    criterion = criteria.Importances(plain_network(n_hidden, decay), importance_getter="gains")
+    criterion = criteria.Importances(_network(n_hidden, decay), importance_getter="gains")
     return eliminate(criterion, options)
 
 
@@ -188,7 +193,7 @@ def moi_rfe(
 
     ``credit="knockout"`` credits a column with what is lost when it is set to its mean.
     """
-    criterion = criteria.OutputInformation(plain_network(n_hidden, decay), credit=credit)
+    criterion = criteria.OutputInformation(_network(n_hidden, decay), credit=credit)
     return eliminate(criterion, options)
 
 

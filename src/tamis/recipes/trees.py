@@ -13,9 +13,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from tamis import criteria
+from tamis import criteria, meta
 from tamis.contract import Selection
-from tamis.meta import Contest
 from tamis.recipes.book import eliminate, register
 from tamis.search import Ranking
 
@@ -71,7 +70,7 @@ def _contest(search: Any, forest: Any, options: dict[str, Any]) -> Selection:
     if search is None:  # thousands of columns drown a forest: those that lose have to leave
         search = Ranking(criteria.Importances(forest))
         options = {"n_rounds": N_ROUNDS, "early_rejection": True} | options
-    return Contest(search, **options)
+    return meta.Contest(search, **options)
 
 
 @register(KURSA)

@@ -4,27 +4,14 @@
 one file that works without network, server or JavaScript. Needs the extra ``app``.
 """
 
-from importlib import import_module
 from typing import Any
 
 from tamis._book import load_from_book
+from tamis._lazy import lazy_names
 
-_HOMES = {
-    "ComparisonReport": "comparison",
-    "MeasuredTable": "comparison",
-    "Report": "selection",
-    "compared": "comparison",
-    "report": "selection",
-    "resampled": "estimates",
-    "write_report": "page",
-}
-__all__ = sorted(_HOMES)
+_load, __dir__, __all__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: a page needs more than a plain selection."""
-    if name in ("ReproductionReport", "reproduced"):
-        return load_from_book(name)
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tamis.report' has no attribute {name!r}")
-    return getattr(import_module(f"tamis.report.{_HOMES[name]}"), name)
+    """Load a public name when it is first used; some are in the book."""
+    return load_from_book(name) if name in ("ReproductionReport", "reproduced") else _load(name)

@@ -110,6 +110,8 @@ class ComparisonReport(Page):
         The command line that gives the same.
     """
 
+    template = "comparison.html.j2"
+
     standing: Standings
     measure: MetricFormat
     outcomes: Sequence[TableOutcome]
@@ -125,10 +127,10 @@ class ComparisonReport(Page):
         tables = format_count(len(self.outcomes), "table")
         return f"<ComparisonReport: {len(self.methods)} methods on {tables}>"
 
-    def _content(self) -> Any:
-        from tamis.report.comparison_page import content_of
+    def _context(self) -> dict[str, Any]:
+        from tamis.report.comparison_page import context_of
 
-        return content_of(self)
+        return context_of(self)
 
     # -- sentences --------------------------------------------------------------------------------
 

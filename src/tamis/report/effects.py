@@ -1,6 +1,5 @@
 """Effects of the kept columns on the predictions of a trained model."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,8 +70,9 @@ def _line(effect: Any, model: Any) -> EffectLine:
     return EffectLine(values, means[:, shown], shown, f"{what}: {low}, {high}")
 
 
-def effect_svg(line: EffectLine, span: tuple[float, float], hues: Sequence[str]) -> Any:
+def effect_svg(line: EffectLine, span: tuple[float, float]) -> Any:
     """Draw the lines of a column, all effects of a page on one scale."""
+    hues = ["var(--accent)"] if len(line.outputs) == 1 else [f"var(--c{k})" for k in line.outputs]
     x = _scale(line.values, float(line.values[0]), float(line.values[-1]), EDGE, WIDTH - EDGE)
     body = f'<path d="M0 {HEIGHT - 0.5}H{WIDTH}" stroke="var(--rule)"/>'
     for means, hue in zip(line.means.T, hues, strict=True):

@@ -7,7 +7,7 @@ from datetime import date
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tamis._files import replace_text
 from tamis.exceptions import MissingExtra
@@ -24,21 +24,24 @@ class Caveat(NamedTuple):
 class Page(ABC):
     """Facts that can be shown as one page."""
 
+    #: Its template in the folder ``assets`` of tamis.report, or of a package that stands before it.
+    template: ClassVar[str]
+
     made: date = field(default_factory=date.today)
     cares: Sequence[Caveat] = ()
     details: Sequence[tuple[str, str]] = ()
     command: str | None = None
 
     @abstractmethod
-    def _content(self) -> Any:
-        """Return the sections of the page; what draws is imported here, not to gather facts."""
+    def _context(self) -> dict[str, Any]:
+        """Return charts and tables; what draws is imported here, not to gather facts."""
 
     def html(self) -> str:
         """Return the page as text."""
         try:
             from tamis.report.template import render
 
-            return render(self, self._content())
+            return render(self, self._context())
         except ImportError as error:
             if error.name not in ("jinja2", "markupsafe"):
                 raise

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
-from tamis._format import format_count
+from tamis._format import format_count, format_number
 from tamis._frame import collected
 from tamis.contract.record import Interaction, installed_versions
 from tamis.evaluation import Results
@@ -21,7 +21,6 @@ from tamis.report.charts.search_path import (
     criterion_curve,
     search_path,
 )
-from tamis.report.charts.validation_curve import TunedCurve, tuned_curve
 from tamis.report.columns import correlations, shape_of, values_of
 from tamis.report.effects import EffectLine, effect_lines
 from tamis.report.error_curve import ErrorCurve
@@ -40,6 +39,7 @@ from tamis.report.estimates import (
 )
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
+from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 
 #: Kept columns that a page shows in detail: each takes 2 kB.
@@ -64,6 +64,14 @@ class Swap(NamedTuple):
     r: float
     change: float | None = None
     same: bool | None = None
+
+    def __str__(self) -> str:
+        note = f"{self.r:.2f}"
+        if self.same:
+            note += " · same"
+        elif self.change is not None:
+            note += f" · +{format_number(self.change, 2)}".replace("+−", "−")
+        return note
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,7 +107,7 @@ class Report(Page):
     strips : dict of int to Strip
         Values of the first kept units.
     walk : SearchPath or None
-    tuned : TunedCurve or None
+    tuned : TuningResult or None
     pairs : list of Interaction
         The strongest pairs of units, if the criterion looked at pairs.
     effects : dict of int to EffectLine
@@ -121,6 +129,8 @@ class Report(Page):
         The command line that gives the same.
     """
 
+    template = "selection.html.j2"
+
     source: str | None
     target: str | None
     title: str | None
@@ -137,7 +147,7 @@ class Report(Page):
     rows: RowGroups
     strips: Mapping[int, Strip]
     walk: SearchPath | None
-    tuned: TunedCurve | None
+    tuned: TuningResult | None
     pairs: Sequence[Interaction]
     effects: Mapping[int, EffectLine]
     model: str
@@ -169,10 +179,10 @@ class Report(Page):
     def __repr__(self) -> str:
         return f"<Report: {self.n_kept} of {self.n_columns} columns>"
 
-    def _content(self) -> Any:
-        from tamis.report.selection_page import content_of
+    def _context(self) -> dict[str, Any]:
+        from tamis.report.selection_page import context_of
 
-        return content_of(self)
+        return context_of(self)
 
 
 class GivenTable(NamedTuple):
@@ -290,7 +300,7 @@ def report(
         rows=rows,
         strips=_strips(given.X, units, rows),
         walk=search_path(selection),
-        tuned=None if tuned is None else tuned_curve(tuned),
+        tuned=None if tuned is None else TuningResult(tuned),
         pairs=strongest_pairs(selection, PAIRS),
         effects={} if model is None else effect_lines(model, given.X, units),
         model="" if model is None else describe_model(write(model, strict=False)),
@@ -341,7 +351,7 @@ def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -
         near[found], value[found] = kept[best[found]], others.max(axis=0)[found]
     detailed = kept[:DETAILED].tolist()
     if substitutes is not None:
-        swaps = _tried_swaps(units, detailed, substitutes)
+        swaps = _tried_swaps(units, detailed, substitutes, r)
     else:
         lines = np.where(units.kept, -1.0, others)[:DETAILED]
         swaps = {unit: _close_swaps(line) for unit, line in zip(detailed, lines, strict=True)}
@@ -354,11 +364,12 @@ def _close_swaps(r: Array) -> list[Swap]:
 
 
 def _tried_swaps(
-    units: ChosenUnits, kept: Sequence[int], substitutes: Iterable[Any]
+    units: ChosenUnits, kept: Sequence[int], substitutes: Iterable[Any], r: Array
 ) -> dict[int, list[Swap]]:
     """Return the swaps that ``selection.substitutes`` tried, by kept unit.
 
-    Names stand for units if they are known, indices if they are not.
+    Names stand for units if they are known, indices if they are not. Correlations are those of the
+    whole page; the one that was found after encoding is used for columns that are not numbers.
     """
     unit_of: dict[Any, int] = {name: k for k, name in reversed(list(enumerate(units.names)))}
     found: dict[int, list[Swap]] = {unit: [] for unit in kept}
@@ -369,7 +380,9 @@ def _tried_swaps(
         )
         if one in found and other is not None and len(found[one]) < REPLACEMENTS:
             change = None if np.isnan(tried.loss_change) else float(tried.loss_change)
-            found[one].append(Swap(other, float(tried.correlation), change, tried.stands_in))
+            shown = r[kept.index(one), other]
+            shown = float(shown if np.isfinite(shown) else tried.correlation)
+            found[one].append(Swap(other, shown, change, tried.stands_in))
     return found
 
 

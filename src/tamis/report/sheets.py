@@ -53,6 +53,11 @@ class Sheet(NamedTuple):
         letters = (str(cell or "")[:1].isalpha() for cell in cells)
         return column > 0 and not any(letters) and any(cell is not None for cell in cells)
 
+    @property
+    def heads(self) -> list[tuple[str, str]]:
+        """Headings with the CSS classes of their columns."""
+        return [(head, "num" * self.is_numeric(j)) for j, head in enumerate(self.headings)]
+
     def texts(self) -> list[list[str]]:
         """Return the cells as they are shown."""
         return [

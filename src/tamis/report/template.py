@@ -1,18 +1,16 @@
-"""The template of all pages: sections of text, charts and tables, one style and one script."""
+"""Rendering of pages: templates, one style, one script, and charts as SVG."""
 
 from base64 import b64encode
-from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 import tamis
-from tamis._format import format_name, mask_control
+from tamis._format import format_count, format_name, format_number, format_p_value, mask_control
 from tamis.report.page import Page
-from tamis.report.sheets import Sheet
 from tamis.report.svg import to_inline_svg
 
 #: Pixels of a plot on a screen and on a phone: one chart shrunk to fit could not be read.
@@ -23,36 +21,8 @@ BARS, BESIDE_NAMES = 420, 170
 #: those by which room was made.
 ROOM = {"left": 20, "top": 5, "right": 5, "bottom": 5}
 
-#: The kind of a block ("p", "note", "h3", "figure", "table", "details", ...) and its content.
-Block = tuple[str, Any]
 
-
-class Section(NamedTuple):
-    """A part of a page: its anchor, the text that links to it, its heading and its blocks."""
-
-    anchor: str
-    link: str
-    heading: str
-    blocks: Sequence[Block | None]
-
-
-class Content(NamedTuple):
-    """What a page shows besides the facts that all pages have.
-
-    ``figures`` are the few numbers under the heading: what, how much, and a note. ``names`` can be
-    copied; ``data`` are what the script reads.
-    """
-
-    heading: str
-    lead: str
-    kicker: Sequence[str]
-    figures: Sequence[tuple[str, str, str]]
-    sections: Sequence[Section | None]
-    names: Sequence[str] = ()
-    data: str = ""
-
-
-def render(page: Page, content: Content) -> str:
+def render(page: Page, context: dict[str, Any]) -> str:
     """Return a page as text."""
     environment = Environment(
         loader=FunctionLoader(_read),
@@ -62,58 +32,30 @@ def render(page: Page, content: Content) -> str:
         lstrip_blocks=True,
         finalize=lambda value: value if hasattr(value, "__html__") else mask_control(value),
     )
+    environment.globals |= {
+        "count": format_count,
+        "name": name_cell,
+        "number": format_number,
+        "p_value": format_p_value,
+        "plain": format_name,
+    }
     script = f'(() => {{\n"use strict";\n{_read("page.js")}}})();\n'
-    return environment.get_template("page.html.j2").render(
-        content._asdict(),
-        sections=[section for section in content.sections if section is not None],
+    return environment.get_template(page.template).render(
         page=page,
+        links=[],  # of the sections, as they are rendered
         style=Markup(_read("page.css")),
         script=Markup(script),
         # what the policy of the page allows to run, and nothing else
         script_hash=b64encode(sha256(f"\n{script}".encode()).digest()).decode(),
         version=tamis.__version__,
         date=f"{page.made.day} {page.made:%B %Y}",
+        **{"names": (), "data": "", **context},
     )
 
 
 def _read(name: str) -> str:
-    return (files("tamis.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def figure(css: str, svg: Markup, caption: str, label: str = "") -> Block:
-    """Return a chart with its caption; a label names one that scrolls."""
-    return "figure", {"css": css, "svg": svg, "caption": caption, "label": label}
-
-
-def table(
-    heads: Sequence[tuple[str, str]],
-    rows: Sequence[tuple[str, Sequence[Any]]],
-    css: str = "plain",
-    label: str = "",
-) -> Block:
-    """Return a table: titles with the CSS classes of their columns, and rows with their own."""
-    return "table", {"heads": heads, "rows": rows, "css": css, "label": label}
-
-
-def sheet_table(
-    sheet: Sheet, marks: Sequence[str] = (), css: str = "plain", label: str = ""
-) -> Block:
-    """Return a sheet as a table; texts are names, and rows may have CSS classes."""
-    heads = [(head, "num" * sheet.is_numeric(j)) for j, head in enumerate(sheet.headings)]
-    rows = [
-        [
-            name_cell(cell) if cell and not css else cell
-            for cell, (_, css) in zip(row, heads, strict=True)
-        ]
-        for row in sheet.texts()
-    ]
-    marks = marks or [""] * len(rows)
-    return table(heads, list(zip(marks, rows, strict=True)), css, label)
-
-
-def details(summary: str, *blocks: Block | None, open: bool = False) -> Block:
-    """Return blocks that are shown on demand."""
-    return "details", {"summary": summary, "blocks": blocks, "open": open}
+    package, _, file = name.rpartition(":")
+    return (files(package or "tamis.report") / "assets" / file).read_text(encoding="utf-8")
 
 
 def name_cell(name: object, *notes: str) -> Markup:

@@ -4,12 +4,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
+from tamis._arrays import Array
+from tamis.exceptions import InvalidParameter
+from tamis.report.error_curve import MetricFormat, metric_format
 from tamis.report.sheets import Sheet
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 
 #: Share of the best value up to which a continuous curve counts as equally good.
 AS_GOOD = 0.01
+#: Metrics of the scorings of a search over C that are called otherwise.
+METRIC_OF_SCORING = {
+    "balanced_error": "ber",
+    "neg_mean_squared_error": "mse",
+    "neg_mean_absolute_error": "mae",
+}
 #: Factor by which a shorter number may differ from the best C of a continuous curve.
 NEAR = 1.05
 
@@ -21,16 +31,51 @@ class TuningResult:
     ----------
     search : SVCPathCV or SVRPathCV
         Fitted.
-    task : {"classification", "regression"}
-    folds : int
-        Number of folds of one repeat.
+    folds : int, optional
+        Number of folds of one repeat; by default that of all.
     """
 
-    def __init__(self, search: Any, task: str, folds: int):
-        self.search, self.folds = search, folds
-        self.regression = task == "regression"
+    def __init__(self, search: Any, folds: int | None = None):
+        if not (hasattr(search, "curve_") and hasattr(search, "best_C_")):
+            raise InvalidParameter(
+                f"tuning needs a fitted SVCPathCV or SVRPathCV, not {type(search).__name__}."
+            )
+        self.search, self.folds = search, search.n_splits_ if folds is None else folds
+        self.regression = is_regressor(search)
         #: The exact curve of the best gamma.
         self.curve: ValidationCurve = search.curve_
+
+    @cached_property
+    def measure(self) -> MetricFormat:
+        """How the values of the curve are shown."""
+        scoring = self.search.scoring or ("mse" if self.regression else "error")
+        name = scoring if isinstance(scoring, str) else scoring[0]
+        return metric_format(METRIC_OF_SCORING.get(name, name), self.curve.greater_is_better)
+
+    @cached_property
+    def shown(self) -> Array:
+        """Values at both ends of every piece of the curve, as they are shown."""
+        return self.measure.shown(self.curve.coefficients[:, [0, -1]].ravel())
+
+    @property
+    def best(self) -> float:
+        """The best value at any C, as it is shown."""
+        return float((np.max if self.measure.greater_is_better else np.min)(self.shown))
+
+    @property
+    def at_best(self) -> float:
+        """The value at the chosen C, as it is shown."""
+        return float(self.measure.shown(self.curve(self.search.best_C_)))
+
+    @property
+    def flat(self) -> bool:
+        """Whether every C is as good as every other."""
+        return bool(np.ptp(self.shown) <= 1e-12 * np.abs(self.shown).max())
+
+    @property
+    def certified(self) -> bool:
+        """Whether the best C is proved to be the best."""
+        return bool(self.search.certificate_.closed)
 
     @cached_property
     def interval(self) -> IntervalOfC:
@@ -134,7 +179,7 @@ class TuningResult:
             "grid": self.grid,
             "certificate": {
                 "sentence": repr(proof),
-                "proved": proof.closed,
+                "proved": self.certified,
                 "measure": proof.measure,
                 "value": proof.value,
                 "lower": proof.lower,

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._arrays import Array, Mask, Subset
 from tamis.contract.record import Interaction
 from tamis.contract.units import Grouping
-from tamis.evaluation.columns import chosen_columns
 from tamis.exceptions import InvalidParameter
 
 
@@ -42,6 +41,16 @@ class ChosenUnits:
         return self.order[self.kept[self.order]]
 
     @property
+    def is_scored(self) -> bool:
+        """Whether any unit has a score."""
+        return bool(np.isfinite(self.scores).any())
+
+    def size_note(self, unit: int) -> str:
+        """Return how many columns a unit has, if they are several."""
+        n = len(self.units.columns(np.array([unit])))
+        return f"{n} columns" if n > 1 else ""
+
+    @property
     def n_columns_kept(self) -> int:
         """Number of columns in the kept units."""
         return int(self.units.mask(self.kept).sum())
@@ -71,6 +80,8 @@ def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUn
 
 def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:
     """Return support, order and scores of a selection of scikit-learn."""
+    from tamis.evaluation.columns import chosen_columns
+
     order, support = chosen_columns(selection)
     if support is None or order is None:
         raise InvalidParameter(

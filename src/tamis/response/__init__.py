@@ -6,23 +6,6 @@ together, :func:`open_engine` finds the one that belongs to a model. :func:`impo
 :func:`effects` work with any fitted model.
 """
 
-from tamis.response.engines.base import Batch, Engine, GenericEngine, Model
-from tamis.response.engines.registry import open_engine
-from tamis.response.fitted_models import Effect, effects, importance
-from tamis.response.perturbations import Derivative, Marginal, Permutation, Removal, Zero
+from tamis._lazy import lazy_names
 
-__all__ = [
-    "Batch",
-    "Derivative",
-    "Effect",
-    "Engine",
-    "GenericEngine",
-    "Marginal",
-    "Model",
-    "Permutation",
-    "Removal",
-    "Zero",
-    "effects",
-    "importance",
-    "open_engine",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
-from tamis import choice, criteria, meta, neural, search
-from tamis.auto import Auto
+from tamis import choice, criteria, neural, search
 from tamis.contract import Choice, Search, Selection
 from tamis.contract.criterion import Criterion
 from tamis.spec.plugins import find_plugins, load_plugin, load_plugins
@@ -24,38 +23,22 @@ Make = Callable[..., Any]
 
 #: Estimators and encoders of other libraries, known where the library is installed. Left out is
 #: what fetches something from the network, as TextEncoder of skrub does.
-GUESTS: Mapping[str, str] = {
-    "LGBMClassifier": "lightgbm",
-    "LGBMRegressor": "lightgbm",
-    "XGBClassifier": "xgboost",
-    "XGBRegressor": "xgboost",
-    "XGBRFClassifier": "xgboost",
-    "XGBRFRegressor": "xgboost",
-    "CatBoostClassifier": "catboost",
-    "CatBoostRegressor": "catboost",
-    "DatetimeEncoder": "skrub",
-    "GapEncoder": "skrub",
-    "MinHashEncoder": "skrub",
-    "SimilarityEncoder": "skrub",
-    "StringEncoder": "skrub",
-    "TableVectorizer": "skrub",
-    "CoxPHSurvivalAnalysis": "sksurv.linear_model",
-    "CoxnetSurvivalAnalysis": "sksurv.linear_model",
-    "IPCRidge": "sksurv.linear_model",
-    "RandomSurvivalForest": "sksurv.ensemble",
-    "ExtraSurvivalTrees": "sksurv.ensemble",
-    "GradientBoostingSurvivalAnalysis": "sksurv.ensemble",
-    "ComponentwiseGradientBoostingSurvivalAnalysis": "sksurv.ensemble",
-    "SurvivalTree": "sksurv.tree",
-    "ExtraSurvivalTree": "sksurv.tree",
-    "FastSurvivalSVM": "sksurv.svm",
-    "FastKernelSurvivalSVM": "sksurv.svm",
-    "HingeLossSurvivalSVM": "sksurv.svm",
-    "NaiveSurvivalSVM": "sksurv.svm",
-    "MinlipSurvivalAnalysis": "sksurv.svm",
-    "GradientC": "tamis_book",
-    "GridC": "tamis_book",
+_LIBRARIES: Mapping[str, str] = {
+    "lightgbm": "LGBMClassifier LGBMRegressor",
+    "xgboost": "XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor",
+    "catboost": "CatBoostClassifier CatBoostRegressor",
+    "skrub": "DatetimeEncoder GapEncoder MinHashEncoder SimilarityEncoder "
+    "StringEncoder TableVectorizer",
+    "sksurv.linear_model": "CoxPHSurvivalAnalysis CoxnetSurvivalAnalysis IPCRidge",
+    "sksurv.ensemble": "RandomSurvivalForest ExtraSurvivalTrees GradientBoostingSurvivalAnalysis "
+    "ComponentwiseGradientBoostingSurvivalAnalysis",
+    "sksurv.tree": "SurvivalTree ExtraSurvivalTree",
+    "sksurv.svm": "FastSurvivalSVM FastKernelSurvivalSVM HingeLossSurvivalSVM "
+    "NaiveSurvivalSVM MinlipSurvivalAnalysis",
+    "tamis_book": "GradientC GridC",
 }
+#: The library of each of them.
+GUESTS = {name: library for library, names in _LIBRARIES.items() for name in names.split()}
 
 #: What a library takes and names nowhere: LightGBM prints lines as it learns unless verbose=-1.
 UNNAMED: Mapping[str, tuple[str, ...]] = {"lightgbm": ("verbose",)}
@@ -80,28 +63,19 @@ def catalogue() -> dict[str, dict[str, type]]:
 @cache
 def _own_catalogue() -> dict[str, dict[str, type]]:
     """Group the classes of tamis."""
-    groups: dict[str, dict[str, type]] = {
-        group: {}
-        for group in ("criteria", "searches", "embedded", "choices", "around a search", "auto")
+    from tamis.auto import Auto  # which loads the models that it tries
+
+    gates, rules = _classes(neural), _classes(choice)
+    choices = {k: v for k, v in (rules | gates).items() if issubclass(v, Choice)}
+    return {
+        # what helps a criterion, such as a way to perturb a column, is listed with the criteria
+        "criteria": _classes(criteria),
+        "searches": {"TableSelector": TableSelector} | _classes(search),
+        "embedded": {k: v for k, v in gates.items() if issubclass(v, Selection)},
+        "choices": dict(sorted(choices.items())),
+        "around a search": {k: v for k, v in rules.items() if not issubclass(v, Choice)},
+        "auto": {"Auto": Auto},
     }
-    found = (
-        _classes(criteria) | _classes(search) | _classes(choice) | _classes(meta) | _classes(neural)
-    )
-    groups["searches"]["TableSelector"] = TableSelector
-    groups["auto"]["Auto"] = Auto
-    for name, kind in sorted(found.items()):
-        if issubclass(kind, Choice):
-            groups["choices"][name] = kind
-        elif name in meta.__all__:
-            groups["around a search"][name] = kind
-        elif name in search.__all__ and not issubclass(kind, Criterion):
-            groups["searches"][name] = kind
-        elif name not in neural.__all__:
-            # what helps a criterion, such as a way to perturb a column, is listed with the criteria
-            groups["criteria"][name] = kind
-        elif issubclass(kind, Selection):
-            groups["embedded"][name] = kind
-    return groups
 
 
 def found(name: str) -> Make | None:
@@ -204,8 +178,10 @@ def parameters_of(make: Make) -> list[Parameter]:
 
 
 def _classes(package: Any) -> dict[str, type]:
-    """Public classes of a package that can be instantiated; experimental ones are not there."""
-    members = {name: vars(package).get(name) for name in package.__all__}
+    """Public classes of a package that can be instantiated, without experimental ones."""
+    own = package.__name__.startswith("tamis.")
+    held = vars(package)  # experimental ones are named in __all__, but not there
+    members = {name: getattr(package, name) if own else held.get(name) for name in package.__all__}
     return {
         name: member
         for name, member in members.items()

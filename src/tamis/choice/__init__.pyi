@@ -1,0 +1,34 @@
+from tamis.choice.curve import Knee, Patience
+from tamis.choice.error import OneStandardError
+from tamis.choice.information import Information
+from tamis.choice.prefix import BestPrefix
+from tamis.choice.threshold import FalseDiscovery, Threshold
+from tamis.contract.choice import Best, Choice, Fraction, Size
+from tamis.meta import (
+    Contest,
+    Fusion,
+    HonestSize,
+    Knockoffs,
+    Probes,
+    StabilitySelection,
+)
+
+__all__ = [
+    "Best",
+    "BestPrefix",
+    "Choice",
+    "Contest",
+    "FalseDiscovery",
+    "Fraction",
+    "Fusion",
+    "HonestSize",
+    "Information",
+    "Knee",
+    "Knockoffs",
+    "OneStandardError",
+    "Patience",
+    "Probes",
+    "Size",
+    "StabilitySelection",
+    "Threshold",
+]

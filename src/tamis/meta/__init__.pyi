@@ -1,0 +1,8 @@
+from tamis.meta.contest import Contest
+from tamis.meta.fusion import Fusion
+from tamis.meta.honest_size import HonestSize
+from tamis.meta.knockoffs import Knockoffs
+from tamis.meta.probes import Probes
+from tamis.meta.stability_selection import StabilitySelection
+
+__all__ = ["Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection"]

@@ -36,7 +36,7 @@ from tamis.auto.splits import (
     weights_of,
 )
 from tamis.auto.target import Truth
-from tamis.blocks.row_draw import rows_drawn
+from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract import Choice, Record
 from tamis.contract.choice import Fraction, Size, resolve_choice

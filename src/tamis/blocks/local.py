@@ -156,7 +156,7 @@ def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
     """The state of a statistic that has seen some blocks."""
     state = statistic.empty()
     for block in blocks:
-        state = statistic.learn_part(state, block)
+        state = statistic.learn_block(state, block)
     return state
 
 
@@ -164,7 +164,7 @@ def _each_alone(statistic: RowStatistic, blocks: Iterator[Any]) -> Any:
     """The state of all blocks, learnt by threads and merged in the order of the blocks."""
 
     def learnt(block: Any) -> Any:
-        return statistic.learn_part(statistic.empty(), block)
+        return statistic.learn_block(statistic.empty(), block)
 
     state = statistic.empty()
     for own in in_flight(learnt, blocks, own_threads()):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis import spec
 from tamis.auto import Auto
-from tamis.blocks.row_draw import on_rows_drawn
+from tamis.blocks.dispatch import on_rows_drawn
 from tamis.choice import Fraction, Size
 from tamis.cli.blocks import (
     LabelledBlocks,

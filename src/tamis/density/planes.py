@@ -43,14 +43,11 @@ class LevelSizes(RowStatistic):
     def empty(self) -> Any:
         return np.zeros((len(self.n_levels), int(self.n_levels.max())), dtype=np.int64)
 
-    def learn_part(self, state: Any, block: Any) -> Any:
+    def learn_block(self, state: Any, block: Any) -> Any:
         from tamis.compiled.planes import level_sizes
 
         level_sizes(block, self.first_plane, self.n_levels, state)
         return state
-
-    def merge(self, state: Any, other: Any) -> Any:
-        return state + other
 
 
 class PivotCounts(RowStatistic):
@@ -84,7 +81,7 @@ class PivotCounts(RowStatistic):
         tables = np.zeros((self.some.stop - self.some.start, self.n_pivot, width), dtype=np.int64)
         return [tables, np.zeros(self.n_pivot, dtype=np.int64)]
 
-    def learn_part(self, state: Any, block: Any) -> Any:
+    def learn_block(self, state: Any, block: Any) -> Any:
         from tamis.compiled.planes import counts_by_histogram, counts_by_planes
 
         known = block, self.first_plane, self.n_levels, self.pivot, self.some.start

@@ -8,18 +8,19 @@ from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
 from tamis._arrays import Array, Mask, Subset, check_range, class_codes
+from tamis._checks import Constraints, one_of
 from tamis._memory import Cost
 from tamis._namespace import placed
 from tamis._seeds import draw_seed
-from tamis.criteria.single_changes import AlteredCriterion
-from tamis.density.parzen import best_width, check_width, width_cost
+from tamis.contract import SubsetCriterion
+from tamis.criteria.single_changes import SingleChanges
+from tamis.density.parzen import WIDTH, best_width, width_cost
 from tamis.density.posteriors import ExpectedClass, ObservedClass, PosteriorScore
 from tamis.density.series import ClassChanges, class_changes
 from tamis.density.sums import (
     PRECISIONS,
     ClassSums,
     ColumnsInUse,
-    check_precision,
     class_sums,
     class_sums_cost,
     columns_in_use,
@@ -33,7 +34,7 @@ from tamis.exceptions import InvalidParameter
 MOST_TERMS = {False: 7, True: 24}
 
 
-class ParzenCriterion(AlteredCriterion):
+class ParzenCriterion(SingleChanges, SubsetCriterion):
     """Value of a subset from the posterior probabilities that Parzen windows give.
 
     Attributes
@@ -45,6 +46,7 @@ class ParzenCriterion(AlteredCriterion):
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
     runs_on_device: ClassVar[bool] = True
     _score: ClassVar[type[PosteriorScore]]
+    _constraints: ClassVar[Constraints] = {"sigma": WIDTH, "precision": one_of(*PRECISIONS)}
 
     def __init__(
         self,
@@ -65,10 +67,7 @@ class ParzenCriterion(AlteredCriterion):
         assert y is not None  # needs_target has seen to it
         name = type(self).__name__
         self._seed = draw_seed(self.random_state)
-        check_precision(name, self.precision)
         check_range(name, X)
-        if self.sigma != "likelihood":
-            check_width(name, self.sigma)
         codes = class_codes(y)[1]
         self._counts = np.bincount(codes).astype(float)
         if self.leave_one_out and self._counts.min() < 2:

@@ -9,13 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
+from tamis._checks import Constraints
 from tamis._memory import Cost
 from tamis.blocks.moments import ClassMoments, TargetMoments, ratio
 from tamis.blocks.table import BlockTable
 from tamis.contract import SubsetCriterion
 from tamis.density.discrete import (
+    BINNING_CONSTRAINTS,
+    MISSING_CONSTRAINT,
     category_mask,
-    check_missing,
     coded_columns,
     coded_target,
     coding_cost,
@@ -83,8 +85,15 @@ def scores_with(X: Array, y: NDArray[Any], score: Callable[[Array, NDArray[Any]]
     return mean_of([np.concatenate([score(X[:, b], t) for b in blocks]) for t in targets_of(y)])
 
 
-class MomentScore(Univariate):
-    """Score from the mean and variance of a column in classes, or its products with a target."""
+class MomentScore:
+    """Scores from the mean and variance of a column in classes, or its products with a target.
+
+    A univariate criterion that inherits from it says how.
+    """
+
+    task_: str
+    scores_: Array
+    _unit_scores: Callable[[Array], Array]
 
     takes_sparse: ClassVar[bool] = True
     takes_blocks: ClassVar[bool] = True
@@ -111,7 +120,7 @@ class MomentScore(Univariate):
         self.scores_ = self._unit_scores(self._from_moments(self._kind.of_blocks(table)))
 
 
-class FisherScore(MomentScore):
+class FisherScore(MomentScore, Univariate):
     r"""Scatter between the classes over scatter within: ANOVA's F times (c - 1)/(N - c).
 
     .. math:: \sum_k N_k (\mu_k - \mu)^2 \Big/ \sum_k \sum_{i \in k} (x_i - \mu_k)^2
@@ -138,7 +147,7 @@ class FisherScore(MomentScore):
         return ratio(between, within)
 
 
-class DiscriminantRatio(MomentScore):
+class DiscriminantRatio(MomentScore, Univariate):
     r"""Fisher's discriminant ratio, summed over the pairs of classes.
 
     .. math:: \sum_{k<l} (\mu_k - \mu_l)^2 / (\sigma_k^2 + \sigma_l^2)
@@ -170,7 +179,7 @@ class DiscriminantRatio(MomentScore):
         return scores
 
 
-class Correlation(MomentScore):
+class Correlation(MomentScore, Univariate):
     r"""Absolute correlation with the target; for classes the correlation ratio.
 
     For a real target \|Pearson's r\|. For classes the square root of the share of a column's
@@ -246,7 +255,7 @@ def _largest_distance(column: Array, member: Mask) -> float:
     return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())
 
 
-class PValue(MomentScore):
+class PValue(MomentScore, Univariate):
     """-log p of the F-test: of equal class means, or of a linear relation to a real target.
 
     For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
@@ -343,6 +352,7 @@ class MutualInformation(Univariate):
     takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
+    _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
 
     def __init__(
         self,
@@ -372,19 +382,18 @@ class MutualInformation(Univariate):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         name = type(self).__name__
-        check_missing(name, self.missing)
         kinds = category_mask(name, self.categories, X.shape[1])
         self._adjusted = is_adjusted(self, X.shape[1])
         rule = (self.n_bins, self.binning)
-        targets = [coded_target(name, target, self.task_, *rule) for target in targets_of(y)]
+        targets = [coded_target(target, self.task_, *rule) for target in targets_of(y)]
         if self._unit_columns is not None:
-            coded = coded_columns(name, X, *rule, kinds).joined(self._unit_columns, self.missing)
+            coded = coded_columns(X, *rule, kinds).joined(self._unit_columns, self.missing)
             self.scores_ = mean_of([self._information(coded, codes) for codes in targets])
             return
         found = []
         for block in column_blocks(*X.shape):
             part = None if kinds is None else kinds[block]
-            coded = coded_columns(name, X[:, block], *rule, part)
+            coded = coded_columns(X[:, block], *rule, part)
             found.append(mean_of([self._information(coded, codes) for codes in targets]))
         self.scores_ = np.concatenate(found)
 

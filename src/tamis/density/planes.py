@@ -14,7 +14,6 @@ from tamis.density.chance import chance_within
 from tamis.density.column_groups import JoinedPacking, joined_cuts
 from tamis.density.discrete import (
     category_mask,
-    check_missing,
     number_of_bins,
     rounded,
     settled,
@@ -283,7 +282,7 @@ def coded_blocks(
 ) -> BlockLevels:
     """Columns, or groups of them, and target cut as parameters say, kept as bit planes."""
     n_rows = table.shape[0]
-    rule = number_of_bins(table.name, n_rows, n_bins, binning)
+    rule = number_of_bins(n_rows, n_bins)
     cuts = cuts_of_blocks(table, rule, binning, categories)
     joined: Any = ()
     if units is not None:
@@ -302,7 +301,6 @@ def levels_of_blocks(criterion: Any, table: BlockTable) -> BlockLevels:
     """The levels that a criterion of the information family asks for."""
     name = type(criterion).__name__
     missing = getattr(criterion, "missing", "level")
-    check_missing(name, missing)
     kinds = category_mask(name, criterion.categories, table.shape[1])
     rule = criterion.n_bins, criterion.binning, kinds, criterion._unit_columns
     return coded_blocks(table, criterion.task_, *rule, by_pairs=missing == "pairs")

@@ -32,11 +32,10 @@ from tamis.density.discrete import (
     MISSING_CONSTRAINT,
     QUANTUM,
     Coded,
-    category_mask,
-    coded_columns,
     coded_target,
     coding_cost,
     is_adjusted,
+    levels_of,
 )
 from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
 from tamis.density.planes import BlockLevels, levels_of_blocks
@@ -83,14 +82,9 @@ class PairwiseInformation(ForwardCriterion):
         self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        name = type(self).__name__
         assert y is not None  # needs_target has seen to it
-        categories = category_mask(name, self.categories, X.shape[1])
         self._adjusted = is_adjusted(self, X.shape[1])
-        coded = coded_columns(X, self.n_bins, self.binning, categories)
-        if self._unit_columns is not None:
-            coded = coded.joined(self._unit_columns, self.missing)
-        self._coded = coded
+        self._coded = levels_of(self, X)
         self._target: Any = coded_target(y, self.task_, self.n_bins, self.binning)
         self.idle_ = self.idle_ | self._weighed()
 

@@ -18,11 +18,10 @@ from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import (
     BINNING_CONSTRAINTS,
     Coded,
-    category_mask,
-    coded_columns,
     coded_target,
     coding_cost,
     is_adjusted,
+    levels_of,
     rounded,
     settled,
 )
@@ -253,7 +252,8 @@ class PairInformation(Univariate):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        coded = self._coded(X)
+        self._adjusted = is_adjusted(self, X.shape[1])
+        coded = levels_of(self, X)
         target = coded_target(y, self.task_, self.n_bins, self.binning)
         self._scan(coded, target)
         if self.n_permutations:
@@ -288,13 +288,6 @@ class PairInformation(Univariate):
     def _null(self, coded: Coded, target: NDArray[np.intp], n: int, seed: int) -> Null:
         return null_of(coded, target, self.top, n, seed, adjusted=self._adjusted)
 
-    def _coded(self, X: Array) -> Coded:
-        name = type(self).__name__
-        self._adjusted = is_adjusted(self, X.shape[1])
-        kinds = category_mask(name, self.categories, X.shape[1])
-        coded = coded_columns(X, self.n_bins, self.binning, kinds)
-        return coded if self._unit_columns is None else coded.joined(self._unit_columns)
-
     def null_maxima(
         self, X: ArrayLike, y: ArrayLike, *, n_permutations: int = 20, random_state: int = 0
     ) -> Array:
@@ -316,7 +309,8 @@ class PairInformation(Univariate):
         """
         table, answers = check_data(self, X, y)
         assert answers is not None
-        coded = self._coded(table)
+        self._adjusted = is_adjusted(self, table.shape[1])
+        coded = levels_of(self, table)
         target = coded_target(answers, self.task_, self.n_bins, self.binning)
         return self._null(coded, target, n_permutations, random_state).scores
 

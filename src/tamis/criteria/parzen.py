@@ -131,19 +131,17 @@ class ParzenCriterion(SingleChanges, SubsetCriterion):
     def _from_all_sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         if not self.leave_one_out:
             # P_k p(z|k) is the sum over class k up to a constant, which cancels
-            return self._from_sums(self._sums.sums(members, altered, sign, gamma))
+            sums = self._sums.sums(members, altered, sign, gamma)
+            with np.errstate(divide="ignore"):  # a class that is too far has none
+                return self._from_logs(np.log(sums / sums.sum(axis=1, keepdims=True)))
         logs = self._sums.log_sums_of_others(members, altered, sign, gamma)
         own = self._codes == np.arange(len(self._counts))[:, None]
         logs += np.log(self._counts[:, None] / (self._counts[:, None] - own))
         return self._from_logs(logs - logsumexp(logs, axis=1, keepdims=True))
 
     @abstractmethod
-    def _from_sums(self, sums: Array) -> Array:
-        """Values from kernel sums: arrays of (subset, class, sample)."""
-
-    @abstractmethod
     def _from_logs(self, posterior: Array) -> Array:
-        """Values from the logarithms of the posterior probabilities."""
+        """Values from the logarithms of the posterior probabilities: (subset, class, sample)."""
 
     @property
     def _target_entropy(self) -> float:
@@ -201,15 +199,10 @@ class ParzenInformation(ParzenCriterion):
 
     _score = ObservedClass
 
-    def _from_sums(self, sums: Array) -> Array:
-        return np.log(self._own(sums) / sums.sum(axis=1)).mean(axis=1) + self._target_entropy
-
     def _from_logs(self, posterior: Array) -> Array:
-        return self._own(posterior).mean(axis=1) + self._target_entropy
-
-    def _own(self, table: Array) -> Array:
-        """The part of each sample's own class; -mean log P(y_i) is the entropy of the classes."""
-        return table[:, self._codes, np.arange(len(self._codes))]
+        # -mean log P(y_i) is the entropy of the classes
+        own = posterior[:, self._codes, np.arange(len(self._codes))]
+        return own.mean(axis=1) + self._target_entropy
 
 
 class KwakInformation(ParzenCriterion):
@@ -241,10 +234,6 @@ class KwakInformation(ParzenCriterion):
 
     _score = ExpectedClass
 
-    def _from_sums(self, sums: Array) -> Array:
-        posterior = sums / sums.sum(axis=1, keepdims=True)
-        return self._target_entropy - entr(posterior).sum(axis=1).mean(axis=1)
-
     def _from_logs(self, posterior: Array) -> Array:
         return self._target_entropy - entr(np.exp(posterior)).sum(axis=1).mean(axis=1)
 
@@ -260,9 +249,6 @@ class ParzenDivergence(ParzenCriterion):
         super().__init__(
             sigma=sigma, leave_one_out=True, random_state=random_state, task="classification"
         )
-
-    def _from_sums(self, sums: Array) -> Array:
-        raise AssertionError("a sample's own window would make any class likely")
 
     def _from_logs(self, posterior: Array) -> Array:
         priors = self._counts / self._counts.sum()

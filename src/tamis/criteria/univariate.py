@@ -22,6 +22,7 @@ from tamis.density.discrete import (
     coded_target,
     coding_cost,
     is_adjusted,
+    levels_of,
 )
 from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance
@@ -387,7 +388,7 @@ class MutualInformation(Univariate):
         rule = (self.n_bins, self.binning)
         targets = [coded_target(target, self.task_, *rule) for target in targets_of(y)]
         if self._unit_columns is not None:
-            coded = coded_columns(X, *rule, kinds).joined(self._unit_columns, self.missing)
+            coded = levels_of(self, X)
             self.scores_ = mean_of([self._information(coded, codes) for codes in targets])
             return
         found = []

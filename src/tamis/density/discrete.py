@@ -370,6 +370,14 @@ def coded_columns(
     return Coded(X, rule, binning, categories)
 
 
+def levels_of(criterion: Any, X: Array) -> Coded:
+    """The levels that a criterion of the information family asks for, of its units."""
+    kinds = category_mask(type(criterion).__name__, criterion.categories, X.shape[1])
+    coded = coded_columns(X, criterion.n_bins, criterion.binning, kinds)
+    units = criterion._unit_columns
+    return coded if units is None else coded.joined(units, getattr(criterion, "missing", "level"))
+
+
 def number_of_bins(n_samples: int, n_bins: int | None) -> int:
     """Bins of a column of many values: the cube root of the number of rows if none is given."""
     return int(np.ceil(np.cbrt(n_samples))) if n_bins is None else int(n_bins)

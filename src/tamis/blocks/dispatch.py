@@ -14,7 +14,6 @@ from tamis._frame import frame
 from tamis._seeds import stream
 from tamis.blocks.dask_cluster import ClusterBlocks
 from tamis.blocks.labels import Labels, TargetLabels
-from tamis.blocks.local import LocalBlocks
 from tamis.blocks.memory_map import MemoryMap
 from tamis.blocks.parquet import Parquet, is_path
 from tamis.blocks.source import BlockSource, SampledRows
@@ -72,11 +71,7 @@ def as_blocks(X: Any, y: Any = None, target: str | None = None) -> BlockSource:
 def _targeted(source: BlockSource, y: Any, target: str | None) -> BlockSource:
     if y is not None:
         raise InvalidParameter(f"{source} has its target with it. Leave y out.")
-    if target is None or target == getattr(source, "target", None):
-        return source
-    if not isinstance(source, LocalBlocks | ClusterBlocks):
-        raise InvalidParameter(f"{source} has its target with it. Leave target out.")
-    return source.targeted(target)
+    return source if target in (None, source.target) else source.targeted(target)
 
 
 def read_blocks(name: str, X: Any, y: Any, target: str | None) -> BlockTable:

@@ -44,10 +44,6 @@ class LocalBlocks(BlockSource):
         for index in range(self.n_chunks):
             yield from self.chunk(index, target_only=target_only)
 
-    def targeted(self, target: str) -> "LocalBlocks":
-        """The same source with another column for the target."""
-        raise InvalidParameter(f"{self} has its target with it. Leave target out.")
-
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
         blocks = ahead(self.blocks(target_only=target_only))
         if statistic.is_small and not target_only:

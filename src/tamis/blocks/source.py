@@ -10,12 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Subset
+from tamis.exceptions import InvalidParameter
 
 
 class RowBlock(NamedTuple):
@@ -187,6 +188,12 @@ class BlockSource(Reducible):
 
     names: list[str] | None
     n_columns: int
+    #: The column that is the target, if it can be another one.
+    target: str | None = None
+
+    def targeted(self, target: str) -> Self:
+        """The same source with another column for the target."""
+        raise InvalidParameter(f"{self} has its target with it. Leave target out.")
 
     @abstractmethod
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:

@@ -146,7 +146,7 @@ class Holders(RowStatistic):
     def empty(self):
         return {}
 
-    def learn_part(self, state, block):
+    def learn_block(self, state, block):
         own = {distributed.get_worker().address: int(block[0])}
         return self.merge(state, own)
 
@@ -181,7 +181,7 @@ class KillsItsWorker(RowStatistic):
     def empty(self):
         return 0
 
-    def learn_part(self, state, block):
+    def learn_block(self, state, block):
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL))
         except FileExistsError:

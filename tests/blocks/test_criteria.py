@@ -10,9 +10,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
 from tamis.blocks import BlockIterator, MemoryMap
-from tamis.blocks.block_moments import ShiftedSums, SummedSpread
 from tamis.blocks.column_summary import Apart, Survey
 from tamis.blocks.labels import TargetLabels
+from tamis.blocks.moments import ClassMoments, ShiftedSums
 from tamis.blocks.source import RowBlock
 from tamis.blocks.table import BlockTable
 from tamis.choice import BestPrefix, Information
@@ -110,7 +110,8 @@ def test_sums_are_those_of_two_passes_in_long_doubles(products):
     X, y, _ = made(mean=1e8)
     source = cut(X, y, range(50, 600, 50))
     labels = source.reduce(TargetLabels("test"), target_only=True)
-    spread = SummedSpread(BlockTable(source, labels, "test"), products)
+    n_matrices = {"columns": 0, "total": 1, "classes": None}[products]
+    spread = ClassMoments.of_blocks(BlockTable(source, labels, "test"), n_matrices)
     long = X.astype(np.longdouble)
     within = [(long[y == k] - long[y == k].mean(axis=0)) for k in range(3)]
     exact = np.array([(w.T @ w / len(w)).astype(float) for w in within])
@@ -129,11 +130,11 @@ def test_sums_are_those_of_two_passes_in_long_doubles(products):
 def test_merging_is_associative_and_empty_blocks_add_nothing():
     X, y, _ = made()
     labels = cut(X, y, []).reduce(TargetLabels("test"), target_only=True)
-    sums = ShiftedSums(X[:10].mean(axis=0), labels, "total")
+    sums = ShiftedSums(X[:10].mean(axis=0), labels, 1)
     blocks = [RowBlock(X[a:b], y[a:b], a, "") for a, b in [(0, 100), (100, 100), (100, 600)]]
-    states = [sums.learn_part(sums.empty(), block) for block in blocks]
+    states = [sums.learn_block(sums.empty(), block) for block in blocks]
     left = sums.merge(sums.merge(states[0], states[1]), states[2])
-    states = [sums.learn_part(sums.empty(), block) for block in blocks]
+    states = [sums.learn_block(sums.empty(), block) for block in blocks]
     right = sums.merge(states[0], sums.merge(states[1], states[2]))
     assert_array_equal(left.counts, right.counts)
     assert_allclose(np.triu(left.products), np.triu(right.products), rtol=1e-14)
@@ -146,7 +147,7 @@ def test_labels_and_ranges_have_the_same_bits_in_any_order():
     labels, survey = TargetLabels("test"), Survey("test", None, 8, False)
     plain = np.zeros(8), np.ones(8)
     for statistic in (labels, survey, Apart(np.array([1, 0]), np.array([4, 1]), *plain)):
-        states = [statistic.learn_part(statistic.empty(), block) for block in blocks]
+        states = [statistic.learn_block(statistic.empty(), block) for block in blocks]
         there, back = statistic.empty(), statistic.empty()
         for state in states:
             there = statistic.merge(there, state)

@@ -11,10 +11,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import tamis
 from tamis.blocks import MemoryMap, Parquet, dispatch, local
-from tamis.blocks.block_moments import SMALL, ShiftedSums
 from tamis.blocks.column_summary import Apart, Survey
 from tamis.blocks.labels import Labels
-from tamis.blocks.views import OnColumns
+from tamis.blocks.moments import SMALL, ShiftedSums
+from tamis.blocks.source import OfChangedBlocks
 from tamis.criteria import MRMR, CrossValidated, FisherScore, Scatter
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking, Then
@@ -112,10 +112,10 @@ def test_one_row_is_said():
 def test_threads_hold_no_large_states_each():
     labels = Labels(np.arange(3), np.ones(3, dtype=np.int64), 3)
     narrow, wide = np.zeros(100), np.zeros(1300)
-    assert ShiftedSums(narrow, labels, "classes").is_small
-    assert not ShiftedSums(wide, labels, "classes").is_small
-    assert ShiftedSums(wide, labels, "total").is_small == (SMALL >= 1300**2)
-    assert OnColumns(Survey("", None, 2, False), np.arange(2)).is_small
+    assert ShiftedSums(narrow, labels, 3).is_small
+    assert not ShiftedSums(wide, labels, 3).is_small
+    assert ShiftedSums(wide, labels, 1).is_small == (SMALL >= 1300**2)
+    assert OfChangedBlocks(Survey("", None, 2, False), lambda block: block).is_small
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -55,15 +55,15 @@ def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
 
 def test_a_lost_cluster_leaves_a_record_to_go_on_from(tamis, parquet, monkeypatch):
     whole = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
-    own, left = PivotCounts.learn_part, iter(range(2 * 7 + 1))  # the class, a pick, and a block
+    own, left = PivotCounts.learn_block, iter(range(2 * 7 + 1))  # the class, a pick, and a block
 
-    def learn_part(self, state, block):
+    def learn_block(self, state, block):
         if next(left, None) is None:
             raise ClusterLost("The cluster is gone.")
         return own(self, state, block)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PivotCounts, "learn_part", learn_part)
+        patch.setattr(PivotCounts, "learn_block", learn_block)
         lost = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
     assert lost.exit_code == 2
     kept, gone = lost.stderr.splitlines()

@@ -214,11 +214,11 @@ def test_interacting_columns_are_found():
 @pytest.mark.parametrize(
     ("criterion", "sentence"),
     [
-        (HSIC(gamma=-1), "HSIC needs gamma as a positive number"),
-        (HSIC(gamma="auto"), "HSIC needs gamma as a positive number"),
-        (HSIC(gamma=None), "HSIC needs gamma as a positive number"),
-        (HSIC(precision="half"), "HSIC needs precision='double'"),
-        (HSIC(target_kernel="delta"), "HSIC needs target_kernel='gaussian' or 'linear'"),
+        (HSIC(gamma=-1), "HSIC needs gamma to be a number above 0"),
+        (HSIC(gamma="auto"), "HSIC needs gamma to be a number above 0"),
+        (HSIC(gamma=None), "HSIC needs gamma to be a number above 0"),
+        (HSIC(precision="half"), "HSIC needs precision to be 'double'"),
+        (HSIC(target_kernel="delta"), "HSIC needs target_kernel to be 'gaussian' or 'linear'"),
     ],
 )
 def test_parameters_outside_what_is_possible(criterion, sentence):

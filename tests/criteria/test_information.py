@@ -226,10 +226,10 @@ def test_mrmr_on_a_table_done_by_hand():
 @pytest.mark.parametrize(
     ("criterion", "sentence"),
     [
-        (MRMR(n_bins=1), "MRMR needs an int n_bins >= 2"),
-        (JMI(n_bins=2.5), "JMI needs an int n_bins >= 2"),
-        (CMIM(binning="kmeans"), "CMIM needs binning='frequency'"),
-        (MIFS(beta=-1), "MIFS needs beta >= 0"),
+        (MRMR(n_bins=1), "MRMR needs n_bins to be an int of at least 2"),
+        (JMI(n_bins=2.5), "JMI needs n_bins to be an int of at least 2"),
+        (CMIM(binning="kmeans"), "CMIM needs binning to be 'frequency'"),
+        (MIFS(beta=-1), "MIFS needs beta to be a number of at least 0"),
         (MutualInformation(binning="x"), "MutualInformation needs binning"),
     ],
 )

@@ -231,11 +231,11 @@ def test_copies_have_gaps_in_the_same_rows():
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"missing": "drop"}, "missing='level' or 'pairs'"),
+        ({"missing": "drop"}, "missing to be 'level' or 'pairs'"),
         ({"categories": [9]}, "among the columns 0 to 4"),
         ({"categories": [True, False]}, "one boolean for each of the 5"),
         ({"categories": ["a"]}, "indices of columns"),
-        ({"adjusted": "yes"}, "adjusted='auto', True or False"),
+        ({"adjusted": "yes"}, "adjusted to be 'auto', True or False"),
     ],
 )
 def test_parameters_that_cannot_work(parameters, said):

@@ -229,7 +229,7 @@ def test_the_null_is_that_of_a_whole_table(tmp_path):
     source = MemoryMap(tmp_path / "table.npy", y)
     with pytest.raises(IncompatibleCriterion, match=r"n_permutations .* whole table"):
         Ranking(PairInformation(n_permutations=9)).fit(source)
-    with pytest.raises(InvalidParameter, match="n_permutations of at least 0"):
+    with pytest.raises(InvalidParameter, match="n_permutations to be an int of at least 0"):
         PairInformation(n_permutations=-1).fit(X, y)
 
 

@@ -214,9 +214,9 @@ def test_a_given_width_is_kept():
 @pytest.mark.parametrize(
     ("criterion", "sentence"),
     [
-        (ParzenInformation(sigma=0), "ParzenInformation needs sigma as a positive number"),
-        (ParzenInformation(precision="half"), "ParzenInformation needs precision='double'"),
-        (KwakInformation(sigma="wide"), "KwakInformation needs sigma as a positive number"),
+        (ParzenInformation(sigma=0), "ParzenInformation needs sigma to be a number above 0"),
+        (ParzenInformation(precision="half"), "ParzenInformation needs precision to be 'double'"),
+        (KwakInformation(sigma="wide"), "KwakInformation needs sigma to be a number above 0"),
     ],
 )
 def test_parameters_outside_what_is_possible(criterion, sentence):

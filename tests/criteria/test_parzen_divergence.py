@@ -65,5 +65,5 @@ def test_clumps_of_equal_means_and_covariances_are_told_apart():
 
 
 def test_another_density_is_refused():
-    with pytest.raises(InvalidParameter, match="'gaussian' or 'parzen', not 'flat'"):
+    with pytest.raises(InvalidParameter, match="density to be 'gaussian' or 'parzen', got 'flat'"):
         Divergence("flat").fit(np.eye(4), [0, 1, 0, 1])

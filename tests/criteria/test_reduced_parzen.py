@@ -137,10 +137,10 @@ def test_the_width_follows_the_subset_when_retuned():
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"by": "zero"}, "needs by='marginal'"),
-        ({"sigma": -2}, "needs sigma as a positive number"),
-        ({"n_repeats": 0}, "needs an int n_repeats >= 1"),
-        ({"n_values": 1}, "needs an int n_values >= 2"),
+        ({"by": "zero"}, "needs by to be 'marginal'"),
+        ({"sigma": -2}, "needs sigma to be a number above 0"),
+        ({"n_repeats": 0}, "needs n_repeats to be an int of at least 1"),
+        ({"n_values": 1}, "needs n_values to be an int of at least 2"),
     ],
 )
 def test_parameters_outside_what_is_possible(params, sentence):

@@ -153,10 +153,10 @@ def test_columns_that_are_empty_or_constant_score_nothing():
 
 def test_parameters_that_cannot_work_are_refused():
     X, y, _ = problem("numbers")
-    with pytest.raises(InvalidParameter, match="algorithm 'relieff', 'surf', 'multisurf'"):
+    with pytest.raises(InvalidParameter, match="algorithm to be 'relieff', 'surf' or 'multisurf'"):
         Relief("relief").fit(X, y)
     for wrong in (0, 2.5, True):
-        with pytest.raises(InvalidParameter, match="n_neighbors of at least 1"):
+        with pytest.raises(InvalidParameter, match="n_neighbors to be an int of at least 1"):
             Relief(n_neighbors=wrong).fit(X, y)
 
 

@@ -157,11 +157,11 @@ class TestSingular:
 
 def test_wrong_parameters_are_sentences():
     X, y = table()
-    with pytest.raises(InvalidParameter, match="J1, J2, J3"):
+    with pytest.raises(InvalidParameter, match="'J1', 'J2' or 'J3'"):
         Scatter("J4").fit(X, y)
-    with pytest.raises(InvalidParameter, match="number ridge >= 0"):
+    with pytest.raises(InvalidParameter, match="ridge to be a number of at least 0"):
         Scatter(ridge=-1).fit(X, y)
-    with pytest.raises(InvalidParameter, match="number ridge >= 0"):
+    with pytest.raises(InvalidParameter, match="ridge to be a number of at least 0"):
         Divergence(ridge=np.nan).fit(X, y)
 
 

@@ -50,8 +50,8 @@ def made(n=120, d=60, seed=0, *, kind="counts"):
 def test_levels_are_those_of_the_table_written_out(kind, binning, n_bins):
     X, y, _ = made(kind=kind)
     categories = np.arange(60) < 20
-    dense = coded_columns("MRMR", np.asfortranarray(X), n_bins, binning, categories)
-    sparse = coded_columns("MRMR", canonical(csr_array(X)), n_bins, binning, categories)
+    dense = coded_columns(np.asfortranarray(X), n_bins, binning, categories)
+    sparse = coded_columns(canonical(csr_array(X)), n_bins, binning, categories)
     for j in range(60):
         pairs = set(zip(dense.column(j).tolist(), sparse.column(j).tolist(), strict=True))
         assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})

@@ -7,7 +7,6 @@ from scipy.stats import multivariate_normal
 
 from tamis._seeds import stream
 from tamis.density.parzen import WIDTHS, best_width, held_out_likelihood, log_density
-from tamis.exceptions import InvalidParameter
 
 
 def test_density_is_a_mixture_of_gaussians():
@@ -63,8 +62,3 @@ def test_identical_rows_take_the_narrowest_width():
 def test_far_samples_do_not_decide_by_underflow():
     X = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), [[1e3, 0]]])
     assert np.isfinite(held_out_likelihood(X)).all()
-
-
-def test_a_width_must_be_positive():
-    with pytest.raises(InvalidParameter, match="needs sigma"):
-        log_density(np.zeros((1, 1)), np.zeros((1, 1)), -1.0)

@@ -89,7 +89,7 @@ def joint_of(criterion):
 
 def joint_codes(criterion, X):
     """One column for each unit, a number for each combination of levels."""
-    codes = coded_columns("law", X, criterion.n_bins, criterion.binning).codes.T
+    codes = coded_columns(X, criterion.n_bins, criterion.binning).codes.T
     return np.column_stack(
         [np.unique(codes[:, unit], axis=0, return_inverse=True)[1].ravel() for unit in UNITS]
     ).astype(float)

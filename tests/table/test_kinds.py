@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.blocks.row_draw import RowDraw, on_rows_drawn
+from tamis.blocks.dispatch import RowDraw, on_rows_drawn
 from tamis.datasets import make_genes, make_mixed
 from tamis.exceptions import InvalidTable
 from tamis.table import add_calendar, inspect

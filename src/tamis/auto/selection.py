@@ -29,7 +29,7 @@ from tamis.auto.plan import ROWS, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
 from tamis.auto.splits import balanced_folds, check_cv, groups_of, make_splits, weights_of
 from tamis.auto.target import Truth
-from tamis.blocks.row_draw import rows_drawn
+from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract import Choice, Record
 from tamis.contract.choice import Fraction, Size, resolve_choice

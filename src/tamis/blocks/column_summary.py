@@ -97,7 +97,7 @@ class Survey(RowStatistic):
             0,
         )
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         X = block.X
         if not len(X):
             return state
@@ -172,7 +172,7 @@ class Apart(RowStatistic):
     def empty(self) -> Any:
         return np.zeros(len(self.first))
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         if not len(block.X):
             return state
         away = [

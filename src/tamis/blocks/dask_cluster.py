@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -72,11 +72,11 @@ class ClusterBlocks(OnCluster):
     def __init__(self, source: LocalBlocks, client: Any):
         need_dask()
         super().__init__(source, client)
-        self.target = getattr(source, "target", None)
+        self.target = source.target
 
-    def targeted(self, target: str) -> "ClusterBlocks":
+    def targeted(self, target: str) -> Self:
         """The same source with another column for the target."""
-        return ClusterBlocks(self.source.targeted(target), self.client)
+        return type(self)(self.source.targeted(target), self.client)
 
     def narrowed(self, columns: NDArray[Any]) -> BlockSource:
         """The same rows with some of the columns, which alone are read where files allow it."""

@@ -1,5 +1,8 @@
 """Sources of row blocks from paths and collections, and samples of their rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from os import fspath
 from typing import Any, NamedTuple
 
@@ -11,13 +14,10 @@ from tamis._frame import frame
 from tamis._seeds import stream
 from tamis.blocks.dask_cluster import ClusterBlocks
 from tamis.blocks.labels import Labels, TargetLabels
-from tamis.blocks.local import LocalBlocks
 from tamis.blocks.memory_map import MemoryMap
 from tamis.blocks.parquet import Parquet, is_path
-from tamis.blocks.row_draw import RowDraw
-from tamis.blocks.source import BlockSource
+from tamis.blocks.source import BlockSource, SampledRows
 from tamis.blocks.table import SAMPLE, BlockTable
-from tamis.blocks.views import Sampled
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 #: Numbers of a draw at most, 1 gigabyte of float64: of very many columns there are fewer rows, but
@@ -71,11 +71,7 @@ def as_blocks(X: Any, y: Any = None, target: str | None = None) -> BlockSource:
 def _targeted(source: BlockSource, y: Any, target: str | None) -> BlockSource:
     if y is not None:
         raise InvalidParameter(f"{source} has its target with it. Leave y out.")
-    if target is None or target == getattr(source, "target", None):
-        return source
-    if not isinstance(source, LocalBlocks | ClusterBlocks):
-        raise InvalidParameter(f"{source} has its target with it. Leave target out.")
-    return source.targeted(target)
+    return source if target in (None, source.target) else source.targeted(target)
 
 
 def read_blocks(name: str, X: Any, y: Any, target: str | None) -> BlockTable:
@@ -130,7 +126,7 @@ def sample(
     if not total:
         raise InvalidParameter("sample needs a source with rows, and this one has none.")
     size = min(n_rows, total)
-    X, y = parts.reduce(Sampled(numbers_drawn(total, size, random_state)))
+    X, y = parts.reduce(SampledRows(numbers_drawn(total, size, random_state)))
     if parts.names is not None:
         X = frame({name: X[:, j] for j, name in enumerate(parts.names)})
     return X, y
@@ -139,6 +135,39 @@ def sample(
 def numbers_drawn(total: int, size: int, seed: int) -> NDArray[np.intp]:
     """Numbers of some rows of a table, rising."""
     return np.sort(stream(seed, "sample").choice(total, size=size, replace=False))
+
+
+class RowDraw(NamedTuple):
+    """How many rows of how many were drawn, and the seed.
+
+    >>> str(RowDraw(20_000, 30_000_000, 0))
+    '20000 of 30000000 rows, drawn at random with seed 0'
+    """
+
+    n_rows: int
+    n_table: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.n_rows} of {self.n_table} rows, drawn at random with seed {self.seed}"
+
+
+_DRAWN: ContextVar[RowDraw | None] = ContextVar("drawn", default=None)
+
+
+@contextmanager
+def on_rows_drawn(drawn: RowDraw | None) -> Iterator[None]:
+    """Let selections made inside know that their table is a draw from a larger one."""
+    before = _DRAWN.set(drawn)
+    try:
+        yield
+    finally:
+        _DRAWN.reset(before)
+
+
+def rows_drawn() -> RowDraw | None:
+    """What the table of a selection was drawn from; None where it is the whole."""
+    return _DRAWN.get()
 
 
 class DrawnRows(NamedTuple):

@@ -57,7 +57,7 @@ class TargetLabels(RowStatistic):
     def empty(self) -> Any:
         return Labels(np.empty(0), np.empty(0, dtype=np.int64), 0)
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         y = block.y
         if y is None:
             raise InvalidTarget(f"{self.name} needs a target, but {block.where} has none.")

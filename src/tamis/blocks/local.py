@@ -44,10 +44,6 @@ class LocalBlocks(BlockSource):
         for index in range(self.n_chunks):
             yield from self.chunk(index, target_only=target_only)
 
-    def targeted(self, target: str) -> "LocalBlocks":
-        """The same source with another column for the target."""
-        raise InvalidParameter(f"{self} has its target with it. Leave target out.")
-
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
         blocks = ahead(self.blocks(target_only=target_only))
         if statistic.is_small and not target_only:
@@ -156,7 +152,7 @@ def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
     """The state of a statistic that has seen some blocks."""
     state = statistic.empty()
     for block in blocks:
-        state = statistic.learn_part(state, block)
+        state = statistic.learn_block(state, block)
     return state
 
 
@@ -164,7 +160,7 @@ def _each_alone(statistic: RowStatistic, blocks: Iterator[Any]) -> Any:
     """The state of all blocks, learnt by threads and merged in the order of the blocks."""
 
     def learnt(block: Any) -> Any:
-        return statistic.learn_part(statistic.empty(), block)
+        return statistic.learn_block(statistic.empty(), block)
 
     state = statistic.empty()
     for own in in_flight(learnt, blocks, own_threads()):

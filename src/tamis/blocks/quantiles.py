@@ -89,14 +89,10 @@ class KeyCounts(ColumnStatistic):
     def empty(self) -> Any:
         return np.zeros((self.n_columns, 1 << self.n_bits), dtype=np.int64)
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         from tamis.compiled.planes import key_counts
 
         self.by_columns(block, lambda rows, some: key_counts(rows, self.n_bits, state[some]))
-        return state
-
-    def merge(self, state: Any, other: Any) -> Any:
-        state += other
         return state
 
 
@@ -140,7 +136,7 @@ class KeysWithin(ColumnStatistic):
     def empty(self) -> Any:
         return np.zeros((len(self.cells.beginnings), 1 << self.n_bits), dtype=np.int64)
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         from tamis.compiled.planes import keys_within
 
         start, beginnings, known = self.cells
@@ -157,10 +153,6 @@ class KeysWithin(ColumnStatistic):
                 state,
             ),
         )
-        return state
-
-    def merge(self, state: Any, other: Any) -> Any:
-        state += other
         return state
 
 
@@ -180,7 +172,7 @@ class KeysListed(ColumnStatistic):
     def empty(self) -> Any:
         return []
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         from tamis.compiled.planes import keys_listed
 
         start, beginnings, known = self.cells
@@ -191,9 +183,6 @@ class KeysListed(ColumnStatistic):
                 rows, start[some.start : some.stop + 1], beginnings, bounds, known
             ),
         )
-
-    def merge(self, state: Any, other: Any) -> Any:
-        return state + other
 
     def finish(self, state: Any) -> Any:
         nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
@@ -303,7 +292,7 @@ class DistinctValues(ColumnStatistic):
     def empty(self) -> Any:
         return [np.empty(0) for _ in range(self.n_columns)]
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         rows = self.numbers(block)
         open_columns = [j for j, values in enumerate(state) if values is not None]
 

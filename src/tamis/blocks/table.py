@@ -11,8 +11,7 @@ from tamis._arrays import Array, Mask, Subset, column_means
 from tamis._memory import free_memory
 from tamis.blocks.column_summary import Apart, Survey, Surveyed
 from tamis.blocks.labels import Labels
-from tamis.blocks.source import BlockSource, RowStatistic, Together
-from tamis.blocks.views import Sampled
+from tamis.blocks.source import BlockSource, RowStatistic, SampledRows, Together
 from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 
 #: First rows whose mean all blocks are shifted by before they are squared: enough that what is left
@@ -81,7 +80,7 @@ class BlockTable:
                 "columns first, use a criterion that learns from blocks of rows, or give a "
                 f"sample, tamis.blocks.sample(source, n_rows={min(fit, SAMPLE)})."
             )
-        X, y = self.source.reduce(Sampled(np.arange(n_rows)))
+        X, y = self.source.reduce(SampledRows(np.arange(n_rows)))
         return np.asfortranarray(X), y
 
     def fingerprint(self) -> str:

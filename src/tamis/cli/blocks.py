@@ -10,9 +10,8 @@ from tamis._arrays import target_kind
 from tamis._memory import free_memory
 from tamis._parallel import cluster_client
 from tamis.blocks import ClusterBlocks, Parquet
-from tamis.blocks.dispatch import draw_rows
+from tamis.blocks.dispatch import RowDraw, draw_rows
 from tamis.blocks.labels import TargetLabels
-from tamis.blocks.row_draw import RowDraw
 from tamis.blocks.source import BlockSource
 from tamis.blocks.table import BlockTable
 from tamis.cli.options import SelectOptions, written_path

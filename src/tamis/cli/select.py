@@ -13,7 +13,7 @@ from tamis._format import format_count
 from tamis._namespace import computing_on
 from tamis._parallel import listening
 from tamis.blocks.device_arrays import warn_of_device
-from tamis.blocks.row_draw import on_rows_drawn
+from tamis.blocks.dispatch import on_rows_drawn
 from tamis.choice import Fraction, Size
 from tamis.cli.app import INTERRUPTED
 from tamis.cli.blocks import (

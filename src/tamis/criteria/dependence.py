@@ -6,15 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
+from tamis._checks import Constraints, number, one_of
 from tamis._namespace import device_asked
-from tamis.criteria.single_changes import AlteredCriterion
+from tamis.contract import SubsetCriterion
+from tamis.criteria.single_changes import SingleChanges
 from tamis.criteria.univariate import mean_of, targets_of
 from tamis.density.pairs import PlainPairSums, StripPairSums, TargetKernel, pair_sums_cost
-from tamis.density.sums import PRECISIONS, check_precision, is_large
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.density.sums import PRECISIONS, is_large
+from tamis.exceptions import InvalidTarget
 
 
-class HSIC(AlteredCriterion):
+class HSIC(SingleChanges, SubsetCriterion):
     r"""Hilbert-Schmidt independence criterion between a subset and the target.
 
     With kernel matrices K of the columns and L of the target, both with their diagonals set to 0,
@@ -64,6 +66,11 @@ class HSIC(AlteredCriterion):
     """
 
     takes_several_targets: ClassVar[bool] = True
+    _constraints: ClassVar[Constraints] = {
+        "gamma": number(above=0) | one_of("dimension", "median"),
+        "target_kernel": one_of("gaussian", "linear"),
+        "precision": one_of(*PRECISIONS),
+    }
 
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
@@ -104,20 +111,6 @@ class HSIC(AlteredCriterion):
         return PlainPairSums(X, target)
 
     def _check(self, n_samples: int) -> None:
-        check_precision("HSIC", self.precision)
-        if isinstance(self.gamma, int | float | np.number):
-            known = 0 < self.gamma < np.inf
-        else:
-            known = self.gamma in ("dimension", "median")
-        if not known:
-            raise InvalidParameter(
-                "HSIC needs gamma as a positive number, 'dimension' or 'median', not "
-                f"{self.gamma!r}."
-            )
-        if self.target_kernel not in ("gaussian", "linear"):
-            raise InvalidParameter(
-                f"HSIC needs target_kernel='gaussian' or 'linear', not {self.target_kernel!r}."
-            )
         if self.unbiased and n_samples < 4:
             raise InvalidTarget(
                 f"HSIC needs at least 4 samples for the unbiased estimate, not {n_samples}. "

@@ -1,18 +1,19 @@
 """Class separability from the densities of the classes."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from tamis._arrays import Array, Subset
+from tamis._checks import Constraints, number, one_of
 from tamis._linalg import TraceForm, TraceSum
-from tamis.blocks.moments import HeldSpread, Spread
+from tamis.blocks.moments import ClassMoments
 from tamis.blocks.table import BlockTable, refuse_blocks
 from tamis.criteria.parzen import ParzenDivergence
-from tamis.criteria.scatter import Form, Separability, check_ridge, check_within, matrices_cost
+from tamis.criteria.scatter import Form, Separability, check_within, matrices_cost
 from tamis.exceptions import InvalidParameter
 
 #: Samples a column from which the covariances of the classes are taken as they are, with a ridge
@@ -68,6 +69,11 @@ class Divergence(Separability):
     123.42
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "density": one_of("gaussian", "parzen"),
+        "ridge": number(least=0) | one_of("auto"),
+    }
+
     def __init__(
         self,
         density: str = "gaussian",
@@ -85,14 +91,6 @@ class Divergence(Separability):
     def monotone(self) -> bool:
         """A marginal divergence never exceeds the joint one; estimated by windows it may."""
         return self.density == "gaussian"
-
-    def check(self) -> None:
-        if self.density not in ("gaussian", "parzen"):
-            raise InvalidParameter(
-                f"Divergence needs the density 'gaussian' or 'parzen', not {self.density!r}."
-            )
-        if self.ridge != "auto":
-            check_ridge(self)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         if self.density == "parzen":
@@ -147,37 +145,37 @@ class Divergence(Separability):
             self._windows.use(params)
 
     @property
-    def _products(self) -> str:
-        return "classes"
+    def _n_matrices(self) -> None:
+        return None
 
-    def _form(self, spread: Spread) -> Form:
-        self.ridge_ = shrinking_ridge(spread) if self.ridge == "auto" else float(self.ridge)
-        means, priors = spread.means, spread.priors
-        covariances = spread.covariances(self.ridge_)
+    def _form(self, moments: ClassMoments) -> Form:
+        self.ridge_ = shrinking_ridge(moments) if self.ridge == "auto" else float(self.ridge)
+        means, priors = moments.means, moments.priors
+        covariances = moments.covariances(self.ridge_)
         forms = []
         for k, covariance in enumerate(covariances):
             # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
             weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
             shift = (means - means[k]) * np.sqrt(weights)[:, None]
             met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
-            check_within(covariance.diagonal(), met.diagonal(), spread.size)
+            check_within(covariance.diagonal(), met.diagonal(), moments.size)
             forms.append(TraceForm(covariance, met))
         return TraceSum(forms, per_column=(priors**2).sum() - 1)
 
 
-def shrinking_ridge(spread: Spread) -> float:
+def shrinking_ridge(moments: ClassMoments) -> float:
     """Ridge that makes the covariances of the classes invertible where they are hardly known."""
-    counts = spread.counts
-    if counts.min() >= KNOWN_FROM * spread.means.shape[1]:
+    counts = moments.counts
+    if counts.min() >= KNOWN_FROM * moments.means.shape[1]:
         return SMALL_RIDGE
-    if not isinstance(spread, HeldSpread):
+    if moments.rows is None:
         raise InvalidParameter(
             f"Divergence(ridge='auto') on blocks of rows needs {KNOWN_FROM} rows a column in every "
             f"class, but one has {counts.min()}. Give a number, such as ridge=1e-3."
         )
+    X, codes = moments.rows
     shares = [
-        ledoit_wolf_shrinkage(spread.X[spread.codes == k]) if count > 1 else 1.0
-        for k, count in enumerate(counts)
+        ledoit_wolf_shrinkage(X[codes == k]) if count > 1 else 1.0 for k, count in enumerate(counts)
     ]
     # (1 - share) S + share m I is S + ridge m I but for a factor
     share = float(np.average(shares, weights=counts))

@@ -23,21 +23,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
+from tamis._checks import Constraints, number
 from tamis.blocks.table import BlockTable
 from tamis.contract import ForwardCriterion
 from tamis.density.discrete import (
+    BINNING_CONSTRAINTS,
+    MISSING_CONSTRAINT,
     QUANTUM,
     Coded,
-    category_mask,
-    check_missing,
-    coded_columns,
     coded_target,
     coding_cost,
     is_adjusted,
+    levels_of,
 )
 from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
 from tamis.density.planes import BlockLevels, levels_of_blocks
-from tamis.exceptions import InvalidParameter
 
 AnyPair: TypeAlias = Pair | AvailablePair
 
@@ -61,6 +61,7 @@ class PairwiseInformation(ForwardCriterion):
     takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
     _coded: Coded | BlockLevels
+    _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
 
     def __init__(
         self,
@@ -80,21 +81,13 @@ class PairwiseInformation(ForwardCriterion):
         self.task = task
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        name = type(self).__name__
         assert y is not None  # needs_target has seen to it
-        self._check(name)
-        check_missing(name, self.missing)
-        categories = category_mask(name, self.categories, X.shape[1])
         self._adjusted = is_adjusted(self, X.shape[1])
-        coded = coded_columns(name, X, self.n_bins, self.binning, categories)
-        if self._unit_columns is not None:
-            coded = coded.joined(self._unit_columns, self.missing)
-        self._coded = coded
-        self._target: Any = coded_target(name, y, self.task_, self.n_bins, self.binning)
+        self._coded = levels_of(self, X)
+        self._target: Any = coded_target(y, self.task_, self.n_bins, self.binning)
         self.idle_ = self.idle_ | self._weighed()
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        self._check(type(self).__name__)
         self._adjusted = is_adjusted(self, table.shape[1])
         self._coded = coded = levels_of_blocks(self, table)
         self._target = coded.target
@@ -115,9 +108,6 @@ class PairwiseInformation(ForwardCriterion):
         self.relevance_ = self._told = told
         self._forget()
         return np.asarray(entropy == 0)
-
-    def _check(self, name: str) -> None:
-        """Refuse parameters outside what is possible."""
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         return coding_cost(n_samples, n_features)
@@ -216,6 +206,8 @@ class MIFS(PairwiseInformation):
     array([-0.12, -0.15, -0.03])
     """
 
+    _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
+
     def __init__(
         self,
         *,
@@ -236,10 +228,6 @@ class MIFS(PairwiseInformation):
             task=task,
         )
         self.beta = beta
-
-    def _check(self, name: str) -> None:
-        if not self.beta >= 0:
-            raise InvalidParameter(f"{name} needs beta >= 0, not {self.beta!r}.")
 
     def _term(self, pair: AnyPair) -> Array:
         return pair.shared
@@ -274,6 +262,8 @@ class MIFSU(PairwiseInformation):
     array([0.13, 0.03, 0.39])
     """
 
+    _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
+
     def __init__(
         self,
         *,
@@ -294,10 +284,6 @@ class MIFSU(PairwiseInformation):
             task=task,
         )
         self.beta = beta
-
-    def _check(self, name: str) -> None:
-        if not self.beta >= 0:
-            raise InvalidParameter(f"{name} needs beta >= 0, not {self.beta!r}.")
 
     def _term(self, pair: AnyPair) -> Array:
         told = np.asarray(pair.relevance)

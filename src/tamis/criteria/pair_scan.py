@@ -6,26 +6,27 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tamis._arrays import Array, is_int
+from tamis._arrays import Array
+from tamis._checks import Constraints, integer
 from tamis._seeds import draw_seed, stream
 from tamis.blocks.inputs import check_data
 from tamis.blocks.table import BlockTable
 from tamis.contract.record import Interaction
-from tamis.criteria.information import MRMR
+from tamis.criteria.information import AnyPair, PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import (
+    BINNING_CONSTRAINTS,
     Coded,
-    category_mask,
-    coded_columns,
     coded_target,
     coding_cost,
     is_adjusted,
+    levels_of,
     rounded,
     settled,
 )
 from tamis.density.planes import BlockLevels, levels_of_blocks
 from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import IncompatibleCriterion
 
 #: Levels of a column: tables of two columns and the target have 16 cells a class, which a hundred
 #: rows fill; more bins see finer shapes and more of what is not there.
@@ -209,6 +210,12 @@ class PairInformation(Univariate):
     takes_categories: ClassVar[bool] = True
     takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
+    _constraints: ClassVar[Constraints] = {
+        "top": integer(1),
+        "n_interactions": integer(0),
+        "n_permutations": integer(0),
+        **BINNING_CONSTRAINTS,
+    }
 
     def __init__(
         self,
@@ -241,18 +248,11 @@ class PairInformation(Univariate):
     def cost(self, n_samples: int, n_features: int) -> float | None:
         return scan_cost(n_samples, n_features)
 
-    def check(self) -> None:
-        for name, least in (("top", 1), ("n_interactions", 0), ("n_permutations", 0)):
-            value = getattr(self, name)
-            if not (is_int(value) and value >= least):
-                raise InvalidParameter(
-                    f"PairInformation needs an int {name} of at least {least}, not {value!r}."
-                )
-
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        coded = self._coded(X)
-        target = coded_target(type(self).__name__, y, self.task_, self.n_bins, self.binning)
+        self._adjusted = is_adjusted(self, X.shape[1])
+        coded = levels_of(self, X)
+        target = coded_target(y, self.task_, self.n_bins, self.binning)
         self._scan(coded, target)
         if self.n_permutations:
             self._permute(coded, target)
@@ -286,13 +286,6 @@ class PairInformation(Univariate):
     def _null(self, coded: Coded, target: NDArray[np.intp], n: int, seed: int) -> Null:
         return null_of(coded, target, self.top, n, seed, adjusted=self._adjusted)
 
-    def _coded(self, X: Array) -> Coded:
-        name = type(self).__name__
-        self._adjusted = is_adjusted(self, X.shape[1])
-        kinds = category_mask(name, self.categories, X.shape[1])
-        coded = coded_columns(name, X, self.n_bins, self.binning, kinds)
-        return coded if self._unit_columns is None else coded.joined(self._unit_columns)
-
     def null_maxima(
         self, X: ArrayLike, y: ArrayLike, *, n_permutations: int = 20, random_state: int = 0
     ) -> Array:
@@ -314,12 +307,13 @@ class PairInformation(Univariate):
         """
         table, answers = check_data(self, X, y)
         assert answers is not None
-        coded = self._coded(table)
-        target = coded_target(type(self).__name__, answers, self.task_, self.n_bins, self.binning)
+        self._adjusted = is_adjusted(self, table.shape[1])
+        coded = levels_of(self, table)
+        target = coded_target(answers, self.task_, self.n_bins, self.binning)
         return self._null(coded, target, n_permutations, random_state).scores
 
 
-class PairMRMR(MRMR):
+class PairMRMR(PairwiseInformation):
     r"""The most that a column tells beside any other, less what it shares with those chosen.
 
     .. math:: \max_{k \ne j} I(x_j; y \mid x_k) - \frac{1}{|S|} \sum_{i \in S} I(x_j; x_i)
@@ -381,6 +375,12 @@ class PairMRMR(MRMR):
     def _learn_blocks(self, table: BlockTable) -> None:
         super()._learn_blocks(table)
         self._scan()
+
+    def _term(self, pair: AnyPair) -> Array:
+        return pair.shared
+
+    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
+        return relevance - sums / n_chosen
 
     def _scan(self) -> None:
         scan = scanned(self._coded, self._target, 1, 100, adjusted=self._adjusted)

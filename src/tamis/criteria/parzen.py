@@ -8,17 +8,18 @@ from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
 from tamis._arrays import Array, Mask, Subset, check_range, class_codes
+from tamis._checks import Constraints, one_of
 from tamis._namespace import placed
 from tamis._seeds import draw_seed
-from tamis.criteria.single_changes import AlteredCriterion
-from tamis.density.parzen import best_width, check_width, width_cost
+from tamis.contract import SubsetCriterion
+from tamis.criteria.single_changes import SingleChanges
+from tamis.density.parzen import WIDTH, best_width, width_cost
 from tamis.density.posteriors import ExpectedClass, ObservedClass, PosteriorScore
 from tamis.density.series import ClassChanges, class_changes
 from tamis.density.sums import (
     PRECISIONS,
     ClassSums,
     ColumnsInUse,
-    check_precision,
     class_sums,
     class_sums_cost,
     columns_in_use,
@@ -32,7 +33,7 @@ from tamis.exceptions import InvalidParameter
 MOST_TERMS = {False: 7, True: 24}
 
 
-class ParzenCriterion(AlteredCriterion):
+class ParzenCriterion(SingleChanges, SubsetCriterion):
     """Value of a subset from the posterior probabilities that Parzen windows give.
 
     Attributes
@@ -44,6 +45,7 @@ class ParzenCriterion(AlteredCriterion):
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
     runs_on_device: ClassVar[bool] = True
     _score: ClassVar[type[PosteriorScore]]
+    _constraints: ClassVar[Constraints] = {"sigma": WIDTH, "precision": one_of(*PRECISIONS)}
 
     def __init__(
         self,
@@ -64,10 +66,7 @@ class ParzenCriterion(AlteredCriterion):
         assert y is not None  # needs_target has seen to it
         name = type(self).__name__
         self._seed = draw_seed(self.random_state)
-        check_precision(name, self.precision)
         check_range(name, X)
-        if self.sigma != "likelihood":
-            check_width(name, self.sigma)
         codes = class_codes(y)[1]
         self._counts = np.bincount(codes).astype(float)
         if self.leave_one_out and self._counts.min() < 2:
@@ -127,19 +126,17 @@ class ParzenCriterion(AlteredCriterion):
     def _from_all_sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         if not self.leave_one_out:
             # P_k p(z|k) is the sum over class k up to a constant, which cancels
-            return self._from_sums(self._sums.sums(members, altered, sign, gamma))
+            sums = self._sums.sums(members, altered, sign, gamma)
+            with np.errstate(divide="ignore"):  # a class that is too far has none
+                return self._from_logs(np.log(sums / sums.sum(axis=1, keepdims=True)))
         logs = self._sums.log_sums_of_others(members, altered, sign, gamma)
         own = self._codes == np.arange(len(self._counts))[:, None]
         logs += np.log(self._counts[:, None] / (self._counts[:, None] - own))
         return self._from_logs(logs - logsumexp(logs, axis=1, keepdims=True))
 
     @abstractmethod
-    def _from_sums(self, sums: Array) -> Array:
-        """Values from kernel sums: arrays of (subset, class, sample)."""
-
-    @abstractmethod
     def _from_logs(self, posterior: Array) -> Array:
-        """Values from the logarithms of the posterior probabilities."""
+        """Values from the logarithms of the posterior probabilities: (subset, class, sample)."""
 
     @property
     def _target_entropy(self) -> float:
@@ -197,15 +194,10 @@ class ParzenInformation(ParzenCriterion):
 
     _score = ObservedClass
 
-    def _from_sums(self, sums: Array) -> Array:
-        return np.log(self._own(sums) / sums.sum(axis=1)).mean(axis=1) + self._target_entropy
-
     def _from_logs(self, posterior: Array) -> Array:
-        return self._own(posterior).mean(axis=1) + self._target_entropy
-
-    def _own(self, table: Array) -> Array:
-        """The part of each sample's own class; -mean log P(y_i) is the entropy of the classes."""
-        return table[:, self._codes, np.arange(len(self._codes))]
+        # -mean log P(y_i) is the entropy of the classes
+        own = posterior[:, self._codes, np.arange(len(self._codes))]
+        return own.mean(axis=1) + self._target_entropy
 
 
 class KwakInformation(ParzenCriterion):
@@ -237,10 +229,6 @@ class KwakInformation(ParzenCriterion):
 
     _score = ExpectedClass
 
-    def _from_sums(self, sums: Array) -> Array:
-        posterior = sums / sums.sum(axis=1, keepdims=True)
-        return self._target_entropy - entr(posterior).sum(axis=1).mean(axis=1)
-
     def _from_logs(self, posterior: Array) -> Array:
         return self._target_entropy - entr(np.exp(posterior)).sum(axis=1).mean(axis=1)
 
@@ -256,9 +244,6 @@ class ParzenDivergence(ParzenCriterion):
         super().__init__(
             sigma=sigma, leave_one_out=True, random_state=random_state, task="classification"
         )
-
-    def _from_sums(self, sums: Array) -> Array:
-        raise AssertionError("a sample's own window would make any class likely")
 
     def _from_logs(self, posterior: Array) -> Array:
         priors = self._counts / self._counts.sum()

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from tamis._arrays import Array, Subset, check_range, class_codes, is_int
+from tamis._arrays import Array, Subset, check_range, class_codes
+from tamis._checks import NONE, Constraints, integer, one_of
 from tamis._parallel import in_order, threads_for
 from tamis._seeds import draw_seed, stream
 from tamis.contract import BackwardCriterion
-from tamis.density.parzen import best_width, check_width, width_cost
+from tamis.density.parzen import WIDTH, best_width, width_cost
 from tamis.density.reduced_sets import reduced_set
-from tamis.exceptions import InvalidParameter
 from tamis.response.perturbations import Units
 
 # Samples at a time: with some hundred centres their terms stay in the second cache.
@@ -72,6 +72,12 @@ class ReducedParzenInformation(BackwardCriterion):
     """
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+    _constraints: ClassVar[Constraints] = {
+        "by": one_of("marginal", "permutation", "removal"),
+        "sigma": WIDTH,
+        "n_repeats": integer(1),
+        "n_values": integer(2) | NONE,
+    }
 
     def __init__(
         self,
@@ -92,29 +98,12 @@ class ReducedParzenInformation(BackwardCriterion):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
-        self._check()
         check_range("ReducedParzenInformation", X)
         self._seed = draw_seed(self.random_state)
         self._X = X
         self._codes = class_codes(y)[1]
         self._log_priors = np.log(np.bincount(self._codes) / len(X))
         self.use(self.tune(np.arange(self.n_units_)))
-
-    def _check(self) -> None:
-        name = "ReducedParzenInformation"
-        if self.by not in ("marginal", "permutation", "removal"):
-            raise InvalidParameter(
-                f"{name} needs by='marginal', 'permutation' or 'removal', not {self.by!r}."
-            )
-        if self.sigma != "likelihood":
-            check_width(name, self.sigma)
-        for number_of, least in (("n_repeats", 1), ("n_values", 2)):
-            number = getattr(self, number_of)
-            every = number_of == "n_values" and number is None
-            if not every and not (is_int(number) and number >= least):
-                raise InvalidParameter(
-                    f"{name} needs an int {number_of} >= {least}, not {number!r}."
-                )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         pairs = float(n_samples) ** 2

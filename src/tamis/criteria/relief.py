@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from tamis._arrays import Array, Mask, class_codes, in_range, is_int
+from tamis._arrays import Array, Mask, class_codes, in_range
+from tamis._checks import Constraints, integer, one_of
 from tamis.compiled import thresholds
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import category_mask
-from tamis.exceptions import InvalidParameter
-
-ALGORITHMS = ("relieff", "surf", "multisurf")
 
 #: Pairs of rows (times classes) held at a time, 8 MB an array: enough for numpy to be busy, and
 #: little beside the table.
@@ -77,6 +75,10 @@ class Relief(Univariate):
 
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
+    _constraints: ClassVar[Constraints] = {
+        "algorithm": one_of("relieff", "surf", "multisurf"),
+        "n_neighbors": integer(1),
+    }
 
     def __init__(
         self,
@@ -95,17 +97,6 @@ class Relief(Univariate):
     def monotone(self) -> bool:
         """Scores may be negative."""
         return False
-
-    def check(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise InvalidParameter(
-                f"Relief needs the algorithm {', '.join(map(repr, ALGORITHMS))}, not "
-                f"{self.algorithm!r}."
-            )
-        if not (is_int(self.n_neighbors) and self.n_neighbors >= 1):
-            raise InvalidParameter(
-                f"Relief needs an int n_neighbors of at least 1, not {self.n_neighbors!r}."
-            )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         # one copy of the table is scaled, one transposed

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, class_codes, in_range, is_real
+from tamis._arrays import Array, Subset, in_range
+from tamis._checks import Constraints, number, one_of
 from tamis._linalg import (
     Residuals,
     TraceForm,
@@ -18,13 +19,11 @@ from tamis._linalg import (
     independent,
     stacked,
 )
-from tamis.blocks.block_moments import SummedSpread
-from tamis.blocks.moments import HeldSpread, Spread
+from tamis.blocks.moments import ClassMoments
 from tamis.blocks.table import BlockTable
 from tamis.contract import SubsetCriterion
-from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
+from tamis.exceptions import NothingToAdd, SingularScatter
 
-MEASURES = ("J1", "J2", "J3")
 #: Logarithm of the largest number.
 LARGEST = float(np.log(np.finfo(float).max))
 
@@ -47,13 +46,13 @@ class Separability(SubsetCriterion):
     ridge: Any
 
     @abstractmethod
-    def _form(self, spread: Spread) -> Form:
+    def _form(self, moments: ClassMoments) -> Form:
         """The measure for these data."""
 
     @property
-    def _products(self) -> str:
-        """Which products of columns the form reads, see :class:`SummedSpread`."""
-        return "total"
+    def _n_matrices(self) -> int | None:
+        """Which covariances the form reads, see :meth:`ClassMoments.of`."""
+        return 1
 
     @property
     def _weighs_scale(self) -> bool:
@@ -63,10 +62,11 @@ class Separability(SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         X = in_range(X, together=self._weighs_scale)
-        self.form_ = self._form(HeldSpread(X, class_codes(y)[1]))
+        self.form_ = self._form(ClassMoments.of(X, y, self._n_matrices))
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        self.form_ = self._form(SummedSpread(table, self._products))
+        alone = table.standardize
+        self.form_ = self._form(ClassMoments.of_blocks(table, self._n_matrices, each_alone=alone))
 
     def value(self, subset: Subset) -> float:
         return float(self.values([subset])[0])
@@ -161,6 +161,11 @@ class Scatter(Separability):
     21.782
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "measure": one_of("J1", "J2", "J3"),
+        "ridge": number(least=0),
+    }
+
     def __init__(self, measure: str = "J3", *, ridge: float = 0.0, task: str = "auto"):
         self.measure = measure
         self.ridge = ridge
@@ -171,37 +176,30 @@ class Scatter(Separability):
         """J2 and J3 are, J1 is not."""
         return self.measure != "J1"
 
-    def check(self) -> None:
-        if self.measure not in MEASURES:
-            raise InvalidParameter(
-                f"Scatter needs a measure out of {', '.join(MEASURES)}, not {self.measure!r}."
-            )
-        check_ridge(self)
-
     def cost(self, n_samples: int, n_features: int) -> float | None:
         if self.measure == "J1":
             return 10.0 * n_samples * n_features
         return matrices_cost(n_samples, n_features, 3)
 
     @property
-    def _products(self) -> str:
-        return "columns" if self.measure == "J1" else "total"
+    def _n_matrices(self) -> int:
+        return 0 if self.measure == "J1" else 1
 
     @property
     def _weighs_scale(self) -> bool:
         return self.measure == "J1" or super()._weighs_scale
 
-    def _form(self, spread: Spread) -> Form:
-        means, priors = spread.means, spread.priors
+    def _form(self, moments: ClassMoments) -> Form:
+        means, priors = moments.means, moments.priors
         distance = (means - priors @ means) * np.sqrt(priors)[:, None]
         between = (distance**2).sum(axis=0)
         if self.measure == "J1":
-            within = priors @ spread.variances()
+            within = priors @ moments.variances()
             within += self.ridge * within.mean()
-            check_within(within, between, spread.size)
+            check_within(within, between, moments.size)
             return _TraceRatio(within, within + between)
-        within = spread.within(self.ridge)
-        check_within(within.diagonal(), between, spread.size)
+        within = moments.within(self.ridge)
+        check_within(within.diagonal(), between, moments.size)
         if self.measure == "J2":
             return _DeterminantRatio(within, within + distance.T @ distance)
         # tr(Sw^-1 Sm) = |S| + tr(Sw^-1 Sb)
@@ -285,14 +283,6 @@ class _DeterminantRatio:
     def _move_to(self, subset: Subset) -> None:
         self.within.move_to(subset)
         self.total.move_to(subset)
-
-
-def check_ridge(criterion: Any) -> None:
-    """Refuse a ridge that is no number, or negative."""
-    if not (is_real(criterion.ridge) and criterion.ridge >= 0):
-        raise InvalidParameter(
-            f"{type(criterion).__name__} needs a number ridge >= 0, not {criterion.ridge!r}."
-        )
 
 
 def matrices_cost(n_samples: int, n_features: int, n_matrices: int) -> float:

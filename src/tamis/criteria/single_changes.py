@@ -1,19 +1,22 @@
 """Criteria that value a subset and each change of it by one column in a single pass."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset
-from tamis.contract import SubsetCriterion
 from tamis.contract.criterion import with_unit
 
 
-class AlteredCriterion(SubsetCriterion):
-    """Criterion of kernel sums, whose distances a column that comes or goes alters by its own.
+class SingleChanges:
+    """Values of kernel sums, whose distances a column that comes or goes alters by its own.
 
-    The empty subset is worth 0.
+    A subset criterion that inherits from it computes these. The empty subset is worth 0.
     """
+
+    columns: Callable[[Subset], Subset]
+    _unit_columns: tuple[Subset, ...] | None
 
     @abstractmethod
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:

@@ -8,10 +8,10 @@ from scipy import special
 
 from tamis._arrays import Array, in_range
 from tamis.blocks.survival import SURVIVAL
-from tamis.criteria.univariate import TargetScore
+from tamis.criteria.univariate import Univariate, scores_with
 
 
-class CoxScore(TargetScore):
+class CoxScore(Univariate):
     r"""-log p of the score test of a proportional hazards model with one column.
 
     With :math:`R_k` the rows at risk at the event time :math:`t_k`, of which :math:`d_k` have the
@@ -44,6 +44,10 @@ class CoxScore(TargetScore):
     targets: ClassVar[frozenset[str]] = frozenset({SURVIVAL})
     takes_several_targets: ClassVar[bool] = True
     scores_are_log_p: ClassVar[bool] = True
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        self.scores_ = self._unit_scores(scores_with(X, y, self._scores))
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         rising = np.argsort(y["time"], kind="stable")

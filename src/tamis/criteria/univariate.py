@@ -1,24 +1,27 @@
 """Filters: one score a column, additive over a subset, so that every search can use them."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks
-from tamis.blocks.block_moments import class_moments_of_blocks, target_moments_of_blocks
-from tamis.blocks.moments import ClassMoments, TargetMoments
+from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
+from tamis._checks import Constraints
+from tamis.blocks.moments import ClassMoments, TargetMoments, ratio
 from tamis.blocks.table import BlockTable
 from tamis.contract import SubsetCriterion
 from tamis.density.discrete import (
+    BINNING_CONSTRAINTS,
+    MISSING_CONSTRAINT,
     category_mask,
-    check_missing,
     coded_columns,
     coded_target,
     coding_cost,
     is_adjusted,
+    levels_of,
 )
 from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance
@@ -75,52 +78,48 @@ def mean_of(scores: list[Array]) -> Array:
     return scores[0] if len(scores) == 1 else np.mean(scores, axis=0)
 
 
-class TargetScore(Univariate):
-    """Score of each column alone with each target, some columns at a time."""
-
-    @abstractmethod
-    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        """Score of each column."""
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        scores = [
-            np.concatenate([self._scores(X[:, block], target) for block in column_blocks(*X.shape)])
-            for target in targets_of(y)
-        ]
-        self.scores_ = self._unit_scores(mean_of(scores))
+def scores_with(X: Array, y: NDArray[Any], score: Callable[[Array, NDArray[Any]], Array]) -> Array:
+    """Score of each column with each target, some columns at a time; of several the mean."""
+    blocks = list(column_blocks(*X.shape))
+    return mean_of([np.concatenate([score(X[:, b], t) for b in blocks]) for t in targets_of(y)])
 
 
-class MomentScore(TargetScore):
-    """Score from the mean and variance of a column in classes, or its products with a target."""
+class MomentScore:
+    """Scores from the mean and variance of a column in classes, or its products with a target.
+
+    A univariate criterion that inherits from it says how.
+    """
+
+    task_: str
+    scores_: Array
+    _unit_scores: Callable[[Array], Array]
 
     takes_sparse: ClassVar[bool] = True
     takes_blocks: ClassVar[bool] = True
+
+    def __init__(self, *, task: str = "auto"):
+        self.task = task
 
     @abstractmethod
     def _from_moments(self, moments: Any) -> Array:
         """Score of each column."""
 
+    @property
+    def _kind(self) -> type[ClassMoments] | type[TargetMoments]:
+        return TargetMoments if self.task_ == "regression" else ClassMoments
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        self.scores_ = self._unit_scores(scores_with(X, y, self._scores))
+
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
-        kind: Any = TargetMoments if self.task_ == "regression" else ClassMoments
-        return self._from_moments(kind.of(X, y))
+        return self._from_moments(self._kind.of(in_range(X), y))
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        real = self.task_ == "regression"
-        moments = (target_moments_of_blocks if real else class_moments_of_blocks)(table)
-        self.scores_ = self._unit_scores(self._from_moments(moments))
+        self.scores_ = self._unit_scores(self._from_moments(self._kind.of_blocks(table)))
 
 
-class ClassScore(TargetScore):
-    """Score that needs classes."""
-
-    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-
-    def __init__(self, *, task: str = "auto"):
-        self.task = task
-
-
-class FisherScore(MomentScore, ClassScore):
+class FisherScore(MomentScore, Univariate):
     r"""Scatter between the classes over scatter within: ANOVA's F times (c - 1)/(N - c).
 
     .. math:: \sum_k N_k (\mu_k - \mu)^2 \Big/ \sum_k \sum_{i \in k} (x_i - \mu_k)^2
@@ -140,12 +139,14 @@ class FisherScore(MomentScore, ClassScore):
     array([ 1.62,  0.67, 16.06, 13.06])
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+
     def _from_moments(self, moments: ClassMoments) -> Array:
         between, within = moments.scatters()
         return ratio(between, within)
 
 
-class DiscriminantRatio(MomentScore, ClassScore):
+class DiscriminantRatio(MomentScore, Univariate):
     r"""Fisher's discriminant ratio, summed over the pairs of classes.
 
     .. math:: \sum_{k<l} (\mu_k - \mu_l)^2 / (\sigma_k^2 + \sigma_l^2)
@@ -165,8 +166,10 @@ class DiscriminantRatio(MomentScore, ClassScore):
     array([ 7.7,  2.9, 86.1, 65.4])
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
+
     def _from_moments(self, moments: ClassMoments) -> Array:
-        mean, variance = moments.means, moments.variances
+        mean, variance = moments.means, moments.variances()
         scores = np.zeros(mean.shape[1])
         for k in range(len(mean)):
             for other in range(k):
@@ -175,7 +178,7 @@ class DiscriminantRatio(MomentScore, ClassScore):
         return scores
 
 
-class Correlation(MomentScore):
+class Correlation(MomentScore, Univariate):
     r"""Absolute correlation with the target; for classes the correlation ratio.
 
     For a real target \|Pearson's r\|. For classes the square root of the share of a column's
@@ -196,14 +199,11 @@ class Correlation(MomentScore):
 
     takes_several_targets: ClassVar[bool] = True
 
-    def __init__(self, *, task: str = "auto"):
-        self.task = task
-
     def _from_moments(self, moments: ClassMoments | TargetMoments) -> Array:
-        return np.sqrt(explained(moments))
+        return np.sqrt(moments.explained())
 
 
-class KolmogorovSmirnov(ClassScore):
+class KolmogorovSmirnov(Univariate):
     """Largest distance between the distribution functions of a class and of the rest.
 
     For two classes the two-sample Kolmogorov-Smirnov statistic; for more the largest over the
@@ -221,7 +221,15 @@ class KolmogorovSmirnov(ClassScore):
     array([0.83, 0.59, 1.  , 1.  ])
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({"classification"})
     takes_blocks: ClassVar[bool] = True
+
+    def __init__(self, *, task: str = "auto"):
+        self.task = task
+
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # needs_target has seen to it
+        self.scores_ = self._unit_scores(scores_with(X, y, self._scores))
 
     def _learn_blocks(self, table: BlockTable) -> None:
         self.scores_ = self._unit_scores(largest_distances(table))
@@ -245,7 +253,7 @@ def _largest_distance(column: Array, member: Mask) -> float:
     return float(np.abs(inside / inside[-1] - outside / outside[-1]).max())
 
 
-class PValue(MomentScore):
+class PValue(MomentScore, Univariate):
     """-log p of the F-test: of equal class means, or of a linear relation to a real target.
 
     For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
@@ -266,9 +274,6 @@ class PValue(MomentScore):
 
     scores_are_log_p: ClassVar[bool] = True
 
-    def __init__(self, *, task: str = "auto"):
-        self.task = task
-
     def _from_moments(self, moments: ClassMoments | TargetMoments) -> Array:
         if isinstance(moments, TargetMoments):
             n_rows, n_groups = moments.n_rows, 2
@@ -280,8 +285,7 @@ class PValue(MomentScore):
                 f"PValue needs more samples than {n_groups} groups, not {n_rows}: no test has any "
                 "degree of freedom left."
             )
-        share = explained(moments)
-        return _minus_log_p(share, n_groups - 1, freedom)
+        return _minus_log_p(moments.explained(), n_groups - 1, freedom)
 
     def _unit_scores(self, scores: Array) -> Array:
         """Of a group Bonferroni's p: the least of its columns times their number."""
@@ -346,6 +350,7 @@ class MutualInformation(Univariate):
     takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
+    _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
 
     def __init__(
         self,
@@ -375,19 +380,18 @@ class MutualInformation(Univariate):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # needs_target has seen to it
         name = type(self).__name__
-        check_missing(name, self.missing)
         kinds = category_mask(name, self.categories, X.shape[1])
         self._adjusted = is_adjusted(self, X.shape[1])
         rule = (self.n_bins, self.binning)
-        targets = [coded_target(name, target, self.task_, *rule) for target in targets_of(y)]
+        targets = [coded_target(target, self.task_, *rule) for target in targets_of(y)]
         if self._unit_columns is not None:
-            coded = coded_columns(name, X, *rule, kinds).joined(self._unit_columns, self.missing)
+            coded = levels_of(self, X)
             self.scores_ = mean_of([self._information(coded, codes) for codes in targets])
             return
         found = []
         for block in column_blocks(*X.shape):
             part = None if kinds is None else kinds[block]
-            coded = coded_columns(name, X[:, block], *rule, part)
+            coded = coded_columns(X[:, block], *rule, part)
             found.append(mean_of([self._information(coded, codes) for codes in targets]))
         self.scores_ = np.concatenate(found)
 
@@ -400,17 +404,3 @@ class MutualInformation(Univariate):
         if self.missing == "pairs" and coded.gaps.any():
             return available_relevance(coded, codes, adjusted=self._adjusted)[0]
         return np.asarray(coded.information(codes, adjusted=self._adjusted))
-
-
-def ratio(above: Array, below: Array) -> Array:
-    """above / below, with 0/0 = 0 and x/0 = infinity."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(above == 0, 0.0, above / below)
-
-
-def explained(moments: ClassMoments | TargetMoments) -> Array:
-    """Share of each column's variance that the target explains, in [0, 1]."""
-    if isinstance(moments, TargetMoments):
-        return moments.explained()
-    between, within = moments.scatters()
-    return ratio(between, between + within)

@@ -74,7 +74,7 @@ class Combinations(RowStatistic):
     def empty(self) -> Any:
         return {unit: set() for unit in self.groups.several}
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         for unit in self.groups.several:
             keys, there = self.groups.keys(block, unit)
             state[unit] |= set(np.unique(keys[there]).tolist())

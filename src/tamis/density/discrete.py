@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tamis._arrays import BLOCK, Array, Mask, class_codes, is_int
+from tamis._arrays import BLOCK, Array, Mask, class_codes
+from tamis._checks import BOOLEAN, NONE, Constraints, integer, one_of
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
@@ -17,7 +18,12 @@ from tamis.density.chance import Chance, chance_of
 from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
 
-BINNINGS = ("frequency", "width", "codes")
+#: What the parameters may be of criteria that cut columns into levels.
+BINNING_CONSTRAINTS: Constraints = {
+    "n_bins": integer(2) | NONE,
+    "binning": one_of("frequency", "width", "codes"),
+    "adjusted": one_of("auto") | BOOLEAN,
+}
 
 # Informations are whole multiples of this, about 2e-13 nats: what is 0 is exactly 0, columns that
 # differ only in the names of their levels tie, and sums do not depend on their order.
@@ -27,7 +33,8 @@ QUANTUM = 2.0**-42
 # measured, so that the missing entries are a last level of their own.
 MISSING = np.finfo(np.float64).max
 
-MISSING_WAYS = ("level", "pairs")
+#: How missing entries are taken.
+MISSING_CONSTRAINT = one_of("level", "pairs")
 
 
 class Coded:
@@ -350,10 +357,10 @@ def _rising(rows: Array, before: Array) -> Mask:
 
 
 def coded_columns(
-    name: str, X: Array, n_bins: int | None, binning: str, categories: Mask | None = None
+    X: Array, n_bins: int | None, binning: str, categories: Mask | None = None
 ) -> Coded:
     """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
-    rule = number_of_bins(name, X.shape[0], n_bins, binning)
+    rule = number_of_bins(X.shape[0], n_bins)
     if is_sparse(X):
         from tamis.density.sparse_levels import SparseCoded
 
@@ -361,16 +368,17 @@ def coded_columns(
     return Coded(X, rule, binning, categories)
 
 
-def number_of_bins(name: str, n_samples: int, n_bins: int | None, binning: str) -> int:
-    """Bins of a column of many values; parameters that cannot work are refused."""
-    rule = int(np.ceil(np.cbrt(n_samples))) if n_bins is None else n_bins
-    if not (is_int(rule) and rule >= 2):
-        raise InvalidParameter(f"{name} needs an int n_bins >= 2 or None, not {n_bins!r}.")
-    if binning not in BINNINGS:
-        raise InvalidParameter(
-            f"{name} needs binning='frequency', 'width' or 'codes', not {binning!r}."
-        )
-    return int(rule)
+def levels_of(criterion: Any, X: Array) -> Coded:
+    """The levels that a criterion of the information family asks for, of its units."""
+    kinds = category_mask(type(criterion).__name__, criterion.categories, X.shape[1])
+    coded = coded_columns(X, criterion.n_bins, criterion.binning, kinds)
+    units = criterion._unit_columns
+    return coded if units is None else coded.joined(units, getattr(criterion, "missing", "level"))
+
+
+def number_of_bins(n_samples: int, n_bins: int | None) -> int:
+    """Bins of a column of many values: the cube root of the number of rows if none is given."""
+    return int(np.ceil(np.cbrt(n_samples))) if n_bins is None else int(n_bins)
 
 
 def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
@@ -399,24 +407,16 @@ def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
     return mask
 
 
-def check_missing(name: str, missing: Any) -> None:
-    """Refuse a way to take missing entries that does not exist."""
-    if missing not in MISSING_WAYS:
-        raise InvalidParameter(f"{name} needs missing='level' or 'pairs', not {missing!r}.")
-
-
 def coding_cost(n_samples: int, n_features: int) -> float:
     """Estimate the bytes held while columns are cut into levels: copies that are sorted."""
     return 20.0 * n_samples * n_features + 100.0 * n_features
 
 
-def coded_target(
-    name: str, y: NDArray[Any], task: str, n_bins: int | None, binning: str
-) -> NDArray[np.intp]:
+def coded_target(y: NDArray[Any], task: str, n_bins: int | None, binning: str) -> NDArray[np.intp]:
     """Classes as they are; a real target cut like a column."""
     if task == "classification":
         return class_codes(y)[1]
-    return coded_columns(name, y.astype(float)[:, None], n_bins, binning).column(0)
+    return coded_columns(y.astype(float)[:, None], n_bins, binning).column(0)
 
 
 def n_log_n(most: int) -> Array:
@@ -447,13 +447,10 @@ def is_adjusted(criterion: Any, n_columns: int | None = None) -> bool:
     "auto" corrects where there are categories or groups of several columns. Before the number of
     columns is known, ``categories`` that are given count as some.
     """
-    name, adjusted, units = type(criterion).__name__, criterion.adjusted, criterion._unit_columns
-    if isinstance(adjusted, bool | np.bool_):
-        return bool(adjusted)
-    if not (isinstance(adjusted, str) and adjusted == "auto"):
-        raise InvalidParameter(f"{name} needs adjusted='auto', True or False, not {adjusted!r}.")
-    if units is not None and any(len(columns) > 1 for columns in units):
+    if criterion.adjusted != "auto":
+        return bool(criterion.adjusted)
+    if any(len(columns) > 1 for columns in criterion._unit_columns or ()):
         return True
     if n_columns is None or criterion.categories is None:
         return criterion.categories is not None
-    return bool(np.any(category_mask(name, criterion.categories, n_columns)))
+    return bool(np.any(category_mask(type(criterion).__name__, criterion.categories, n_columns)))

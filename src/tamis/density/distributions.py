@@ -34,12 +34,12 @@ class ByClass(RowStatistic):
     def empty(self) -> Any:
         return [self.inner.empty() for _ in self.labels.values]
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         assert block.y is not None
         codes = self.labels.codes(block.y)
         for k in np.unique(codes):
             own = block._replace(X=np.asfortranarray(block.X[codes == k]), y=None)
-            state[k] = self.inner.learn_part(state[k], own)
+            state[k] = self.inner.learn_block(state[k], own)
         return state
 
     def merge(self, state: Any, other: Any) -> Any:

@@ -1,18 +1,18 @@
 """Parzen windows: Gaussian kernel densities with one width, and the choice of that width."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from tamis._arrays import Array
+from tamis._checks import number, one_of
 from tamis._seeds import stream
-from tamis.exceptions import InvalidParameter
 
 #: Widths tried: 2^-3 to 2^3 in steps of the square root of 2.
 WIDTHS: Array = 2.0 ** np.arange(-3, 3.5, 0.5)
+#: What a width may be.
+WIDTH = number(above=0) | one_of("likelihood")
 # Rows of distances held at a time: a few megabytes for ten thousand samples.
 _ROWS = 256
 
@@ -27,7 +27,6 @@ def log_density(points: Array, centres: Array, sigma: float, weights: Array | No
     >>> float(np.exp(log_density(np.zeros((1, 1)), np.array([[0.0], [0.0]]), 1.0))[0])
     0.3989422804014327
     """
-    check_width("log_density", sigma)
     d = points.shape[1]
     logs = np.empty(len(points))
     for first in range(0, len(points), _ROWS):
@@ -94,12 +93,3 @@ def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
 def width_cost(n_samples: int) -> float:
     """Estimate the bytes held while a width is chosen: kernels of some rows at a time."""
     return 24.0 * n_samples * min(n_samples, _ROWS)
-
-
-def check_width(name: str, sigma: Any) -> None:
-    """Refuse a width that is not a positive number."""
-    number = isinstance(sigma, int | float | np.number) and not isinstance(sigma, bool)
-    if not (number and np.isfinite(sigma) and sigma > 0):
-        raise InvalidParameter(
-            f"{name} needs sigma as a positive number or 'likelihood', not {sigma!r}."
-        )

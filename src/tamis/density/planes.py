@@ -14,7 +14,6 @@ from tamis.density.chance import chance_within
 from tamis.density.column_groups import JoinedPacking, joined_cuts
 from tamis.density.discrete import (
     category_mask,
-    check_missing,
     number_of_bins,
     rounded,
     settled,
@@ -43,14 +42,11 @@ class LevelSizes(RowStatistic):
     def empty(self) -> Any:
         return np.zeros((len(self.n_levels), int(self.n_levels.max())), dtype=np.int64)
 
-    def learn_part(self, state: Any, block: Any) -> Any:
+    def learn_block(self, state: Any, block: Any) -> Any:
         from tamis.compiled.planes import level_sizes
 
         level_sizes(block, self.first_plane, self.n_levels, state)
         return state
-
-    def merge(self, state: Any, other: Any) -> Any:
-        return state + other
 
 
 class PivotCounts(RowStatistic):
@@ -84,7 +80,7 @@ class PivotCounts(RowStatistic):
         tables = np.zeros((self.some.stop - self.some.start, self.n_pivot, width), dtype=np.int64)
         return [tables, np.zeros(self.n_pivot, dtype=np.int64)]
 
-    def learn_part(self, state: Any, block: Any) -> Any:
+    def learn_block(self, state: Any, block: Any) -> Any:
         from tamis.compiled.planes import counts_by_histogram, counts_by_planes
 
         known = block, self.first_plane, self.n_levels, self.pivot, self.some.start
@@ -286,7 +282,7 @@ def coded_blocks(
 ) -> BlockLevels:
     """Columns, or groups of them, and target cut as parameters say, kept as bit planes."""
     n_rows = table.shape[0]
-    rule = number_of_bins(table.name, n_rows, n_bins, binning)
+    rule = number_of_bins(n_rows, n_bins)
     cuts = cuts_of_blocks(table, rule, binning, categories)
     joined: Any = ()
     if units is not None:
@@ -305,7 +301,6 @@ def levels_of_blocks(criterion: Any, table: BlockTable) -> BlockLevels:
     """The levels that a criterion of the information family asks for."""
     name = type(criterion).__name__
     missing = getattr(criterion, "missing", "level")
-    check_missing(name, missing)
     kinds = category_mask(name, criterion.categories, table.shape[1])
     rule = criterion.n_bins, criterion.binning, kinds, criterion._unit_columns
     return coded_blocks(table, criterion.task_, *rule, by_pairs=missing == "pairs")

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from tamis._arrays import Array, Subset
-from tamis.density.parzen import check_width
 from tamis.density.simplex import minimise_on_simplex
 
 
@@ -30,7 +29,6 @@ def reduced_set(X: Array, sigma: float) -> tuple[Subset, Array]:
     >>> len(indices), round(float(weights.sum()), 6)
     (8, 1.0)
     """
-    check_width("reduced_set", sigma)
     halves = squareform(np.exp(pdist(X, "sqeuclidean") / (-4 * sigma**2)))
     # Both sides in units of the constant of p, (2 pi sigma^2)^(-d/2); that of Q is 2^(-d/2) times
     # it. What a sample adds to its own p is the same for all, and would drown the rest in many

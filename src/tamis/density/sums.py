@@ -20,7 +20,6 @@ from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
 from tamis.density.series import ScaledColumns
 from tamis.density.series.table import KEPT, ROWS
-from tamis.exceptions import InvalidParameter
 
 #: Types of number by their names.
 PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
@@ -39,12 +38,6 @@ LEAST_TOGETHER = 64
 #: Columns of a thread from which it pays to make the distances of a row for it alone, which cost a
 #: tenth of as many exponentials.
 FEWEST_SHARED = 8
-
-
-def check_precision(name: str, precision: Any) -> None:
-    """Refuse a precision that does not exist."""
-    if precision not in PRECISIONS:
-        raise InvalidParameter(f"{name} needs precision='double' or 'single', not {precision!r}.")
 
 
 def is_large(shape: tuple[int, ...]) -> bool:

@@ -14,8 +14,8 @@ from tamis._checks import check_values, integer
 from tamis._frame import collected
 from tamis._seeds import seed_of, stream
 from tamis.blocks.dispatch import read_blocks
+from tamis.blocks.source import SampledRows
 from tamis.blocks.table import is_in_blocks
-from tamis.blocks.views import Sampled
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 
@@ -152,7 +152,7 @@ class Drawn:
             n_rows = self._table.shape[0]
             rng = stream(seed, "draw", self.name, realization)
             rows = rng.choice(n_rows, size=min(self.n_samples, n_rows), replace=False)
-            drawn = self._table.source.reduce(Sampled(np.sort(rows)))
+            drawn = self._table.source.reduce(SampledRows(np.sort(rows)))
             self._last = (realization, seed), as_rows(drawn, self.name)
         return self._last[1]
 

@@ -17,9 +17,8 @@ from tamis._frame import collected
 from tamis._namespace import computing_on
 from tamis._seeds import fix_seeds
 from tamis.blocks.device_arrays import as_numpy, warn_of_device
-from tamis.blocks.dispatch import draw_rows, read_blocks
+from tamis.blocks.dispatch import draw_rows, on_rows_drawn, read_blocks
 from tamis.blocks.inputs import check_target_rows
-from tamis.blocks.row_draw import on_rows_drawn
 from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
 from tamis.contract import Selection

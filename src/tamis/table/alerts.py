@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
 from tamis._format import format_count, format_names, quote_for_shell
-from tamis.blocks.row_draw import rows_drawn
+from tamis.blocks.dispatch import rows_drawn
 from tamis.exceptions import InvalidTable
 from tamis.table.dates import PARTS
 from tamis.table.frames import as_polars

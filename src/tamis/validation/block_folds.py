@@ -6,7 +6,7 @@ is to know is where each run ends.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -15,21 +15,11 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from tamis._arrays import is_int
 from tamis.blocks.labels import Labels
+from tamis.blocks.moments import FoldRule
 from tamis.blocks.source import RowBlock, RowStatistic
 from tamis.blocks.table import BlockTable
 from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTarget
 from tamis.validation import Rows
-
-
-class FoldRule(Protocol):
-    """In which fold each row is left out."""
-
-    @property
-    def n_folds(self) -> int:
-        """Number of folds."""
-
-    def of(self, start: int, codes: Rows) -> Rows:
-        """The folds of rows that follow each other, of given classes."""
 
 
 class Runs(NamedTuple):
@@ -102,7 +92,7 @@ class ClassRuns(RowStatistic):
     def empty(self) -> Any:
         return {}
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         assert block.y is not None
         codes, n_classes = self.labels.codes(block.y), len(self.labels.values)
         if len(codes):
@@ -132,7 +122,7 @@ class NthOfClass(RowStatistic):
     def empty(self) -> Any:
         return {}
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         assert block.y is not None
         if asked := self.wanted.get(block.start) if len(block.y) else None:
             codes = self.labels.codes(block.y)

@@ -5,21 +5,20 @@ follow; one more pass counts how many rows left out they answer, of all subsets 
 together. A step of a search is so one pass, whatever the number of candidates.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array, Mask, Subset
 from tamis._linalg import blocks, stacked
-from tamis.blocks.block_moments import Ranged
 from tamis.blocks.labels import Labels
-from tamis.blocks.source import RowBlock, RowStatistic
+from tamis.blocks.moments import FoldRule, ShiftedSums, mirrored, scale_columns, sum_blocks
+from tamis.blocks.source import OfChangedBlocks, RowBlock, RowStatistic
 from tamis.blocks.table import BlockTable
 from tamis.exceptions import InvalidParameter
-from tamis.validation.block_folds import FoldRule
-from tamis.validation.block_moments import SummedFolds, rows_by_fold
 
 #: Scores of rows times subsets that are held at a time: 16 megabytes.
 BLOCK = 2**21
@@ -28,6 +27,9 @@ REMEMBERED = 100_000
 #: What makes the answer of the nearest mean certain, and by how much a class of a greater prior is
 #: ahead of an equally near one: far above rounding, far below a distance.
 SURE, AHEAD = 1e20, 1e-10
+#: A spread inside classes below this share of the largest value is rounding, as in
+#: :class:`tamis.validation.lda.LDAFolds`.
+FLAT = 1e-7
 
 
 class Discriminants(NamedTuple):
@@ -67,11 +69,13 @@ class FoldAnswers(RowStatistic):
         shape = self.found.offsets.shape[:2]
         return np.zeros(shape) if self.losses else np.zeros(shape, dtype=np.int64)
 
-    def learn_part(self, state: Any, block: RowBlock) -> Any:
+    def learn_block(self, state: Any, block: RowBlock) -> Any:
         assert block.y is not None
         codes = self.labels.codes(block.y)
         at_once = max(1, BLOCK // self.found.offsets[0].size)
-        for fold, rows in rows_by_fold(self.rule.of(block.start, codes)):
+        folds = self.rule.of(block.start, codes)
+        for fold in np.unique(folds):
+            rows = np.flatnonzero(folds == fold)
             for start in range(0, len(rows), at_once):
                 some = rows[start : start + at_once]
                 measure = self._lost if self.losses else self._hit
@@ -105,8 +109,51 @@ class FoldAnswers(RowStatistic):
         shares -= (codes[:, None] == np.arange(scores.shape[2]))[:, None]
         return np.asarray(np.einsum("rmc,rmc->m", shares, shares))
 
-    def merge(self, state: Any, other: Any) -> Any:
-        return state + other
+
+class SummedFolds:
+    """Means, and covariances within classes, of every training fold of a table in blocks.
+
+    Attributes
+    ----------
+    sizes : array of int
+        Rows that each fold leaves out.
+    counts : array of shape (n_folds, n_classes)
+        Rows of each class that each fold leaves out.
+    trained : array of shape (n_folds, n_classes)
+        Rows of each class that it trains on.
+    means : array of shape (n_folds, n_classes, n_columns)
+        Of the training rows, shifted; 0 where a class is missing.
+    within : array of shape (n_folds, n_columns, n_columns)
+    constant, flat : array of bool
+        Columns that never vary, (n_columns,), and that do not inside the classes of a fold,
+        (n_folds, n_columns).
+    shift, exponent : array
+        How the columns were taken.
+    size : array of float
+        The largest absolute value of each column as it was taken.
+    """
+
+    def __init__(self, table: BlockTable, rule: FoldRule):
+        make = partial(ShiftedSums, labels=table.labels, n_matrices=rule.n_folds, rule=rule)
+        added, self.shift, told, self.exponent = sum_blocks(table, make, each_alone=True)
+        counts = added.counts.reshape(rule.n_folds, -1)
+        sums = added.sums.reshape(*counts.shape, -1)
+        products = added.products
+        self.counts: NDArray[np.int64] = counts
+        self.sizes = counts.sum(axis=1)
+        self.trained: NDArray[np.int64] = counts.sum(axis=0) - counts
+        n_train = self.trained.sum(axis=1)
+        total = sums.sum(axis=0) - sums
+        self.means: Array = total / np.maximum(self.trained, 1)[..., None]
+        everything = products.sum(axis=0)
+        self.within: Array = np.empty(products.shape)
+        for fold, (own, m, n) in enumerate(zip(products, self.means, n_train, strict=True)):
+            shares = self.trained[fold] / n
+            self.within[fold] = mirrored(everything - own) / n - (m.T * shares) @ m
+        self.constant: Mask = told.constant(table.standardize)
+        self.size = np.maximum(told.high - self.shift, self.shift - told.low)
+        spread = np.sqrt(np.maximum(np.diagonal(self.within, axis1=1, axis2=2), 0.0))
+        self.flat: Mask = spread <= FLAT * self.size
 
 
 class SummedLDA:
@@ -186,7 +233,8 @@ class SummedLDA:
         found, shift, labels = self._discriminants(subsets), self.folds.shift, self.table.labels
         statistic: RowStatistic = FoldAnswers(shift, labels, self.rule, found, losses)
         if self.folds.exponent.any():
-            statistic = Ranged(statistic, self.folds.exponent)
+            scale = partial(scale_columns, self.folds.exponent)
+            statistic = OfChangedBlocks(statistic, scale)
         return self.table.reduce(statistic)
 
     def _discriminants(self, subsets: list[Subset]) -> Discriminants:

@@ -252,8 +252,8 @@ class Trace(Sequence[TracedStep]):
 
     def mask(self, index: int) -> Mask:
         """The units held after a step, or before the first one for index -1."""
-        n_moves = int(self._array("n_moved")[: index + 1].sum())
-        crossed = np.bincount(self._array("moved")[:n_moves], minlength=self.n_units)
+        n_moves = int(self._columns["n_moved"][: index + 1].sum())
+        crossed = np.bincount(self._columns["moved"][:n_moves], minlength=self.n_units)
         held: Mask = self.start ^ (crossed % 2 == 1)
         return held
 

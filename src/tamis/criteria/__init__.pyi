@@ -1,20 +1,17 @@
 from tamis.criteria.bounds import RadiusMargin, Span
-from tamis.criteria.dependence import HSIC
-from tamis.criteria.divergence import Divergence
+from tamis.criteria.filters import CoxScore, Variance
 from tamis.criteria.importances import Importances
 from tamis.criteria.information import CIFE, CMIM, DISR, JMI, MIFS, MIFSU, MRMR, NMIFS
+from tamis.criteria.kernel import HSIC
 from tamis.criteria.kernel_machines import WeightNorm
 from tamis.criteria.output_information import OutputInformation
 from tamis.criteria.pair_scan import PairInformation, PairMRMR
-from tamis.criteria.parzen import KwakInformation, ParzenInformation
+from tamis.criteria.parzen import KwakInformation, ParzenInformation, ReducedParzenInformation
 from tamis.criteria.posterior_sensitivity import PosteriorSensitivity
 from tamis.criteria.reconstruction import ColumnSubset
-from tamis.criteria.reduced_parzen import ReducedParzenInformation
 from tamis.criteria.relief import Relief
-from tamis.criteria.scatter import Scatter
 from tamis.criteria.sensitivity import DensitySensitivity, ScoreSensitivity
-from tamis.criteria.spread import Variance
-from tamis.criteria.survival import CoxScore
+from tamis.criteria.separability import Divergence, Scatter
 from tamis.criteria.univariate import (
     Correlation,
     DiscriminantRatio,

@@ -1,19 +1,65 @@
-"""Dependence of a subset on the target without densities: the Hilbert-Schmidt criterion."""
+"""Criteria of kernel sums: the Hilbert-Schmidt criterion, and changes of a subset by one column."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, check_range, check_target_range, in_range
+from tamis._arrays import EMPTY, Array, Subset, check_range, check_target_range, in_range
 from tamis._checks import Constraints, number, one_of
 from tamis._namespace import device_asked
 from tamis.contract import SubsetCriterion
-from tamis.criteria.single_changes import SingleChanges
+from tamis.contract.criterion import with_unit
 from tamis.criteria.univariate import mean_of, targets_of
 from tamis.density.pairs import PlainPairSums, StripPairSums, TargetKernel, pair_sums_cost
 from tamis.density.sums import PRECISIONS, is_large
 from tamis.exceptions import InvalidTarget
+
+
+class SingleChanges:
+    """Values of kernel sums, whose distances a column that comes or goes alters by its own.
+
+    A subset criterion that inherits from it computes these. The empty subset is worth 0.
+    """
+
+    columns: Callable[[Subset], Subset]
+    _unit_columns: tuple[Subset, ...] | None
+
+    @abstractmethod
+    def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
+        """Value of the members, then without (-1) or with (+1) each altered column."""
+
+    def value(self, subset: Subset) -> float:
+        return float(self._values(self.columns(subset), EMPTY, 0)[0]) if len(subset) else 0.0
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        if not len(subset) or not len(candidates):
+            return np.array([self.value(candidates[[i]]) for i in range(len(candidates))])
+        return self._changes(subset, candidates, +1)
+
+    def loss(self, subset: Subset) -> Array:
+        if len(subset) < 2:
+            return np.array([self.value(subset) for _ in subset])
+        return -self._changes(subset, subset, -1)
+
+    def _changes(self, subset: Subset, altered: Subset, sign: int) -> Array:
+        """Changes by units that are one column in a single pass, by groups one after the other."""
+        units = self._unit_columns
+        if units is None:
+            before, *after = self._values(subset, altered, sign)
+            return np.array(after) - before
+        single = np.array([len(units[j]) == 1 for j in altered])
+        columns = np.array([units[j][0] for j in altered[single]], dtype=np.intp)
+        before, *after = self._values(self.columns(subset), columns, sign)
+        changed = np.empty(len(altered))
+        changed[single] = after
+        for index in np.flatnonzero(~single):
+            unit = altered[index]
+            other = with_unit(subset, unit) if sign > 0 else subset[subset != unit]
+            changed[index] = self.value(other)
+        return changed - before
 
 
 class HSIC(SingleChanges, SubsetCriterion):

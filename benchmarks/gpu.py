@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import medians
 from tamis._namespace import computing_on, host, namespace
 from tamis.density.pairs import TargetKernel
-from tamis.density.posteriors import ObservedClass
+from tamis.density.parzen import ObservedClass
 from tamis.density.series import ScaledColumns, class_changes, output_changes, pair_changes
 from tamis.svm.kernels import Kernel
 from tamis.svm.newton.solver import newton

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm import GradientC, GridC, SVCPath, SVCPathCV
 from tamis.svm.geometry import sphere_around
-from tamis.svm.path.classification import PathFold
+from tamis.svm.path.problems import PathFold
 from tamis_book.objectives import RadiusMarginObjective, SmoothError, SpanObjective
 from tests.svm.problems import classification
 

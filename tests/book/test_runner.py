@@ -18,7 +18,7 @@ from tamis.evaluation.sources import as_sources
 from tamis.exceptions import InvalidParameter
 from tamis_book import Cell, Experiment, Part, names, read, reproduce
 from tamis_book.cells import mark_cell
-from tamis_book.tuner import tuned
+from tamis_book.runner import tuned
 
 HITS = """
 title = "Hits"

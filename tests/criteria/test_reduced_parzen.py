@@ -10,7 +10,7 @@ from tamis._seeds import stream
 from tamis.criteria import ReducedParzenInformation
 from tamis.datasets import make_weston
 from tamis.density.parzen import log_density
-from tamis.density.reduced_sets import reduced_set
+from tamis.density.simplex import reduced_set
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, RecursiveElimination
 

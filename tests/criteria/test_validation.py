@@ -332,7 +332,7 @@ class TestDiscriminantAnalysis:
         X, y = load_wine(return_X_y=True)
         subset, new = np.arange(6), np.arange(6, 13)
         expected = CrossValidated(LDA()).fit(X, y).gain(subset, new)
-        monkeypatch.setattr("tamis.validation.moments.KEPT", 200)
+        monkeypatch.setattr("tamis.validation.lda.KEPT", 200)
         monkeypatch.setattr("tamis.validation.lda.BLOCK", 300)
         criterion = CrossValidated(LDA()).fit(X, y)
         assert_array_equal(criterion.gain(subset, new), expected)

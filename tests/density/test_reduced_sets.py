@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from tamis.density.parzen import log_density
-from tamis.density.reduced_sets import reduced_set
-from tamis.density.simplex import minimise_on_simplex
+from tamis.density.simplex import minimise_on_simplex, reduced_set
 
 
 def test_weights_solve_the_program_with_true_constants():

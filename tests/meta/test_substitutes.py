@@ -29,7 +29,7 @@ from tamis.criteria import (
 from tamis.datasets import make_mixed
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta import Fusion, Probes
-from tamis.meta.similarity import likeness
+from tamis.meta.swaps import likeness
 from tamis.search import Backward, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
 from tamis.validation.resamples import folds_of

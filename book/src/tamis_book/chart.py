@@ -9,7 +9,7 @@ from tamis._format import format_number
 from tamis.evaluation.metrics import metric
 from tamis.exceptions import InvalidParameter
 from tamis.report.charts.curves import draw_curve
-from tamis.report.charts.intervals import SpannedNumber, draw_intervals
+from tamis.report.charts.methods import SpannedNumber, draw_intervals
 from tamis.report.charts.style import Palette, palette, to_altair
 from tamis.report.error_curve import METRICS, ErrorCurve, MetricFormat
 from tamis_book.cells import Cell, agreement_range

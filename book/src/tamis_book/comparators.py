@@ -16,7 +16,7 @@ from tamis.svm.curves.steps import curve_of
 from tamis.svm.inputs import RANGE, check_size
 from tamis.svm.kernels import GAMMA
 from tamis.svm.machine import most_steps
-from tamis.svm.path.classification import PathFold, pairwise_paths
+from tamis.svm.path.problems import PathFold, pairwise_paths
 from tamis.svm.search.base import TuningRows
 from tamis.svm.search.classification import TunedClassifier
 from tamis.validation.splits import Fold, retold

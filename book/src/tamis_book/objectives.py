@@ -9,7 +9,7 @@ from scipy.special import expit
 from tamis._arrays import Array
 from tamis.svm.geometry import margin_system, sphere_around, squared_spans
 from tamis.svm.inputs import FARTHEST_OUTPUT, within
-from tamis.svm.path.classification import BinaryPath, PairwisePaths, PathFold
+from tamis.svm.path.problems import BinaryPath, PairwisePaths, PathFold
 
 
 class SmoothObjective(ABC):

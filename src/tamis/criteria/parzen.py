@@ -16,10 +16,16 @@ from tamis._parallel import in_order, threads_for
 from tamis._seeds import draw_seed, stream
 from tamis.contract import BackwardCriterion, SubsetCriterion
 from tamis.criteria.kernel import SingleChanges
-from tamis.density.parzen import WIDTH, best_width, width_cost
-from tamis.density.posteriors import ExpectedClass, ObservedClass, PosteriorScore
-from tamis.density.reduced_sets import reduced_set
+from tamis.density.parzen import (
+    WIDTH,
+    ExpectedClass,
+    ObservedClass,
+    PosteriorScore,
+    best_width,
+    width_cost,
+)
 from tamis.density.series import ClassChanges, class_changes
+from tamis.density.simplex import reduced_set
 from tamis.density.sums import (
     PRECISIONS,
     ClassSums,

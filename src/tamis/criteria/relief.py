@@ -338,7 +338,7 @@ def _sums(scales: Scales, block: _Block) -> Array:
     if n_rows**2 * n_columns < thresholds.COMPARED_PAIRS:
         differences = (scales.differences(k, block.rows) for k in range(n_columns))
         return np.array([np.vdot(weights, apart) for apart in differences])
-    from tamis.compiled.differences import weighted_sums
+    from tamis.compiled.neighbours import weighted_sums
 
     rows = np.arange(block.rows.start, block.rows.stop)
     sums = np.zeros(n_columns)

@@ -17,8 +17,7 @@ from tamis.choice.error import standard_error
 from tamis.contract.criterion import check_target
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
-from tamis.meta.similarity import dense, indicators
-from tamis.meta.swaps import Swaps
+from tamis.meta.swaps import Swaps, dense, indicators
 from tamis.validation.held_out import check_predicts, held_out_losses, weights_name
 from tamis.validation.resamples import folds_of
 

@@ -1,10 +1,9 @@
 from tamis.report.charts.class_means import classes
 from tamis.report.charts.columns import interactions, ranking, redundancy
-from tamis.report.charts.curves import curve
+from tamis.report.charts.curves import curve, tuning
 from tamis.report.charts.methods import comparison, rank_agreement
 from tamis.report.charts.search_path import path
 from tamis.report.charts.stability import stability
-from tamis.report.charts.validation_curve import tuning
 
 __all__ = [
     "classes",

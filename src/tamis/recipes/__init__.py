@@ -9,9 +9,8 @@ search by keyword, and every recipe keeps half of the columns unless told otherw
 from tamis.recipes import (  # noqa: F401 (they write into the book)
     information,
     literature,
-    neural,
+    models,
     sensitivity,
-    trees,
 )
 from tamis.recipes.book import Recipe, find, names, recipe
 from tamis.recipes.request import method, prepare, select

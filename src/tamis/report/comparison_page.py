@@ -10,8 +10,7 @@ from markupsafe import Markup
 from tamis._format import format_duration, format_number
 from tamis.evaluation import Standing
 from tamis.report.charts.curves import draw_curve
-from tamis.report.charts.intervals import SpannedNumber, draw_intervals
-from tamis.report.charts.methods import draw_comparison
+from tamis.report.charts.methods import SpannedNumber, draw_comparison, draw_intervals
 from tamis.report.charts.style import PAGE
 from tamis.report.comparison import (
     ALL,

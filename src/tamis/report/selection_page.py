@@ -9,12 +9,11 @@ from markupsafe import Markup
 
 from tamis._format import format_name, format_number, mask_control
 from tamis.report.charts.columns import SQUARE, closest, draw_interactions, draw_squares
-from tamis.report.charts.curves import draw_curve
+from tamis.report.charts.curves import draw_curve, draw_tuning
 from tamis.report.charts.scales import finite
 from tamis.report.charts.search_path import draw_path, draw_values
 from tamis.report.charts.stability import RIVAL, draw_stability
 from tamis.report.charts.style import PAGE
-from tamis.report.charts.validation_curve import draw_tuning
 from tamis.report.effects import effect_svg
 from tamis.report.error_curve import NBSP, Estimate
 from tamis.report.selection import Report

@@ -30,9 +30,8 @@ from tamis.svm.inputs import (
 )
 from tamis.svm.kernels import KernelEstimator
 from tamis.svm.machine import class_pairs, vote_counts, vote_values
-from tamis.svm.path.classification import PathFold, pairwise_paths
 from tamis.svm.path.follow import ACCEPTED, SolutionPath
-from tamis.svm.path.regression import tube_path
+from tamis.svm.path.problems import PathFold, pairwise_paths, tube_path
 
 
 class RegularizationPath(KernelEstimator):

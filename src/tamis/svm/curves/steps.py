@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
-from tamis.compiled.swaps import swaps
+from tamis.compiled.events import swaps
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.machine import class_pairs, vote_counts
 

@@ -18,7 +18,7 @@ from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, graded, scorer, words_of
 from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.inputs import RANGE, check_size, encode_classes, weigh_classes
-from tamis.svm.path.classification import PathFold, pairwise_paths
+from tamis.svm.path.problems import PathFold, pairwise_paths
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold, retold
 

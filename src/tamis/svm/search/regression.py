@@ -13,7 +13,7 @@ from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, cert
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, ErrorPieces, mean_curve
 from tamis.svm.inputs import RANGE, check_numbers, check_size
-from tamis.svm.path.regression import tube_path
+from tamis.svm.path.problems import tube_path
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold
 

@@ -10,7 +10,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.naive_bayes import GaussianNB
 
 import tamis._parallel as parallel
-from tamis._shared_files import filed
+from tamis._parallel import filed
 from tamis.evaluation import GivenSplits, evaluate
 
 

@@ -17,12 +17,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tamis._extensions import register
+from tamis._version import __version__
 
 if TYPE_CHECKING:
     from tamis.recipes import recipe, select
     from tamis.table import inspect, read
-
-    __version__: str
 
 __all__ = ["__version__", "inspect", "read", "recipe", "select"]
 
@@ -43,12 +42,8 @@ def __getattr__(name: str) -> Any:
     scikit-learn and what it imports take over a second of processor time, which
     ``tamis --help`` and a program that only catches ``tamis.exceptions`` need not pay.
     """
-    if name == "__version__":
-        from importlib.metadata import version
-
-        value: Any = version("tamis")
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        value: Any = getattr(import_module(_HOMES[name]), name)
     elif not name.startswith("_") and find_spec(f"tamis.{name}") is not None:
         return import_module(f"tamis.{name}")  # which binds the name itself
     else:

@@ -19,6 +19,7 @@ from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis._files import replace_text
 from tamis._namespace import PROCESSOR
+from tamis._version import __version__
 from tamis.blocks.table import BlockTable
 from tamis.contract.ranks import order_of
 from tamis.contract.record_checks import OPTIONAL, check_record
@@ -37,8 +38,8 @@ UNITS = frozenset({"feature_groups", "fixed_features"})
 @cache
 def installed_versions() -> Mapping[str, str]:
     """Versions that a result may depend on."""
-    names = ("tamis", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+    own = {"python": platform.python_version(), "tamis": __version__}
+    return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 class Interaction(NamedTuple):

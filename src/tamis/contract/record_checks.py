@@ -1,9 +1,9 @@
 """Reading a record that somebody else may have written: everything is checked, then used."""
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import Any
 
+from tamis._version import __version__
 from tamis.contract.columns import COLUMNS, COUNTED_BY
 from tamis.exceptions import InvalidTable
 
@@ -21,7 +21,7 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
         raise InvalidTable(f"This is no record: it holds a {type(plain).__name__}.")
     if plain.get("format") != number:
         raise InvalidTable(
-            f"This is no record that tamis {version('tamis')} can read: it needs 'format': "
+            f"This is no record that tamis {__version__} can read: it needs 'format': "
             f"{number}. Use the version that wrote it, or fit again."
         )
     _need(depth <= DEEPEST, "parts", "fewer levels")

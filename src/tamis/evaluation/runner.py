@@ -5,7 +5,6 @@ import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from importlib.metadata import version
 from time import sleep
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._parallel import parallel_stream
+from tamis._version import __version__
 from tamis.evaluation.checkpoint import Bookmark
 from tamis.evaluation.measurement import run
 from tamis.evaluation.outcome import Outcome
@@ -180,7 +180,7 @@ def _tasks(
 ) -> Iterator[_Task]:
     """All tasks; ``durable`` where their keys must outlive this process."""
     expressions = {name: identify(method, durable) for name, method in methods.items()}
-    measured, ours = protocol.facts(durable), version("tamis")
+    measured, ours = protocol.facts(durable), __version__
     for i in range(len(plan)):
         whole = {**measured, "sizes": protocol.at(i).sizes, "plan": plan.label(i)}
         text = json.dumps(whole, sort_keys=True, default=repr)

@@ -1,0 +1,3 @@
+"""The version of tamis, read by the build as well."""
+
+__version__ = "0.1.0"

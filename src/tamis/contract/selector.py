@@ -610,6 +610,6 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 def _caller_level() -> int:
     """Stack level of the first caller outside tamis and scikit-learn, to whom a warning speaks."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals["__name__"].startswith(("tamis.", "sklearn.")):
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("tamis.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level

@@ -49,8 +49,9 @@ def experiment(methods=None, n=5, **options):
     return evaluate(methods, data, Realizations(n), estimators=TREE, sizes=[1, 2], **options)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
+    """A cluster of its own for each test: on a busy machine a killed worker may not come back."""
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -119,7 +120,7 @@ def test_a_search_goes_on_where_its_worker_was_killed(cluster, tmp_path, monkeyp
     monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
     if place == "file elsewhere":  # as seen from any worker
         monkeypatch.setattr(checkpoint, "_identity", lambda path: ("another-host", 1, 1))
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
     store = None if place == "memory" else tmp_path / "s.sqlite"
     wine, plan, log = load("wine"), Realizations(1), tmp_path / "log"
 

@@ -136,10 +136,10 @@ def test_a_file_of_ones_own(written):
         ('metric = "hit"', 'reference = "X"', "reference 'X' is not among"),
         ('metric = "hit"', 'agreement = "luck"', "agreement to be 'chance', 'range' or a number"),
         ("train = 100", 'train = 100\nsigns = { Fisher = ["*"] }', "0 signs for Fisher"),
-        ("train = 100", "train = 1.5", "train as a number of rows or a share"),
+        ("train = 100", "train = 1.5", "train to be a number of rows or a share"),
         ("train = 100", "", "part 100 needs one of train, folds"),
         ("train = 100", "train = 100\nfolds = 5", "needs one of train, folds"),
-        ("train = 100", "folds = 1", "n_folds as a whole number of at least 2"),
+        ("train = 100", "folds = 1", "n_folds to be an int of at least 2"),
         ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "sizes or steps, or neither"),
         ("train = 100", "train = 100\npublished_columns = { X = 2 }", "publishes X, which"),
         ('metric = "hit"', "agreement = -1", "or a number of at least 0, got -1"),
@@ -154,8 +154,8 @@ def test_a_file_of_ones_own(written):
         ("realizations = 4", "seed = nan", "seed to be an int, got nan"),
         ("train = 100", "train = 100\nsizes = [inf]", "sizes to be a list of ints, got"),
         ("train = 100", "train = 100\nsteps = [-inf]", "steps to be a list of ints, got"),
-        ("train = 100", "train = inf", "train as a number of rows or a share"),
-        ("train = 100", "folds = inf", "n_folds as a whole number of at least 2"),
+        ("train = 100", "train = inf", "train to be a number of rows or a share"),
+        ("train = 100", "folds = inf", "n_folds to be an int of at least 2"),
     ],
 )
 def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):

@@ -262,7 +262,7 @@ def test_no_copies_are_made_for_plain_scores(monkeypatch):
         raise AssertionError("altered copies are made")
 
     monkeypatch.setattr(GenericEngine, "batches", refuse)
-    monkeypatch.setattr(CopyComparison, "_altered", refuse)
+    monkeypatch.setattr(CopyComparison, "_alter", refuse)
     assert ScoreSensitivity(SVC()).fit(X, y).loss(np.arange(4)).shape == (4,)
     assert ScoreSensitivity(SVR()).fit(X, X[:, 0]).loss(np.arange(4)).shape == (4,)
     with pytest.raises(AssertionError, match="copies"):

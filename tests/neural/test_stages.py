@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from tamis.choice import Threshold
 from tamis.contract import Record
+from tamis.contract.units import Grouping
 from tamis.exceptions import DegenerateData, InvalidTable, RecordMismatch
 from tamis.neural import (
     GateSelector,
@@ -62,9 +63,16 @@ SELECTORS = {
 }
 
 
+def prepared(selector, X=X):
+    """A selector that knows the units of a table, as the run loop tells it before the stages."""
+    selector = clone(selector)
+    selector._units = Grouping(X.shape[1])
+    return selector
+
+
 def states(selector, state, seed=3):
     """The states after each stage, as they are read back from a file."""
-    found = clone(selector)._stages(X, y, seed, state)
+    found = prepared(selector)._stages(X, y, seed, state)
     return [json.loads(json.dumps(state, allow_nan=False)) for state in found]
 
 
@@ -102,7 +110,7 @@ def test_stopped_after_any_stage_it_ends_the_same(name, undisturbed):
         state = whole[k]
         rest = states(selector, state)
         assert rest == whole[k + 1 :]
-        resumed = clone(selector).set_params(random_state=3)
+        resumed = prepared(selector).set_params(random_state=3)
         resumed._restore(X, y, [state, *rest][-1])
         for attribute, value in vars(resumed).items():
             assert same(value, getattr(fitted, attribute)), attribute
@@ -166,7 +174,7 @@ def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
         ("sammon", "minimize"),
     ):
         monkeypatch.setattr(f"tamis.neural.{module}.{function}", never)
-    again = clone(SELECTORS[name])
+    again = prepared(SELECTORS[name])
     assert list(again._stages(X, y, 3, whole[-1])) == []
     again._restore(X, y, whole[-1])
     assert_array_equal(again.gates_, fitted.gates_)
@@ -176,7 +184,7 @@ def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
 
 def test_states_given_before_are_not_touched():
     kept = []
-    for state in SELECTORS["weights found"]._stages(X, y, 3, {}):
+    for state in prepared(SELECTORS["weights found"])._stages(X, y, 3, {}):
         kept.append((state, json.dumps(state)))
     assert all(json.dumps(state) == text for state, text in kept)
 
@@ -184,14 +192,15 @@ def test_states_given_before_are_not_touched():
 def test_without_columns_that_vary():
     flat = np.ones((10, 3))
     with pytest.warns(DegenerateData, match="no column varies"):
-        (last,) = UFeSCoR()._stages(flat, None, 0, {})
-    assert list(UFeSCoR()._stages(flat, None, 0, last)) == []
+        (last,) = prepared(UFeSCoR(), flat)._stages(flat, None, 0, {})
+    assert list(prepared(UFeSCoR(), flat)._stages(flat, None, 0, last)) == []
 
 
 def test_a_wide_table_is_no_different():
     wide = np.random.default_rng(0).normal(size=(20, 1200))
     classes = np.arange(20) % 2
     selector = GateSelector(network=SMALL, redundancy="squared", mu=1, lam=1, solver=FEW)
+    selector = prepared(selector, wide)
     first, last = selector._stages(wide, classes, 0, {})
     (again,) = selector._stages(wide, classes, 0, json.loads(json.dumps(first)))
     assert again == last
@@ -228,10 +237,10 @@ def test_wine_as_a_whole():
     selector = GateSelector(n_features_to_select=4, network=SMALL, solver=FEW, random_state=0)
     whole = selector.fit(X, y)
     table = np.asfortranarray(X)
-    first = clone(selector)._stages(table, y, 0, {})
+    first = prepared(selector, table)._stages(table, y, 0, {})
     stopped = [next(first) for _ in range(4)][-1]
-    *_, last = clone(selector)._stages(table, y, 0, json.loads(json.dumps(stopped)))
-    again = clone(selector)
+    *_, last = prepared(selector, table)._stages(table, y, 0, json.loads(json.dumps(stopped)))
+    again = prepared(selector, table)
     again._restore(table, y, last)
     assert_array_equal(again.gates_, whole.gates_)
     assert_array_equal(again.path_.accuracy, whole.path_.accuracy)

@@ -99,7 +99,7 @@ def test_the_best_prefix_has_the_greatest_cross_validated_score():
 
 def test_the_best_prefix_refuses_what_it_cannot_do():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(InvalidParameter, match="int cv of at least 2"):
+    with pytest.raises(InvalidParameter, match="cv to be an int of at least 2"):
         Ranking(Correlation(), n_features_to_select=BestPrefix(cv=1)).fit(X, y)
     with pytest.raises(IncompatibleCriterion, match="Variance has none"):
         Ranking(Variance(), n_features_to_select=BestPrefix()).fit(X)

@@ -148,7 +148,9 @@ def test_linear_machines_of_columns_far_from_0(on):
     X, y = problem()
     criterion = DensitySensitivity(NewtonSVR(1e3, epsilon=0.0, kernel="linear"), on=on)
     near = criterion.fit(X, y).loss(np.arange(4))
-    assert_allclose(criterion.fit(X + 2.0**20, y).loss(np.arange(4)), near, rtol=1e-5)
+    # left-out machines are solved by a kernel of entries near 2^40, which leaves about four digits
+    rtol = 1e-5 if on == "training" else 1e-4
+    assert_allclose(criterion.fit(X + 2.0**20, y).loss(np.arange(4)), near, rtol=rtol)
 
 
 def test_what_double_precision_cannot_solve_is_said():

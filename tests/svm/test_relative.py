@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from sklearn.svm import SVC
 
-from tamis.svm.relative import RelativeSVC, RelativeSVR, least_squares
+from tamis.response.tuners import least_squares
+from tamis.svm.relative import RelativeSVC, RelativeSVR
 
 
 @pytest.mark.parametrize("exponent", [-40, -10, 60])

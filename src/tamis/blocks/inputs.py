@@ -33,7 +33,7 @@ class SparseColumns(NamedTuple):
     Examples
     --------
     >>> from scipy.sparse import csc_array
-    >>> from tamis.contract import SparseColumns
+    >>> from tamis.blocks.inputs import SparseColumns
     >>> from tamis.criteria import Correlation
     >>> from tamis.search import Ranking
     >>> table = SparseColumns(csc_array([[0.0, 1], [1, 0], [1, 3], [0, 0]]), ["a", "b"])

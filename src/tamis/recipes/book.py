@@ -60,10 +60,16 @@ class Recipe:
         held.pop("criterion", None)
         return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | held
 
-    @property
-    def __signature__(self) -> Signature:
+    def as_function(self) -> Make:
+        """Return the recipe as a function whose signature names all options."""
+
+        def make(**params: Any) -> Selection:
+            return self(**params)
+
         options = self.parameters.items()
-        return Signature([Parameter(n, Parameter.KEYWORD_ONLY, default=d) for n, d in options])
+        named = [Parameter(n, Parameter.KEYWORD_ONLY, default=d) for n, d in options]
+        make.__signature__ = Signature(named)  # type: ignore[attr-defined]
+        return make
 
     def __call__(self, **params: Any) -> Selection:
         known = self.parameters

@@ -86,7 +86,7 @@ def method(text: str) -> Selection:
         raise unknown(name)
     # an identifier of the same length, so that positions in messages stay right
     word = name.replace("-", "_")
-    made = parse(word + text[len(name) :], also={word: BOOK[name]})
+    made = parse(word + text[len(name) :], also={word: BOOK[name].as_function()})
     return _as_selector(made, text)
 
 

@@ -99,7 +99,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     choice_ : Chosen
         Which step was kept (``step``) and why, in a sentence (``reason``).
     trace_ : Trace
-        The steps, see :class:`tamis.contract.TracedStep`.
+        The steps, see :class:`tamis.contract.steps.TracedStep`.
     columns : list of str or int
         The columns that are kept: their names where ``X`` had some, else their indices.
     n_features_, n_evaluations_ : int
@@ -259,8 +259,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             A tensor of torch or an array of CuPy that is on a device, or any under scikit-learn's
             ``array_api_dispatch``: kernels are computed where it is, and ``transform`` answers
             there.
-            For criteria that take parts, a table larger than memory: the path of a Parquet file or
-            folder, a source of :mod:`tamis.blocks`, or a collection of Dask.
+            For criteria that learn from row blocks, a table larger than memory: the path of a
+            Parquet file or folder, a source of :mod:`tamis.blocks`, or a Dask collection.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Classes (of any type) or real numbers, as the criterion needs; dates and durations are
             numbers of days; a censored target is a structured array of event and time, or two

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tamis._extensions import register
+from tamis._lazy import register
 from tamis._version import __version__
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Public names of a package that are imported when they are first used."""
+"""Public names, and methods of selectors, that are imported when they are first used."""
 
 import ast
 from collections.abc import Callable
@@ -40,3 +40,17 @@ def lazy_names(
         return sorted({*vars(modules[package]), *homes})
 
     return load, list_names, sorted(homes)
+
+
+#: Filled by ``tamis/__init__``, so that no lower layer imports an upper one.
+_LOADERS: dict[str, Callable[[], Callable[..., Any]]] = {}
+
+
+def register(name: str, load: Callable[[], Callable[..., Any]]) -> None:
+    """Register how to load a function that selectors offer as a method."""
+    _LOADERS[name] = load
+
+
+def extension(name: str) -> Callable[..., Any]:
+    """Load a registered function."""
+    return _LOADERS[name]()

@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
 from tamis._checks import check_parameters
-from tamis._extensions import extension
 from tamis._frame import collected
+from tamis._lazy import extension
 from tamis._namespace import is_elsewhere
 from tamis._parallel import heard
 from tamis._seeds import draw_seed, fix_seeds

@@ -21,8 +21,8 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks import medians
 from tamis._arrays import standardised
 from tamis.neural import GateSelector, NetworkClassifier, Sparsity
-from tamis.neural._gate_runs import GateRuns, learn_gates
 from tamis.neural._objectives import GateFolds, Stack
+from tamis.neural.gate_runs import GateRuns, learn_gates
 from tamis.neural.gates import GATES
 from tamis.neural.redundancy import dependences
 

@@ -1,6 +1,7 @@
 """Sphinx configuration: numpydoc, an executed gallery, the PyData theme."""
 
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from tamis.recipes.book import BOOK, Recipe, names
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # gallery_pictures and mathml; book.pages
+FIGURES = tomllib.loads((HERE / "figures.toml").read_text(encoding="utf-8"))
 project = "tamis"
 author = "The tamis developers"
 copyright = "2026, The tamis developers"
@@ -35,9 +37,15 @@ html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
 html_static_path = ["_static"]
 html_css_files = ["tamis.css"]
-# sections of one page stand beside it, those of several in a sidebar; wide pages want the width
-html_sidebars = {page: [] for page in ("index", "start", "peers", "evidence", "extend")}
-html_theme_options = {"header_links_before_dropdown": 8, "show_toc_level": 2}
+# pages without others of their section need no list of these
+html_sidebars = {page: [] for page in ("index", "start")}
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+}
+# every page may quote a measured figure as |name|
+rst_epilog = "\n".join(f".. |{name}| replace:: {figure}" for name, figure in FIGURES.items())
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -51,7 +59,7 @@ sphinx_gallery_conf = {
 
 
 def catalogue_entry(recipe: Recipe) -> str:
-    """A recipe with what it takes, its options and the expression it stands for."""
+    """Return the entry of a recipe: summary, reference, target, options, expression."""
     options = ", ".join(f"``{name}={value!r}``" for name, value in recipe.parameters.items())
     lines = (
         recipe.name,
@@ -70,12 +78,12 @@ def catalogue_entry(recipe: Recipe) -> str:
 
 
 def write_catalogue(app: Any) -> None:
-    """Write the page of all recipes from the recipes themselves, by the question they answer."""
+    """Write the page that lists all recipes, grouped by the question they answer."""
     title = "Catalogue of recipes"
     page = [
-        f"{title}\n{'=' * len(title)}\n\nWritten from the recipes themselves. "
-        "``tamis.recipe(name, **options)`` makes the selector, ``tamis select table.csv name`` "
-        "uses it, ``tamis methods name`` has its formula and cost besides.\n"
+        f"{title}\n{'=' * len(title)}\n\nA recipe is a method of the literature under its usual "
+        "name. ``tamis.recipe(name, **options)`` returns the selector. ``tamis select table.csv "
+        "name`` runs it on a file. ``tamis methods name`` also prints its formula and its cost.\n"
     ]
     asked = {name: question_of(BOOK[name].make()) for name in names()}
     for key, question in QUESTIONS.items():
@@ -85,13 +93,13 @@ def write_catalogue(app: Any) -> None:
 
 
 def write_results(app: Any) -> None:
-    """Write the pages of the experiments that were computed."""
+    """Write one page for each published table that was computed again."""
     from book.pages import write_book
 
     write_book(Path(app.srcdir, "book"))
 
 
 def setup(app: Any) -> None:
-    """Have the catalogue and the book written before pages are read."""
+    """Write the catalogue and the book before Sphinx reads the pages."""
     app.connect("builder-inited", write_catalogue)
     app.connect("builder-inited", write_results)

@@ -1,4 +1,4 @@
-"""How the gallery finds altair charts."""
+"""Scraper of altair charts for sphinx-gallery."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from altair import TopLevelMixin
 
 
 def altair_scraper(block: Any, block_vars: Any, gallery_conf: Any) -> str:
-    """Pictures of the altair charts that a block of an example gave a name."""
-    from sphinx_gallery.scrapers import figure_rst  # which only who builds the pages has
+    """Save the altair charts that a block of an example assigns to a name."""
+    from sphinx_gallery.scrapers import figure_rst  # only installed to build the pages
 
     drawn = block_vars.setdefault("charts", set())
     paths = []

@@ -1,12 +1,12 @@
-"""Formulas as MathML, which browsers draw by themselves: pages load nothing from elsewhere.
+"""Formulas as MathML, which browsers draw without scripts.
 
-docutils, which only who builds the pages has, is imported where it is used.
+docutils is only installed to build the pages, so it is imported where it is used.
 """
 
 import re
 from typing import Any
 
-#: Sizes of brackets, which MathML sees to.
+#: Sizes of brackets. MathML chooses them.
 SIZES = re.compile(r"\\[bB]ig[gG]?[lrm]?(?![a-zA-Z])")
 
 
@@ -17,11 +17,11 @@ def _mathml(tex: str, block: bool) -> str:
     if r"\\" in plain:
         plain = rf"\begin{{aligned}}{plain}\end{{aligned}}"
     drawn = str(tex2mathml(plain, as_block=block))
-    return drawn.replace("<mtable", '<mtable displaystyle="true"')  # rows are formulas of a line
+    return drawn.replace("<mtable", '<mtable displaystyle="true"')  # each row is a display formula
 
 
 def inline(self: Any, node: Any) -> None:
-    """Write a formula in a line."""
+    """Write an inline formula."""
     from docutils.nodes import SkipNode
 
     self.body.append(_mathml(node.astext(), False))
@@ -29,7 +29,7 @@ def inline(self: Any, node: Any) -> None:
 
 
 def display(self: Any, node: Any) -> None:
-    """Write a formula of its own line."""
+    """Write a display formula."""
     from docutils.nodes import SkipNode
 
     self.body.append(f'<div class="math">{_mathml(node.astext(), True)}</div>')
@@ -37,6 +37,6 @@ def display(self: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Have formulas written so."""
+    """Register the renderer."""
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     return {"parallel_read_safe": True}

@@ -1,7 +1,7 @@
-"""Pages of several tables, and pictures of them as screens, phones and paper show them.
+"""Reports of several tables, and screenshots of them on screen, phone and paper.
 
-``make screenshots`` writes them into the folder ``screenshots``, with the size of each page and the
-time that a browser takes to load it, beside that of an empty page.
+``make screenshots`` writes them to the folder ``screenshots``, and prints the size of each page and
+the time to load it, compared with an empty page.
 """
 
 import sys
@@ -27,9 +27,9 @@ from tamis.svm import SVCPathCV
 from tamis_book import reproduce, reproduced
 from tests.browser import Browser
 
-#: Loads of which the median is told.
+#: Number of loads for the median time.
 LOADS = 5
-#: Pixels of a page of A4 paper between its margins.
+#: Pixels of an A4 page inside its margins.
 PAPER = 700, 990
 
 
@@ -59,21 +59,21 @@ def diabetes():
 
 
 def wine_without_a_target():
-    """No target: columns that stand for all others."""
+    """Report without a target."""
     wine = load("wine")
     chosen = Forward(ColumnSubset(), n_features_to_select=5).fit(wine.X)
     return report(chosen, wine.X, names=wine.feature_names, source="wine.csv")
 
 
 def incomes():
-    """Categories and gaps beside numbers, without resamples."""
+    """Report of categories, missing values and numbers, without resamples."""
     table = make_mixed(600, random_state=0, like="incomes")
     chosen = tamis.select(table.to_frame(), table.y, n_features_to_select=5)
     return report(chosen, table.to_frame(), table.y, source="incomes.csv", target="income")
 
 
 def ten_thousand():
-    """As many columns as arrays of genes have."""
+    """Report of ten thousand columns."""
     rng = np.random.default_rng(0)
     y = np.repeat(["ill", "well"], 40)
     X = rng.normal(size=(80, 10_000))
@@ -95,7 +95,7 @@ def srbct():
 
 
 def pairs():
-    """Two columns that matter only together."""
+    """Report of an interaction of two columns."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(400, 12))
     y = np.where((X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0, "high", "low")
@@ -105,21 +105,25 @@ def pairs():
 
 
 def comparison():
-    """Methods beside each other on three tables."""
+    """Comparison of methods on three tables."""
     names = ("correlation", "mrmr", "jmi", "ridge-rfe")
     methods = {name: tamis.recipe(name, n_features_to_select=4) for name in names}
     methods["ridge-rfe"].set_params(n_features_to_select=1)
-    beside = {"all columns": make_pipeline(RidgeClassifier()), "guessing": DummyClassifier()}
+    baselines = {"all columns": make_pipeline(RidgeClassifier()), "baseline": DummyClassifier()}
     tables = [load(name) for name in ("wine", "wdbc", "iris")]
     data = {f"{table.name}.csv": (table.X, table.y) for table in tables}
     results = evaluate(
-        methods | beside, data, Realizations(10), estimators=RidgeClassifier(), sizes=[1, 2, 3, 4]
+        methods | baselines,
+        data,
+        Realizations(10),
+        estimators=RidgeClassifier(),
+        sizes=[1, 2, 3, 4],
     )
-    return compared(standings(results, baselines=tuple(beside)))
+    return compared(standings(results, baselines=tuple(baselines)))
 
 
 def published_table():
-    """Hits of some methods on a made problem, beside those of a thesis."""
+    """Hits of several methods on a simulated problem, compared with a thesis."""
     return reproduced(reproduce("thesis-3.2", realizations=2))
 
 
@@ -130,7 +134,7 @@ PAGES = (
 
 
 def taken(browser, page):
-    """Pictures of a page: light, dark, narrow, and as it is printed."""
+    """Save screenshots of a page: light, dark, narrow and printed."""
     for scheme in ("light", "dark"):
         browser.prefer(scheme)
         browser.open(page)
@@ -150,12 +154,12 @@ def taken(browser, page):
 
 
 def load_time(browser, page):
-    """The median of some loads, in seconds."""
+    """Return the median load time in seconds."""
     return float(np.median([browser.open(page) for _ in range(LOADS)]))
 
 
 def main(folder, *names):
-    """Write all pages, or those of these names, and pictures of them."""
+    """Write all pages, or those with the given names, and their screenshots."""
     warnings.simplefilter("ignore")
     folder.mkdir(parents=True, exist_ok=True)
     empty = folder / "empty.html"

@@ -1,9 +1,9 @@
 """
-Gates, and redundancy inside classes
-====================================
+Gates with redundancy control within classes
+============================================
 
-Three columns tell three classes; columns 1 and 3 do so perfectly, but over all rows they are the
-pair that is correlated most. Inside every class all three are nearly the same.
+Columns 1 and 3 separate three classes perfectly, but they are also the pair with the highest
+correlation over all rows. Within each class all three columns are nearly identical.
 """
 
 import warnings
@@ -28,21 +28,21 @@ for scope in ("global", "class"):
     print(scope, {lam: f"{sum(hits)} of 5" for lam, hits in kept.items()})
 
 # %%
-# Control over all rows gives the pair up as soon as redundancy costs anything; control inside the
-# classes favours no column, and the loss decides.
+# Global redundancy control drops the pair as soon as ``lam`` is greater than 0. Control within
+# classes penalises all columns equally, so the loss of the network decides which gates stay open.
 #
-# The reverse: two columns whose correlation inside both classes is above 0.99, and neither of which
-# tells the classes alone. Here control inside classes costs a column that is needed. With gates
-# between closed and open the two close together, and are below 0.9 from ``lam`` = 0.1 on; the first
-# is shut for good between 18 and 32, where the loss no longer pays for the pair.
+# The opposite case has two columns with a correlation above 0.99 within both classes. Neither of
+# them separates the classes alone. Here control within classes removes a column that is needed.
+# Both bounded gates shrink in the same way and are below 0.9 for ``lam`` of 0.1 or more.
+# Between ``lam`` = 18 and 32 one of them closes completely.
 
 draws = np.random.default_rng(0)
 y = np.arange(400) % 2
 first = 3 * draws.normal(size=400)
 X = np.column_stack([first, first + np.where(y, 1, -1) + 0.3 * draws.normal(size=400)])
-print("correlation inside the classes:", [np.corrcoef(X[y == c].T)[0, 1].round(3) for c in (0, 1)])
+print("correlation within the classes:", [np.corrcoef(X[y == c].T)[0, 1].round(3) for c in (0, 1)])
 
-warnings.simplefilter("ignore", DegenerateData)  # of gates that are kept although they are closed
+warnings.simplefilter("ignore", DegenerateData)  # closed gates are kept here
 lams = np.geomspace(0.01, 100, 17)
 bell = GateSelector(
     network=network, gate="bell", sparsity="bell", scope="class", mu=0, random_state=0
@@ -56,10 +56,10 @@ left.set(xlabel="column 1", ylabel="column 2")
 left.legend()
 right.semilogx(lams, fitted, marker="o", label=["column 1", "column 2"])
 right.axhline(0.9, linestyle=":", color="gray")
-right.set(xlabel="lam, the weight of the redundancy", ylabel="widest gate")
+right.set(xlabel="lam (weight of redundancy)", ylabel="gate")
 right.legend()
 plt.show()
 
 lost = lams[np.argmax(np.min(fitted, axis=1) < 0.01)]
 print(f"both gates above 0.9 up to lam = {lams[np.min(fitted, axis=1) > 0.9].max():.3g}")
-print(f"one is lost at lam = {lost:.3g}")
+print(f"one closes at lam = {lost:.3g}")

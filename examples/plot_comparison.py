@@ -1,8 +1,8 @@
 """
-Several methods on one table
-============================
+Compare several methods on one table
+====================================
 
-Each method selects inside every training part, and the same splits judge all of them.
+Each method selects columns on the training rows of every split. All methods use the same splits.
 """
 
 from sklearn.datasets import load_wine

@@ -1,9 +1,9 @@
 """
-What a model answers along each column
-======================================
+Partial dependence of all columns
+=================================
 
-The mean answer as one column is held at each of its values: partial dependence, for all columns
-of a kernel machine together.
+One column of all rows is set to a value, and the predictions of an SVM are averaged. The curves
+show this mean prediction against the value. They are computed for all columns together.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Recursive elimination, and what is left
+Recursive elimination with a linear SVM
 =======================================
 
-A linear support vector machine drops the gene, here the measurement, that it weighs least, and is
-trained again.
+Each step removes the column with the smallest weight from a linear SVM, and updates the SVM for the
+remaining columns.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -17,16 +17,16 @@ print(*found.columns, sep="\n")
 chart = plot.ranking(found)
 
 # %%
-# What each column was worth when it left.
+# Plot the score of each column when it was removed.
 
 path = plot.path(found)
 
 # %%
-# Which of the kept ones say the same.
+# Plot the correlations between the selected columns.
 
 redundancy = plot.redundancy(found, X)
 
 # %%
-# And why a column is not among them.
+# Explain why a column was not selected.
 
 print(found.explain("mean radius"))

@@ -1,9 +1,9 @@
 """
-Greedy, floating, exact
-=======================
+Greedy, floating and exact search
+=================================
 
-How much does it cost to take a greedy step back, and how far is the answer from the optimum? Three
-searches with the same criterion on the wine data.
+Three searches with the same criterion on the wine data: how many evaluations does each need, and
+how close is it to the optimum?
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ ax.legend()
 plt.show()
 
 # %%
-# The trace has the price of every move. Negative steps are features that were taken back.
+# The trace lists every step. Negative numbers are columns that were removed.
 
 search = FloatingForward(Scatter("J2"), n_features_to_select=8).fit(X, y)
 for step in search.trace_:

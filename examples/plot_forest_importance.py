@@ -1,9 +1,9 @@
 """
-Importances of a forest without luck
-====================================
+Exact permutation importance of a forest
+========================================
 
-Permutation importance shuffles a column a few times, and each shuffle gives another answer. The
-expectation over all shuffles follows from one pass over the trees, for all columns at once.
+Permutation importance depends on random shuffles. Its expectation over all shuffles follows from
+one pass over the trees, for all columns at once.
 """
 
 import matplotlib.pyplot as plt
@@ -25,5 +25,5 @@ fig, ax = plt.subplots(layout="constrained")
 ax.plot(shuffles.importances[order], np.arange(10), ".", color="#858f99")
 ax.plot(exact.importances_mean[order], np.arange(10), "D", color="#0b5394")
 ax.set_yticks(np.arange(10), X.columns[order])
-ax.set(xlabel="loss of R² on rows left out", title="ten shuffles (dots) and their expectation")
+ax.set(xlabel="loss of R² on held-out rows", title="ten shuffles (dots), exact (diamonds)")
 plt.show()

@@ -1,9 +1,9 @@
 """
-A table as people have it
-=========================
+A table with mixed columns
+==========================
 
-Numbers, categories, gaps, an identifier and a column that gives the answer away: what is set
-aside is said, the others are encoded, and what is kept are the columns of the table.
+This table has numbers, categories, missing values and an identifier. Identifiers are excluded with
+a warning, the other columns are encoded, and the result names columns of the original table.
 """
 
 import warnings
@@ -32,11 +32,11 @@ frame.loc[rng.uniform(size=n) < 0.2, "age"] = np.nan
 print(tamis.inspect(frame, target="outcome"))
 
 # %%
-# The identifier is left out with a warning.
+# The identifier is excluded with a warning.
 
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     found = tamis.select(frame, target="outcome", method="mrmr", n_features_to_select=2)
-print(said[0].message)
+print(caught[0].message)
 print(found.columns)
 chart = plot.ranking(found)

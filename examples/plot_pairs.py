@@ -1,9 +1,10 @@
 """
-Columns that matter only together
-=================================
+Interactions
+============
 
-Of two columns of an exclusive or neither says anything alone. A ranking of columns by themselves
-cannot see them, nor can a search that begins with the best single one. Looking at all pairs can.
+If the target is the XOR of two columns, neither column is informative alone. Rankings of single
+columns miss such a pair, and so do searches that start with the best single column.
+``PairInformation`` scores all pairs.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ y = (X[:, 10] - 0.5) * (X[:, 25] - 0.5) > 0
 alone = MutualInformation(n_bins=4).fit(X, y)
 pairs = PairInformation().fit(X, y)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
-for ax, criterion, title in zip(axes, (alone, pairs), ("alone", "beside any other"), strict=True):
+for ax, criterion, title in zip(axes, (alone, pairs), ("single column", "best pair"), strict=True):
     ax.bar(np.arange(40), criterion.scores_, color="#858f99")
     ax.bar([10, 25], criterion.scores_[[10, 25]], color="#0b5394")
     ax.set(xlabel="column", title=title)
@@ -26,9 +27,10 @@ axes[0].set_ylabel("information about y (nats)")
 plt.show()
 
 # %%
-# The best of many pairs is high by chance too. Permuted targets tell how high.
+# The best of many pairs has a high score by chance alone. Scores with permuted targets show how
+# high it can be.
 
 null = pairs.null_maxima(X, y, n_permutations=20)
 print(f"greatest score of 20 permuted targets: {null.max():.3f}")
 for first, second, information, _ in pairs.interactions_[:3]:
-    print(f"columns {first} and {second}: {information:.3f} nats beyond the two alone")
+    print(f"columns {first} and {second}: {information:.3f} nats more than both alone")

@@ -1,9 +1,9 @@
 """
-Which columns beat noise
-========================
+Columns that beat noise
+=======================
 
-Beside the table stands a copy of it with permuted rows, whose columns say nothing of the target.
-A column is kept where it stands ahead of these probes more often than chance would have it.
+``Probes`` adds a copy of the table with permuted rows, whose columns are noise. A column is
+selected if it ranks ahead of these probes more often than expected by chance.
 """
 
 import numpy as np

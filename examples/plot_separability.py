@@ -1,9 +1,9 @@
 """
-What scatter matrices see, and what they do not
-===============================================
+What scatter matrices detect
+============================
 
-J1 looks at the columns one by one, J3 at how they vary together inside of the classes. Neither
-sees classes that differ in their spread alone; the divergence of Gaussian classes does.
+J1 uses the variances of single columns. J3 also uses their correlations within classes. Neither
+detects classes that differ only in spread, but the divergence of Gaussian classes does.
 """
 
 import matplotlib.pyplot as plt
@@ -16,21 +16,21 @@ y = np.repeat([0, 1], 150)
 
 
 def clouds(correlation, shift, spread):
-    """Two columns of two classes: how they hang together, lie apart, and differ in width."""
+    """Draw two columns of two classes with a given correlation, shift and spread of class 1."""
     X = rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], size=300)
     X[y == 1] = X[y == 1] * spread + shift
     return X
 
 
 tables = {
-    "apart": clouds(0.0, [2, 2], 1),
-    "together": clouds(0.95, [0.7, -0.7], 1),
-    "spread": clouds(0.0, [0, 0], 4),
+    "different means": clouds(0.0, [2, 2], 1),
+    "correlated": clouds(0.95, [0.7, -0.7], 1),
+    "different spread": clouds(0.0, [0, 0], 4),
 }
 
 # %%
-# The value of both columns, by each measure: J1 and J3 are 1 and 2 where the classes are the same
-# cloud, the divergence 0.
+# Compute each measure for the two columns together. For identical classes J1 is 1, J3 is 2 and the
+# divergence is 0.
 
 both = np.array([0, 1])
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")

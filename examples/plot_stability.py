@@ -1,9 +1,9 @@
 """
-Would other rows give the same columns?
-=======================================
+Stability across resamples
+==========================
 
-The search is repeated on other rows of the same table. Columns that are kept nearly always can be
-relied on; where hollow ones stand beside them, another could take the place.
+The search is repeated on random halves of the rows. Columns that are selected in nearly all of
+them are reliable. Columns that can replace each other are each selected less often.
 """
 
 from sklearn.datasets import load_breast_cancer

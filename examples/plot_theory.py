@@ -1,10 +1,10 @@
 """
-What theory promises, in pictures
-=================================
+Generalisation bounds
+=====================
 
-How far can an error on the training rows be from the truth? The bounds of Vapnik and Chervonenkis
-hold for every distribution. That makes them wide, and useful to order sizes rather than to state
-an error.
+How far can the training error be from the true error? The bounds of Vapnik and Chervonenkis hold
+for every distribution. They are therefore loose: useful to compare sizes, not to estimate an
+error.
 """
 
 import matplotlib.pyplot as plt
@@ -19,10 +19,11 @@ from tamis.search import Ranking
 # Two bounds on deviations
 # ------------------------
 #
-# The probability that *some* hyperplane has a training error further than 0.1 from its true
-# error, and that the hyperplane of the least training error is more than 0.1 worse than the best
-# there is. The second needs four times the rows. Dotted: the rows that suffice by the closed
-# formula of the sample complexity for the second to fall to 0.05, which is more generous still.
+# *Uniform*: the probability that the training error of *some* hyperplane differs from its true
+# error by more than 0.1. *Excess*: the probability that the hyperplane with the smallest training
+# error is more than 0.1 worse than the best hyperplane. The second bound needs four times the
+# rows. Dotted lines show the number of rows at which, by the sample-complexity formula, the second
+# bound is at most 0.05. This number is larger still.
 
 rows = np.unique(np.logspace(3.5, 7.2, 300).astype(int))
 fig, ax = plt.subplots(layout="constrained")
@@ -33,7 +34,7 @@ for colour, n_columns in (("C0", 2), ("C1", 10)):
         ax.plot(rows, bound, line, color=colour, label=f"{n_columns} columns, {of}")
     ax.axvline(theory.sample_complexity(V, 0.1, 0.05), color=colour, linestyle=":", linewidth=1)
 ax.axhline(0.05, color="grey", linewidth=0.5)
-ax.set(xscale="log", xlabel="rows N", ylabel="probability, at most", title="further off than 0.1")
+ax.set(xscale="log", xlabel="rows N", ylabel="probability bound", title="deviation above 0.1")
 ax.legend()
 plt.show()
 
@@ -41,28 +42,28 @@ plt.show()
 # The VC confidence
 # -----------------
 #
-# What to add to a training error so that, with probability 0.95, the true error lies below: it
-# falls with the rows as the square root does, and rises with the columns. Where it is above 0.5
-# it says nothing of two classes.
+# With probability 0.95 the true error is below the training error plus this term. It decreases
+# with the square root of the number of rows and increases with the number of columns. Above 0.5 it
+# is uninformative for two classes.
 
 rows = np.unique(np.logspace(2, 5, 200).astype(int))
 fig, ax = plt.subplots(layout="constrained")
 for n_columns in (2, 10, 40, 160):
     V = theory.vc_of_perceptron(n_columns)
     ax.plot(rows, [theory.vc_confidence(int(n), V) for n in rows], label=f"{n_columns} columns")
-ax.axhspan(0.5, 1.0, color="grey", alpha=0.15, label="says nothing")
-ax.set(xscale="log", ylim=(0, 1), xlabel="rows N", ylabel="to add to the training error")
+ax.axhspan(0.5, 1.0, color="grey", alpha=0.15, label="uninformative")
+ax.set(xscale="log", ylim=(0, 1), xlabel="rows N", ylabel="VC confidence")
 ax.legend()
 plt.show()
 
 # %%
-# Structural risk along a walk
-# ----------------------------
+# Structural risk along a search path
+# -----------------------------------
 #
-# The subsets of a walk are nested classes of hyperplanes. The training error falls with every
-# column, its confidence rises, and structural risk minimisation takes the size of the least sum.
-# Here six of thirty columns matter, less and less; beside the sum stands the error on 20 000
-# fresh rows, which nobody has in practice.
+# The subsets of a search path define nested classes of hyperplanes. With every column the training
+# error falls and the confidence term rises. Structural risk minimisation selects the size with the
+# smallest sum. Here six of thirty columns matter, with decreasing weights. The error on 20 000 new
+# rows is shown for comparison.
 
 rng = np.random.default_rng(0)
 weights = np.array([2.0, 1.5, 1.0, 0.7, 0.4, 0.2])
@@ -85,19 +86,20 @@ risk = theory.structural_risk(seen, [theory.vc_of_perceptron(int(k)) for k in si
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(sizes, seen, label="training error")
-ax.plot(sizes, true, label="error on fresh rows")
+ax.plot(sizes, true, label="error on new rows")
 ax.plot(sizes, risk, label="structural risk")
 best = sizes[risk.argmin()]
-ax.plot(best, risk.min(), "o", color="black", label=f"least at {best} columns")
-ax.set(xlabel="columns", ylabel="error", ylim=(0, None))
+ax.plot(best, risk.min(), "o", color="black", label=f"minimum at {best} columns")
+ax.set(xlabel="number of columns", ylabel="error", ylim=(0, None))
 ax.legend()
 plt.show()
 
 # %%
-# The least is where the choice is. It is careful: of the columns that matter a little none is
-# worth its confidence, and the bound itself is many times the error.
+# The minimum is the size that the choice selects. It is conservative: columns with small weights
+# lower the training error by less than they raise the confidence term. The bound is many times the
+# true error.
 
 print(search.choice_.reason)
 print(
-    f"kept {search.n_features_}; the error on fresh rows is least at {sizes[true.argmin()]} columns"
+    f"kept {search.n_features_}; the error on new rows is least at {sizes[true.argmin()]} columns"
 )

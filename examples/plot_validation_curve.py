@@ -1,15 +1,14 @@
 """
-The whole validation curve
-==========================
+The exact validation curve of an SVM
+====================================
 
-The cross-validated error of a support vector machine is a step function of C, and a grid sees it
-only where it happens to look. Here is all of it, for a linear kernel and five folds, as in figure
-6.2 of Yang (2011), Feature selection and model selection for supervised learning algorithms,
-National University of Singapore: a staircase with more than a hundred narrow steps. The curve of a
-single fold is beside it.
+The cross-validated error of an SVM is a step function of C. A grid evaluates it at a few points.
+This is the whole function, for a linear kernel and five folds, as in figure 6.2 of Yang (2011),
+Feature selection and model selection for supervised learning algorithms, National University of
+Singapore. The curve of a single fold is shown as well.
 
-With svmguide3 in the folder named by the environment variable TAMIS_DATA the data are those of the
-figure; else they are the breast cancer data of scikit-learn.
+If the folder named by the environment variable TAMIS_DATA contains svmguide3, the data are those
+of the figure. Otherwise they are the breast cancer data of scikit-learn.
 """
 
 from pathlib import Path
@@ -24,7 +23,7 @@ from tamis.datasets import load, names
 from tamis.svm import GridC, SVCPathCV
 
 table = load("svmguide3" if "svmguide3" in names() else "wdbc")
-# the test rows of svmguide3 repeat training rows
+# the test rows of svmguide3 repeat training rows, so only the training rows are used
 rows = table.extras.get("train_idx", np.arange(len(table.y)))
 X, y = scale(table.X[rows]), table.y[rows]
 folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
@@ -36,14 +35,15 @@ print(search.curve_)
 print(search.certificate_)
 
 # %%
-# The curve is data: one row per step, with the value on the step and on its two ends.
+# Save the curve as a table. Each row is a step, with the value on the step and at its two ends.
 
 frame = search.curve_.to_frame()
 frame.to_csv(Path(gettempdir()) / "validation_curve.csv", index=False)
 print(frame.head())
 
 # %%
-# Drawn over lambda = 1 / C, with the points of the usual grid. The best C is inside an interval.
+# Plot the curve over lambda = 1 / C, with the points of the usual grid. All C of an interval have
+# the smallest error.
 
 fig, ax = plt.subplots(layout="constrained")
 for curve, style in (

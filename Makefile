@@ -7,19 +7,19 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-gpu test-slow loops lint bench fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
+.PHONY: demo test test-gpu test-slow test-experiments loops lint bench fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
 
 # Two workers are enough for two cores: threads of polars beside them wait for each other, and take
 # a third more processor time on small tables.
-test test-slow: export POLARS_MAX_THREADS ?= 1
+test test-slow test-experiments: export POLARS_MAX_THREADS ?= 1
 
 # Loops are compiled while mypy runs: else each of the two workers would compile all of them.
 test: $(VENV)/.test
 	$(MAKE) --jobs=2 lint loops
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not experiment" $(ARGS)
 
 loops: $(VENV)/.test
 	$(BIN)/python -m tests.loops
@@ -31,9 +31,15 @@ test-gpu: $(VENV)/.gpu
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow $(ARGS)
 
+# Published tables and the promises of choices, computed again: hours.
+test-experiments: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 -m experiment $(ARGS)
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/python -m docs.prose
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 

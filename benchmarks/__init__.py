@@ -1,4 +1,4 @@
-"""Speed against peers, side by side in one run."""
+"""Benchmarks of tamis against other libraries, interleaved in one run."""
 
 from collections.abc import Callable
 from statistics import median
@@ -8,9 +8,9 @@ from threadpoolctl import threadpool_limits
 
 
 def medians(*functions: Callable[[], object], repeats: int = 3) -> list[float]:
-    """Processor seconds of each function on one thread: interleaved, warmed up, medians."""
+    """Return median processor seconds of each function, interleaved after a warm-up."""
     with threadpool_limits(1):
-        for function in functions[1:]:  # the first is the baseline: slow, and nothing to compile
+        for function in functions[1:]:  # the first is a slow baseline without compilation
             function()
         rounds = [[_seconds(function) for function in functions] for _ in range(repeats)]
     return [median(times) for times in zip(*rounds, strict=True)]

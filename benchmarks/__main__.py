@@ -7,7 +7,7 @@ import benchmarks
 
 
 def main() -> None:
-    """Run each module's ``main``; fail at the end if any ratio missed its goal."""
+    """Run each module's ``main``; exit with an error if any ratio missed its goal."""
     missed = []
     for module in iter_modules(benchmarks.__path__):
         if module.name.startswith("_"):

@@ -1,14 +1,14 @@
-"""mRMR on workers of a cluster: two against one, and what a pick costs beyond the counting.
+"""mRMR on a cluster: two workers against one, and the overhead of a pick.
 
     python -m benchmarks.cluster
     python -m benchmarks.cluster 8000000 100
 
-Arguments are rows and columns. Workers are processes of one thread on this machine, one cluster of
-one and one of two at the same time, whose picks take turns, so that other work disturbs both alike.
-The overhead is the time of a pick among few rows, less what each worker takes to count them.
+Arguments are rows and columns. Workers are processes with one thread on this machine. A cluster of
+one worker and one of two run at the same time with alternating picks, so that other load affects
+both equally. The overhead is the time of a pick with few rows minus the time of counting them.
 
-Goals: two workers pick at least 1.5 times as fast as one; a pick costs at most 40 ms more than its
-counting, with 64 and with 256 blocks.
+Goals: two workers pick at least 1.5 times as fast as one; the overhead of a pick is at most 40 ms,
+with 64 and with 256 blocks.
 """
 
 import sys
@@ -35,7 +35,7 @@ FEW_ROWS = 200
 
 @contextmanager
 def workers(n_workers: int) -> Iterator[Any]:
-    """A client of so many processes."""
+    """Return a client of a cluster with this number of processes."""
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(n_workers=n_workers, **options) as machines:
         client = Client(machines, set_as_default=False)
@@ -44,11 +44,11 @@ def workers(n_workers: int) -> Iterator[Any]:
 
 
 class Picking:
-    """A criterion whose codes are on the workers, ready to pick."""
+    """A criterion whose codes are on the workers."""
 
     def __init__(self, path: Path, client: Any):
         source: Any = Parquet(path, target="y")
-        if client is not None:  # else here, in one thread where rows are few
+        if client is not None:  # otherwise in this process
             source = ClusterBlocks(source, client)
         labels = source.reduce(TargetLabels("cluster"), target_only=True)
         self.criterion = MRMR(n_bins=LEVELS).fit(BlockTable(source, labels, "cluster"))
@@ -56,7 +56,7 @@ class Picking:
         self.seconds: list[float] = []
 
     def pick(self) -> None:
-        """Choose one more column."""
+        """Select one more column."""
         left = np.setdiff1d(np.arange(len(self.criterion.relevance_)), self.chosen)
         gains: list[Any] = []
         self.seconds.append(seconds(lambda: gains.append(self.criterion.gain(self.chosen, left))))
@@ -64,7 +64,7 @@ class Picking:
 
 
 def in_turns(path: Path, clients: list[Any], n_picks: int) -> list[list[float]]:
-    """Seconds of each pick, of each client."""
+    """Return the seconds of each pick, for each client."""
     ready = [Picking(path, client) for client in clients]
     for _ in range(n_picks):
         for one in ready:
@@ -73,7 +73,7 @@ def in_turns(path: Path, clients: list[Any], n_picks: int) -> list[list[float]]:
 
 
 def overhead(folder: Path, client: Any, n_blocks: int) -> float:
-    """Seconds of a pick by two workers beyond the counting."""
+    """Return the overhead of a pick by two workers, in seconds."""
     path, before = folder / f"{n_blocks}.parquet", parts.ROW_GROUP
     try:
         parts.ROW_GROUP = FEW_ROWS
@@ -85,7 +85,7 @@ def overhead(folder: Path, client: Any, n_blocks: int) -> float:
 
 
 def main(size: Size = SMALL) -> None:
-    """Print the comparison; fail where a goal is missed."""
+    """Print the comparison; exit with an error if a goal is missed."""
     with TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         path = folder / "table.parquet"

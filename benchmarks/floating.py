@@ -1,4 +1,4 @@
-"""Floating forward search by J3: updating against one explicit solve per candidate.
+"""Floating forward search by J3: updates against one explicit solve per candidate.
 
 python -m benchmarks.floating
 """
@@ -12,12 +12,12 @@ from tamis.criteria import Scatter
 from tamis.search import FloatingForward
 
 N_SAMPLES, N_FEATURES, SIZE, N_CLASSES = 2000, 500, 60, 5
-#: The least ratio that is accepted.
+#: Least ratio that is accepted.
 GOAL = 80
 
 
 class ExplicitScatter(SubsetCriterion):
-    """J3 by a solve for each subset, gain and loss by their definitions."""
+    """J3 by one solve for each subset."""
 
     def _learn(self, X, y, **params):  # type: ignore[no-untyped-def]
         groups = [X[y == k] for k in np.unique(y)]
@@ -30,7 +30,7 @@ class ExplicitScatter(SubsetCriterion):
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Correlated columns of very different worth."""
+    """Return correlated columns of different relevance."""
     draw = np.random.default_rng(0)
     y = draw.integers(N_CLASSES, size=N_SAMPLES)
     mix = np.eye(N_FEATURES) + draw.normal(size=(N_FEATURES, N_FEATURES)) / 30
@@ -39,7 +39,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def walked(criterion: SubsetCriterion) -> list[list[int]]:
-    """The subsets of a floating search with a fitted criterion."""
+    """Return the subsets of a floating search with a fitted criterion."""
     search, trace = FloatingForward(criterion), Trace(N_FEATURES)
     for step in search._steps(Counted(criterion), N_FEATURES, SIZE, Trace(N_FEATURES)):
         trace.append(step)
@@ -47,7 +47,7 @@ def walked(criterion: SubsetCriterion) -> list[list[int]]:
 
 
 def main() -> None:
-    """Print the ratio; fail where it misses its goal."""
+    """Print the ratio; exit with an error if it misses its goal."""
     X, y = data()
     naive, ours = ExplicitScatter().fit(X, y), Scatter("J3").fit(X, y)
     slow, fast = medians(lambda: walked(naive), lambda: walked(ours))

@@ -1,13 +1,13 @@
-"""Twenty-five gated networks in one computation against a module of torch trained for each.
+"""Twenty-five gated networks trained at once, against one torch module for each.
 
     python -m benchmarks.gates
 
 Five folds times five seeds of one tanh layer with sigmoid gates on its inputs, weights and gates
-learned together from all rows of a fold. Both sides start from the same weights and minimise the
-same objective; torch (Adam, single precision) has a run go on until it is within SLACK of where
-ours ended, or MOST_EPOCHS are over, at the learning rate that suits it best. It is measured on one
-seed of each fold and scaled to all. The data have the sizes of sonar and SRBCT, and are those where
-the environment variable TAMIS_DATA names a folder that has them.
+trained together on all rows of a fold. Both sides start from the same weights and minimise the
+same objective. A run of torch (Adam, single precision, best learning rate) stops when its objective
+is within SLACK of ours, or after MOST_EPOCHS. It is measured on one seed of each fold, and the time
+is scaled to all seeds. The data are sonar and SRBCT, if the folder in TAMIS_DATA has them, or
+random data of the same sizes.
 """
 
 import os
@@ -28,7 +28,7 @@ from tamis.neural.redundancy import dependences
 
 N_FOLDS, N_SEEDS, HIDDEN = 5, 5, 12
 MU, LAM, DECAY = 0.1, 0.1, 1e-3
-#: How far above our objective torch may stop, as a share of it, and after how many epochs anyhow.
+#: Relative excess over our objective at which torch stops, and greatest number of epochs.
 SLACK, MOST_EPOCHS = 0.01, 3000
 #: Learning rates of Adam that are tried, on the first run.
 RATES = (0.01, 0.02, 0.05, 0.1)
@@ -49,7 +49,7 @@ SIZES = [Size("sonar", 208, 60, 2, 15), Size("srbct", 83, 2308, 4, 2.5)]
 
 
 def table(size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """The data themselves, or Gaussian classes that differ in a tenth of the columns."""
+    """Return the data, or Gaussian classes that differ in 10 % of the columns."""
     file = Path(os.environ.get("TAMIS_DATA", "")) / f"{size.name}.npz"
     if file.is_file():
         data = np.load(file)
@@ -65,13 +65,13 @@ def table(size: Size) -> tuple[np.ndarray, np.ndarray]:
 
 
 def selector() -> GateSelector:
-    """What both sides minimise: cross-entropy, smooth L0, and correlations among open gates."""
+    """Return the objective of both sides: cross-entropy, smooth L0, correlations of open gates."""
     network = NetworkClassifier(HIDDEN, decay=DECAY)
     return GateSelector(gate="sigmoid", joint=True, mu=MU, lam=LAM, network=network)
 
 
 def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
-    """The folds, a drawn network for each of their seeds, and the correlations in each."""
+    """Return the folds, with random networks for all seeds and correlations."""
     used = np.ones((N_FOLDS, len(y)), dtype=bool)
     for k, (_, test) in enumerate(StratifiedKFold(N_FOLDS).split(X, y)):
         used[k, test] = False
@@ -80,7 +80,7 @@ def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
 
 
 def learned(parts: GateFolds) -> GateRuns:
-    """All runs by our engine."""
+    """Run our engine on all networks."""
     fold = np.repeat(np.arange(N_FOLDS), N_SEEDS)
     weights = (np.full((len(fold), 1), weight) for weight in (MU, LAM))
     settings = selector()._settings(0, 0, parts.X.shape[1])
@@ -88,7 +88,7 @@ def learned(parts: GateFolds) -> GateRuns:
 
 
 def module(parts: GateFolds, run: int) -> Any:
-    """One run as a module of torch whose call is the objective."""
+    """Return a torch module whose call is the objective of one run."""
     import torch
 
     rows = parts.used[run // N_SEEDS]
@@ -127,7 +127,7 @@ def module(parts: GateFolds, run: int) -> Any:
 def trained(
     parts: GateFolds, run: int, target: float, rate: float, epochs: int
 ) -> tuple[float, int]:
-    """Least objective, and the number of epochs, of one run of Adam down to the target."""
+    """Run Adam down to the target; return the least objective and the number of epochs."""
     import torch
 
     objective = module(parts, run)
@@ -145,13 +145,13 @@ def trained(
 
 
 def best_rate(parts: GateFolds, target: float) -> float:
-    """The rate that reaches the target of the first run soonest, or comes lowest."""
+    """Return the learning rate that reaches the target first, or the lowest objective."""
     ends = {rate: trained(parts, 0, target, rate, MOST_EPOCHS) for rate in RATES}
     return min(RATES, key=lambda rate: (max(ends[rate][0], target), ends[rate][1]))
 
 
 def compare(size: Size) -> list[str]:
-    """Print the ratio for one size; return it where it misses its goal."""
+    """Print the ratio for one size; return it if it misses its goal."""
     parts = folds(*table(size))
     targets = (1 + SLACK) * learned(parts).values
     rate = best_rate(parts, targets[0])
@@ -175,7 +175,7 @@ def compare(size: Size) -> list[str]:
 
 
 def main() -> None:
-    """Print the ratios; fail where one misses its goal."""
+    """Print the ratios; exit with an error if one misses its goal."""
     print("gates, processor seconds on one thread")
     try:
         import torch

@@ -1,13 +1,13 @@
-"""Kernel criteria as matrix products: on a processor against compiled rows, and on a GPU.
+"""Kernel criteria as matrix products: on a CPU against compiled loops, and on a GPU.
 
-    python -m benchmarks.gpu                  # ratios of one thread of a processor
-    python -m benchmarks.gpu --threads        # several threads of a processor against one
+    python -m benchmarks.gpu                  # ratios on one CPU thread
+    python -m benchmarks.gpu --threads        # several CPU threads against one
     python -m benchmarks.gpu --device cuda    # seconds of one round, 20 000 x 2 000
     python -m benchmarks.gpu --device cuda --eliminations
-    python -m benchmarks.gpu --device cuda --counts         # needs numba, for the processor's picks
+    python -m benchmarks.gpu --device cuda --counts         # needs numba, for picks on the CPU
 
-On a device times are those of whole rounds after a warm-up, the device waited for; each round is
-compared with explicit kernels without some of the columns. It runs from the sources, without numba:
+On a device, whole rounds are timed after a warm-up and with synchronisation. Each round is compared
+with explicit kernels without some of the columns. It runs from the sources, without numba:
 ``PYTHONPATH=src python3 -m benchmarks.gpu --device cuda``.
 """
 
@@ -58,7 +58,7 @@ COUNTS = [
 ]
 N_PICKS = 50
 #: Rows, columns and least ratio of compiled rows to products on one thread, of HSIC. What is gained
-#: depends on how fast a processor multiplies matrices beside how fast it makes exponentials.
+#: depends on how fast a processor multiplies matrices relative to exponentials.
 #: On a quiet machine of 16 cores they are 2.6 and 4.1; on a busy one of two, 1.4 and 3.6.
 PROCESSOR_GOALS = [(2000, 200, 1.8), (2000, 1000, 3.0)]
 #: The same of the Parzen information without the sample itself: rows, columns, width.
@@ -109,7 +109,7 @@ class Problem:
             self.library.cuda.synchronize()
 
     def seconds(self, work: Callable[[], Any]) -> float:
-        """Least of three, after a warm-up: other work on the machine only adds."""
+        """Return the least of three times after a warm-up, since other load only adds time."""
         work()
         found = []
         for _ in range(3):
@@ -178,7 +178,7 @@ class Problem:
             return class_changes(table, bounds, *both, 1, score, others=True).changes / n
 
         def information(K: Any) -> float:
-            # the sample itself is left out: beside its 1 the others may vanish, so it is not
+            # the sample itself is left out, since the others may vanish next to its 1, so it is not
             # subtracted from their sum
             xp, each = namespace(K), self.put(np.arange(n))
             K = xp.where(each[:, None] == each[None, :], 0 * K, K)
@@ -419,7 +419,7 @@ def by_threads() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print the figures; fail where one misses its goal."""
+    """Print the figures; exit with an error if one misses its goal."""
     parser = ArgumentParser(prog="python -m benchmarks.gpu")
     parser.add_argument("--device", help="such as cuda, or cpu for torch on the processor")
     parser.add_argument("--rows", type=int, default=20_000)

@@ -1,9 +1,9 @@
-"""Information and dependence: mRMR, Parzen windows and HSIC against what one would write at once.
+"""Information and dependence: mRMR, Parzen windows and HSIC against simple code.
 
 python -m benchmarks.information
 
-Whole searches are timed, validation, scaling, discretisation and the choice of widths included. The
-baselines are measured in the same run on a part of the work and scaled to the whole of it.
+Whole searches are timed, including validation, scaling, discretisation and the choice of widths.
+Baselines are measured in the same run on a part of the work, and their times are scaled up.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ PAIR_GOALS = [(2000, 36, 6, 15, 20), (330, 166, 2, 12, 20)]
 
 
 def codes(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of few levels, some of which tell of the class."""
+    """Return columns of few levels, some of which depend on the class."""
     draw = np.random.default_rng(0)
     y = draw.integers(LEVELS, size=n_samples)
     X = draw.integers(LEVELS, size=(n_samples, n_features))
-    told = draw.random((n_samples, 100)) < 0.4
-    X[:, :100] = np.where(told, y[:, None], X[:, :100])
+    copied = draw.random((n_samples, 100)) < 0.4
+    X[:, :100] = np.where(copied, y[:, None], X[:, :100])
     return X, y
 
 
@@ -67,7 +67,7 @@ def bincount_mrmr(X: np.ndarray, y: np.ndarray, n_picks: int) -> list[int]:
 
 
 def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
-    """mrmr_selection on the same columns, or None where it is not installed."""
+    """mrmr_selection on the same columns, or None if it is not installed."""
     try:
         import pandas as pd
         from mrmr import mrmr_classif
@@ -112,7 +112,7 @@ def kernel(Z: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def naive_parzen(y: np.ndarray, sigma: float) -> Callable[[np.ndarray], float]:
-    """Parzen information of a table of columns, everything anew."""
+    """Return the Parzen information of columns, computed from scratch."""
     onehot = (y[:, None] == np.unique(y)).astype(float)
     share = onehot.mean(axis=0)[y]
 
@@ -162,7 +162,7 @@ def compare_pairs(
 
 
 def told(what: str, against: str, slow: float, fast: float, goal: int) -> list[str]:
-    """Print one comparison; return it where it misses its goal."""
+    """Print one comparison; return it if it misses its goal."""
     print(
         f"  {what}: {against} {slow:.2f} s, tamis {fast:.3f} s, "
         f"ratio {slow / fast:.0f} (goal {goal})"
@@ -171,7 +171,7 @@ def told(what: str, against: str, slow: float, fast: float, goal: int) -> list[s
 
 
 def main() -> None:
-    """Print the ratios; fail where one misses its goal."""
+    """Print the ratios; exit with an error if one misses its goal."""
     print("information and dependence, processor seconds on one thread")
     missed = []
     for n_samples, n_features, *goals in MRMR_GOALS:

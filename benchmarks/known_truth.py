@@ -1,10 +1,10 @@
-"""Business tables with known relevant columns: what the default of tamis and other methods select.
+"""Business tables with known relevant columns: the selections of tamis and other methods.
 
     python -m benchmarks.known_truth --tables 200 --seed 0 --workers 2 --out results.csv
 
 A table has 8 to 60 columns, 2 to 6 of which have an effect on the target; some have a leak,
-duplicates or an identifier besides. Noise tables have no effect at all. Methods that only rank
-columns keep as many as are relevant. The summary gives means ± one standard error over tables.
+duplicates or an identifier in addition. Noise tables have no effects. Methods that only rank
+columns select the true number. The summary has means ± one standard error over tables.
 """
 
 import sys

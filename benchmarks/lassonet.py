@@ -1,12 +1,11 @@
-"""Columns chosen by gates and by LassoNet: accuracy at equal size, and processor seconds.
+"""Columns selected by gates and by LassoNet: accuracy at equal size, and processor seconds.
 
     python -m benchmarks.lassonet [--data sonar srbct] [--short]
 
-Both sides choose columns on the training part of the same stratified folds. One network, trained on
-the plain columns of that part, scores every choice on the part left out. LassoNet's columns are
-ranked by the penalty at which they leave its path, which has its default schedule, or with --short
-one of 200 and 50 iterations and steps of 5 %. The data are looked for in the folder that the
-environment variable TAMIS_DATA names.
+Both sides select columns in the training rows of the same stratified folds. One network, trained on
+these columns, measures each selection on the test fold. Columns of LassoNet are ranked by the
+penalty at which they leave its path, with the default schedule, or with --short 200 and 50
+iterations and steps of 5 %. The data are read from the folder in TAMIS_DATA.
 """
 
 import argparse
@@ -82,7 +81,7 @@ TASKS = {
 
 
 def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Chooser:
-    """Columns by their gates; of each class as many, where the selector asks for that.
+    """Return columns by their gates; the same number per class, if the selector has class gates.
 
     One fit ranks them for all sizes; weights left to "auto" are chosen for the largest.
     """
@@ -104,7 +103,7 @@ def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Choose
 
 
 def by_lassonet(sizes: tuple[int, ...], hidden: int, options: dict[str, Any]) -> Chooser:
-    """Columns that stay longest on LassoNet's path."""
+    """Return the columns that stay longest on the path of LassoNet."""
     from lassonet import LassoNetClassifier
 
     def choose(X: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
@@ -119,7 +118,7 @@ def by_lassonet(sizes: tuple[int, ...], hidden: int, options: dict[str, Any]) ->
 
 
 def folds(task: Task, X: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn from and rows left out, of all repeats."""
+    """Return training and test rows of all repeats."""
     for repeat in range(task.repeats):
         yield from StratifiedKFold(N_FOLDS, shuffle=True, random_state=repeat).split(X, y)
 
@@ -128,7 +127,7 @@ def measure(task: Task, choosers: dict[str, Chooser], X: np.ndarray, y: np.ndarr
     """For each way and size, mean over the folds: accuracy, number of columns, seconds.
 
     The seconds are those of one ranking, the same for all sizes. The ways take turns, so that all
-    meet the same load of the machine.
+    are affected by other load equally.
     """
     scoring = NetworkClassifier(task.hidden, combine="mean", random_state=0)
     parts = list(folds(task, X, y))
@@ -161,7 +160,7 @@ def compare(name: str, X: np.ndarray, y: np.ndarray, schedule: dict[str, Any]) -
 
 
 def main() -> None:
-    """Compare on the data that are there; without LassoNet or data say so."""
+    """Compare on the available data; print a message if LassoNet or data are missing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--short", action="store_true", help="LassoNet on a coarser path")

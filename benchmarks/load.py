@@ -1,10 +1,10 @@
-"""What the command line costs beyond the work itself: processor seconds as ratios, and peaks.
+"""Overhead of the command line: ratios of processor seconds, and peak memory.
 
     python -m benchmarks.load
 
-Each command runs in a process of its own, whose processor time and memory the system counts. Its
-start-up, the same command on a table of a few rows, is taken off; what remains is set against
-reading the file with polars and computing the scores, in one process and without anything else.
+Each command runs in its own process, whose processor time and memory are measured. The start-up
+time (the same command on a small table) is subtracted. The rest is compared with reading the file
+with polars and computing the scores in one process.
 
 Goals: help within half a second; a filter on 60 x 20 000 and 60 x 100 000 numbers within 3 times
 reading and scoring; on 50 000 x 2 000 numbers (a file of 439 MB) a peak of at most 2.5 times the
@@ -32,20 +32,20 @@ from tamis.criteria import FisherScore, WeightNorm
 from tamis.search import Ranking, RecursiveElimination
 
 HELP_GOAL, RATIO_GOAL, PEAK_GOAL, RANKING_GOAL = 0.5, 3.0, 2.5, 3.0
-#: At least, where the others are at most.
+#: Goals that are minima; the others are maxima.
 ELIMINATION_GOAL = 30.0
 REPEATS = 3
 
 
 class Usage(NamedTuple):
-    """What a process used: processor seconds, and its largest memory in bytes."""
+    """Processor seconds and peak memory (bytes) of a process."""
 
     seconds: float
     peak: int
 
 
 def usage(*args: object) -> Usage:
-    """What the command ``tamis`` with these arguments uses."""
+    """Return the usage of the command ``tamis`` with these arguments."""
     command = [sys.executable, "-m", "tamis.cli", *map(str, args)]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(running.pid, 0)
@@ -97,14 +97,14 @@ def selection(path: Path) -> list[object]:
     return ["select", path, "--target", "y", "fisher-score", "--features", 10]
 
 
-def told(what: str, value: float, unit: str, goal: float) -> str | None:
-    """Print one line; what was missed, if it was."""
+def report_goal(what: str, value: float, unit: str, goal: float) -> str | None:
+    """Print one line, and return the goal if it was missed."""
     print(f"{what}: {value:.2f} {unit} (goal {goal:g})")
     return f"{what} {value:.2f}" if value > goal else None
 
 
 def wide(folder: Path, n_columns: int, start_up: float) -> str | None:
-    """A filter on 60 rows of so many columns, against reading and scoring alone."""
+    """Compare a filter on 60 rows and many columns with reading and scoring alone."""
     path = folder / f"wide-{n_columns}.csv"
     write_wide(path, 60, n_columns)
 
@@ -115,7 +115,7 @@ def wide(folder: Path, n_columns: int, start_up: float) -> str | None:
 
     ratio = (seconds(*selection(path)) - start_up) / timed(needed)
     path.unlink()
-    return told(f"filter on 60 x {n_columns}", ratio, "times reading and scores", RATIO_GOAL)
+    return report_goal(f"filter on 60 x {n_columns}", ratio, "times reading and scores", RATIO_GOAL)
 
 
 def long(folder: Path, n_rows: int = 50_000, n_columns: int = 2_000) -> str | None:
@@ -126,7 +126,7 @@ def long(folder: Path, n_rows: int = 50_000, n_columns: int = 2_000) -> str | No
     size = path.stat().st_size / 1e6
     path.unlink()
     what = f"filter on {n_rows} x {n_columns} ({size:.0f} MB)"
-    return told(what, ratio, "times the float64 table at its peak", PEAK_GOAL)
+    return report_goal(what, ratio, "times the float64 table at its peak", PEAK_GOAL)
 
 
 def ranking(n_columns: int = 100_000) -> str | None:
@@ -135,7 +135,9 @@ def ranking(n_columns: int = 100_000) -> str | None:
     X, y = np.asfortranarray(draw.normal(size=(60, n_columns))), np.arange(60) % 2
     alone = timed(lambda: FisherScore().fit(X, y))
     whole = timed(lambda: Ranking(FisherScore(), standardize=False).fit(X, y))
-    return told(f"Ranking of {n_columns} columns", whole / alone, "times the scores", RANKING_GOAL)
+    return report_goal(
+        f"Ranking of {n_columns} columns", whole / alone, "times the scores", RANKING_GOAL
+    )
 
 
 def elimination(n_rows: int = 80, n_columns: int = 1500) -> str | None:
@@ -146,7 +148,7 @@ def elimination(n_rows: int = 80, n_columns: int = 1500) -> str | None:
     machine = SVC(kernel="linear", tol=1e-9)
     theirs = RFE(machine, n_features_to_select=1)
     ours = RecursiveElimination(WeightNorm(machine), n_features_to_select=1, standardize=False)
-    ours.fit(X, y)  # what is compiled, or loaded from disk, is so now
+    ours.fit(X, y)  # compile, or load compiled code
     taken = [(timed(lambda: theirs.fit(X, y), 1), timed(lambda: ours.fit(X, y), 1)) for _ in "123"]
     slow, fast = (median(column) for column in zip(*taken, strict=True))
     same = bool((theirs.ranking_ == ours.ranking_).all())
@@ -161,7 +163,7 @@ def elimination(n_rows: int = 80, n_columns: int = 1500) -> str | None:
 
 def main() -> None:
     """Print one line per goal."""
-    missed = [told("tamis --help", seconds("--help"), "s", HELP_GOAL)]
+    missed = [report_goal("tamis --help", seconds("--help"), "s", HELP_GOAL)]
     missed.append(ranking())
     missed.append(elimination())
     with TemporaryDirectory() as name:

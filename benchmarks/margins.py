@@ -1,7 +1,7 @@
-"""Scores of all columns of a kernel machine, and the smallest sphere, against explicit work.
+"""Scores of all columns of an SVM, and the smallest sphere, against direct computation.
 
 The norm without each column: one update for all columns against a kernel matrix for each. The
-sphere: the program over the simplex against a general solver of quadratic programs (cvxopt).
+sphere: a solver for the simplex against a general solver of quadratic programs (cvxopt).
 
 python -m benchmarks.margins
 """
@@ -68,7 +68,7 @@ def norms() -> list[str]:
     print(
         f"norm without each of {N_FEATURES} columns, {len(model.support_)} support vectors: a "
         f"kernel a column {slow:.1f} s, tamis {fast:.3f} s, ratio {slow / fast:.0f} (goal "
-        f"{GOALS[0]}); with the training of the machine {trained:.2f} s, ratio "
+        f"{GOALS[0]}); with the training of the SVM {trained:.2f} s, ratio "
         f"{slow / trained:.0f} (goal {GOALS[1]}); largest relative difference {error:.0e}"
     )
     good = slow / fast >= GOALS[0] and slow / trained >= GOALS[1] and error < 1e-9
@@ -99,16 +99,16 @@ def spheres() -> list[str]:
     K = rbf_kernel(points, gamma=1 / DIMENSION)
     slow, fast = medians(lambda: general_sphere(K), lambda: sphere_around(K))
     radius2, g = sphere_around(K)
-    gap = (K.diagonal() - 2 * K @ g + g @ K @ g).max() - radius2
+    excess = (K.diagonal() - 2 * K @ g + g @ K @ g).max() - radius2
     print(
         f"smallest sphere around {N_POINTS} points: cvxopt {slow:.2f} s, tamis {fast:.4f} s, ratio "
-        f"{slow / fast:.0f} (goal {GOALS[2]}), gap {gap:.0e}"
+        f"{slow / fast:.0f} (goal {GOALS[2]}), excess {excess:.0e}"
     )
-    return [] if slow / fast >= GOALS[2] and gap < 1e-8 else ["spheres: slower than promised"]
+    return [] if slow / fast >= GOALS[2] and excess < 1e-8 else ["spheres: slower than promised"]
 
 
 def main() -> None:
-    """Print the ratios; fail where one misses its goal."""
+    """Print the ratios; exit with an error if one misses its goal."""
     missed = norms() + spheres()
     if missed:
         raise SystemExit("; ".join(missed))

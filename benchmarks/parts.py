@@ -6,7 +6,7 @@
 Arguments are rows, columns and picks. Everything is measured in the same run, in one process for
 each way: reading once with warm files, the products of J3 alone, ``np.bincount`` of pairs on one
 core. Memory is the most that the process of mRMR held, beyond what it held before. Threads are as
-many as there are cores unless OMP_NUM_THREADS says otherwise.
+many as there are cores, or OMP_NUM_THREADS.
 
 Goals: a pick counts at least 5 times as fast as ``np.bincount`` on all cores at 10 levels; the last
 picks take at most 1.1 times the first; J3 takes at most 1.5 times reading and products; the peak
@@ -36,7 +36,7 @@ from tamis.search import FloatingForward
 LEVELS = 10
 PICK_GOAL, LAST_GOAL, SCATTER_GOAL, MEMORY_GOAL = 5.0, 1.1, 1.5, 1.0
 ROW_GROUP = 1 << 17
-#: Picks at either end of which the median is taken: one is disturbed by whatever else runs.
+#: Number of first and of last picks whose medians are compared, since other load disturbs one.
 ENDS = 4
 
 
@@ -48,7 +48,7 @@ class Size(NamedTuple):
     n_picks: int
 
 
-#: What is measured where nothing else is asked for.
+#: Default size.
 SMALL = Size(500_000, 100, 10)
 
 
@@ -73,7 +73,7 @@ def table_of(path: str) -> BlockTable:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """What it takes."""
+    """Return the seconds of a call."""
     start = perf_counter()
     work()
     return perf_counter() - start
@@ -111,7 +111,7 @@ def _held() -> float:
 def mrmr(path: str, size: Size, pipe: Any) -> None:
     """Seconds of preparing, of each pick, of all cores in a pick; gibibytes that were held."""
     small = Size(5000, size.n_columns, 3)
-    with TemporaryDirectory() as folder:  # what is compiled is not counted
+    with TemporaryDirectory() as folder:  # compilation is not counted
         write(Path(folder) / "small.parquet", small)
         MRMR(n_bins=LEVELS).fit(table_of(f"{folder}/small.parquet")).gain(
             np.array([0]), np.array([1])
@@ -138,7 +138,7 @@ def floating(path: str, size: Size, pipe: Any) -> None:
 
 
 def apart(work: Callable[..., None], *args: Any) -> Any:
-    """What some work sends from a process of its own."""
+    """Run a function in its own process, and return its result."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(*args, theirs))
@@ -149,7 +149,7 @@ def apart(work: Callable[..., None], *args: Any) -> Any:
 
 
 def main(size: Size = SMALL) -> None:
-    """Print the comparison; fail where a goal is missed."""
+    """Print the comparison; exit with an error if a goal is missed."""
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "table.parquet")
         write(Path(path), size)

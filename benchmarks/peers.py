@@ -1,10 +1,11 @@
-"""What other selectors find and take on tables of which the answer is known, beside ours.
+"""Other selectors compared with ours on tables with known relevant columns.
 
     python -m benchmarks.peers
 
-Each line is one table: relevant columns found, others kept beside them, and processor seconds of
-one thread, of the peer first. Both sides see the same tables and are asked for as many columns as
-are relevant, or decide by themselves. Peers that are not installed are left out with a word.
+Each line is one table: relevant columns found, irrelevant columns selected, and processor seconds
+of one thread, for the other library first. Both sides have the same tables and the number of
+relevant columns, or determine the number themselves. Libraries that are not installed are skipped
+with a message.
 """
 
 import warnings
@@ -35,7 +36,7 @@ Select = Callable[[np.ndarray, np.ndarray], Columns]
 
 
 class Duel(NamedTuple):
-    """A peer and ours on tables of one kind."""
+    """A selector of another library and ours on one kind of table."""
 
     task: str
     peer: str
@@ -47,7 +48,7 @@ class Duel(NamedTuple):
 
 
 def linear(seed: int, n: int = 300, d: int = 100) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """Two classes by the sum of ten columns of a hundred that hang together a little."""
+    """Return two classes that depend on the sum of ten of a hundred correlated columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + 0.5 * rng.normal(size=(n, 1))
     relevant = set(range(0, d, d // 10))
@@ -57,7 +58,7 @@ def linear(seed: int, n: int = 300, d: int = 100) -> tuple[np.ndarray, np.ndarra
 
 
 def long(seed: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """The same with 600 rows and 40 columns: knockoffs want ten rows for a column."""
+    """Return the same with 600 rows and 40 columns, since knockoffs need ten rows per column."""
     return linear(seed, 600, 40)
 
 
@@ -69,7 +70,7 @@ def paired(seed: int, n: int = 300, d: int = 30) -> tuple[np.ndarray, np.ndarray
 
 
 def cancer(seed: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """The breast cancer table, of which no answer is known."""
+    """Return the breast cancer table, whose relevant columns are not known."""
     X, y = load_breast_cancer(return_X_y=True)
     return scale(X), y, set()
 
@@ -131,7 +132,7 @@ def knockpy(X: np.ndarray, y: np.ndarray) -> Columns:
 
 
 def rfecv(X: np.ndarray, y: np.ndarray) -> Columns:
-    """scikit-learn's elimination by a linear machine, size by cross-validation."""
+    """scikit-learn's elimination by a linear SVM, with the number by cross-validation."""
     return np.flatnonzero(RFECV(SVC(kernel="linear"), step=0.1).fit(X, y).support_).tolist()
 
 
@@ -148,7 +149,7 @@ def mutual(X: np.ndarray, y: np.ndarray) -> Columns:
 
 
 def own(selection: Any) -> Select:
-    """A selection of ours that decides by itself."""
+    """Return a selection of ours that determines the number of columns."""
     return lambda X, y: selection.fit(X, y).columns
 
 
@@ -183,7 +184,7 @@ def timed(select: Select, X: np.ndarray, y: np.ndarray) -> tuple[set[int], float
 
 
 def outcome(duel: Duel) -> str:
-    """Both sides on the same tables, interleaved; ours once before, because loops are compiled."""
+    """Run both sides on the same tables, interleaved, after one run of ours for compilation."""
     if find_spec(duel.needs) is None:
         return f"{duel.task:34}{duel.peer} is not installed"
     duel.ours(*duel.make(99)[:2])
@@ -204,7 +205,7 @@ def outcome(duel: Duel) -> str:
 
 
 def main() -> None:
-    """Print a line for every duel. No ratio is promised: some of these are slower here."""
+    """Print a line for every comparison. There are no goals."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for duel in DUELS:

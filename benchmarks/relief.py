@@ -17,7 +17,7 @@ GOALS = {"multisurf": ("MultiSURF", 50), "surf": ("SURF", 40), "relieff": ("Reli
 
 
 def interacting() -> tuple[np.ndarray, np.ndarray]:
-    """Columns of which two matter, together."""
+    """Return a table with an interaction of two columns."""
     X = np.random.default_rng(0).normal(size=SIZE)
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 
@@ -37,7 +37,7 @@ def compare(algorithm: str, theirs: Any, goal: int) -> list[str]:
 
 
 def main() -> None:
-    """Compare all; fail where a goal is missed."""
+    """Compare all; exit with an error if a goal is missed."""
     try:
         import skrebate
     except ImportError:

@@ -1,4 +1,4 @@
-"""What scheduling and storing cost per task: ten thousand empty tasks.
+"""Overhead of scheduling and storing a task, measured with ten thousand empty tasks.
 
     python -m benchmarks.scheduling [n_tasks]
 
@@ -20,7 +20,7 @@ GOAL = 5.0
 
 
 class Empty(BaseEstimator):
-    """Chooses the columns as they come."""
+    """A selector that ranks columns by index."""
 
     def fit(self, X, y):
         """Do nothing."""
@@ -29,7 +29,7 @@ class Empty(BaseEstimator):
 
 
 def seconds(n_tasks: int, **options: object) -> float:
-    """Time of so many empty tasks, and of reading them back."""
+    """Return the time to run empty tasks and to read their outcomes."""
     X, y = np.random.default_rng(0).normal(size=(40, 5)), np.tile([0, 1], 20)
     plan = Realizations(n_tasks, train=20)
     with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Sensitivity of a kernel machine: our engine, a loop over ``decision_function``, scikit-learn.
+"""Sensitivity of an SVM: our engine, a loop over ``decision_function``, scikit-learn.
 
 python -m benchmarks.sensitivity
 """
@@ -35,12 +35,12 @@ SIZES = [
     Size(5000, 100, 60, 2),
     Size(100, 10_000, 3000, 40),
 ]
-#: What sixteen quantiles may cost, in shuffles; and bytes beyond the kernel matrix.
+#: Greatest time of sixteen quantiles in shuffles, and greatest memory beyond the kernel matrix.
 SIXTEEN, MEMORY = 2.0, 512e6
 
 
 def machine(size: Size) -> tuple[np.ndarray, np.ndarray, SVC, Sigmoids]:
-    """A machine with gamma = 1/d on standardised columns."""
+    """Return an SVM with gamma = 1/d on standardised columns."""
     draw = np.random.default_rng(0)
     X = draw.normal(size=(size.n_samples, size.n_features))
     y = (X[:, 0] * X[:, 1] + X[:, 2] + draw.normal(size=size.n_samples) > 0).astype(int)
@@ -75,7 +75,7 @@ def ours(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, way: object) -> np.ndarr
 
 
 def seconds(function, *arguments, repeats: int = 3):  # type: ignore[no-untyped-def]
-    """Median processor seconds, and the answer; short ones run until the clock can tell."""
+    """Return median processor seconds and the result; short functions run repeatedly."""
     times = []
     for _ in range(repeats):
         start, count = process_time(), 0
@@ -96,7 +96,7 @@ def peak(function, *arguments) -> float:  # type: ignore[no-untyped-def]
 
 
 def row(size: Size) -> list[str]:
-    """Print one size; say what it missed."""
+    """Print one size, and return the goals that were missed."""
     X, y, fitted, sigmoid = machine(size)
     (shuffle,) = Permutation(1).draws(X, np.arange(X.shape[1])[:, None], 0)
     common = (X, fitted, sigmoid)
@@ -114,7 +114,7 @@ def row(size: Size) -> list[str]:
     off = np.abs(found[: size.n_timed] - expected).max()
     ratio, sixteen = slow * scale / fast, points / fast
     print(
-        f"sensitivity of an RBF machine, N={size.n_samples} d={size.n_features} "
+        f"sensitivity of an RBF SVM, N={size.n_samples} d={size.n_features} "
         f"m={len(fitted.support_)}: loop {slow * scale:.2f} s, permutation_importance "
         f"{theirs:.2f} s, tamis {fast:.4f} s, ratio {ratio:.0f} (goal {size.goal}), 16 quantiles "
         f"{sixteen:.2f} of a shuffle (at most {SIXTEEN}), agreement {off:.0e}, "
@@ -129,7 +129,7 @@ def row(size: Size) -> list[str]:
 
 
 class _FirstColumns:
-    """The machine as a function of its first columns, so that few can be timed."""
+    """The SVM as a function of its first columns, so that few can be timed."""
 
     def __init__(self, fitted: SVC, X: np.ndarray, n: int):
         self.fitted, self.X, self.n = fitted, X.copy(), n
@@ -147,7 +147,7 @@ def _accuracy(model: _FirstColumns, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def main() -> None:
-    """Print the ratios; fail where one misses its goal."""
+    """Print the ratios; exit with an error if one misses its goal."""
     with threadpool_limits(1):
         missed = [what for size in SIZES for what in row(size)]
     if missed:

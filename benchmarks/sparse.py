@@ -1,9 +1,9 @@
-"""Sparse tables: mRMR on 88 119 columns with 1 % of entries, against the same table written out.
+"""Sparse tables: mRMR on 88 119 columns with 1 % of entries, against the same dense table.
 
 python -m benchmarks.sparse
 
-Whole searches are timed, validation and coding included. Memory is the most that the process held
-while it searched, beyond what it held before.
+Whole searches are timed, including validation and coding. Memory is the peak during the search
+minus that before it.
 """
 
 from multiprocessing import get_context
@@ -66,7 +66,7 @@ def megabytes(X: Any, y: np.ndarray, *, written_out: bool) -> float:
 
 
 def main() -> None:
-    """Print the comparison; fail where a goal is missed."""
+    """Print the comparison; exit with an error if a goal is missed."""
     X, y = counts()
     part = X[:, :PART]
     same = np.array_equal(

@@ -4,8 +4,8 @@
 
 One thread, runs of both sides interleaved, medians. SVC has its default tolerance of 1e-3 and a
 limit of iterations, so that its times are lower bounds; the path is exact. The grid of 1701 points
-is 100 times the trapezoid of the 18 points. The data of the literature are looked for in the folder
-that the environment variable TAMIS_DATA names; without it the sets of scikit-learn are used.
+is 100 times the trapezoid of the 18 points. Data sets of the literature are read from the folder in
+TAMIS_DATA; without it, those of scikit-learn are used.
 """
 
 import os
@@ -114,7 +114,7 @@ def measure(kernel: str, X: np.ndarray, y: np.ndarray, repeats: int, cv: bool) -
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print the table and the medians beside the goals."""
+    """Measure, and print the table and the medians next to the goals."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", nargs="+", default=["linear", "rbf"])
     parser.add_argument("--data", nargs="+", default=[])

@@ -2,8 +2,8 @@
 
 python -m benchmarks.trees
 
-Everything is counted: reading the trees, comparing them with the model's own answers, the codes,
-the walks, the link and the mean. Loops do a few columns, SHAP a few rows; their times are scaled.
+Times include reading the trees, comparing them with the model's predictions, coding, traversing,
+the link and the mean. Loops use a few columns and SHAP a few rows; their times are scaled up.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def accuracy(model: Columns, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def opened(columns: Columns, X: np.ndarray) -> TreeEngine:
-    """Our engine, read and compared anew."""
+    """Return our engine, with trees read and compared again."""
     ensemble = open_trees(columns.model, "predict_proba", columns.second, X)
     assert ensemble is not None
     return TreeEngine(ensemble, "predict_proba", columns.second, X)
@@ -144,12 +144,12 @@ def explained(model: Any, X: np.ndarray) -> str:
 
     try:
         return f"SHAP by paths {one(None):.1f} s, against 100 rows {one(X[:100]):.1f} s"
-    except Exception as error:  # it lags behind the libraries that it reads
+    except Exception as error:  # shap does not support all versions of the libraries
         return f"SHAP cannot read {type(model).__name__} ({type(error).__name__})"
 
 
 def row(case: Case) -> list[str]:
-    """Print one case; say what it missed."""
+    """Print one case, and return the goals that were missed."""
     label = f"{case.name} {case.n_samples} x {case.n_features}"
     if case.name in GUESTS and find_spec(GUESTS[case.name]) is None:
         print(f"{label}: {GUESTS[case.name]} is not installed")
@@ -196,7 +196,7 @@ def row(case: Case) -> list[str]:
 
 
 def main() -> None:
-    """Print the ratios; fail where one misses its goal."""
+    """Print the ratios; exit with an error if one misses its goal."""
     with threadpool_limits(1):
         missed = [what for case in CASES for what in row(case)]
     if missed:

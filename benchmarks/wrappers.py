@@ -21,7 +21,7 @@ ESTIMATORS = {"LDA": LinearDiscriminantAnalysis(), "5-NN": KNeighborsClassifier(
 
 
 def ratio(name: str, estimator: BaseEstimator, repeats: int = 3) -> float:
-    """Print both times and say how many times faster tamis is."""
+    """Print both times, and return their ratio."""
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
     theirs = SequentialFeatureSelector(estimator, n_features_to_select=SIZE, cv=5)
@@ -36,7 +36,7 @@ def ratio(name: str, estimator: BaseEstimator, repeats: int = 3) -> float:
 
 
 def main() -> None:
-    """Print the ratios; fail where one misses its goal."""
+    """Print the ratios; exit with an error if one misses its goal."""
     short = [name for name, e in ESTIMATORS.items() if ratio(name, e) < GOALS[name]]
     if short:
         raise SystemExit(f"slower than promised: {', '.join(short)}")

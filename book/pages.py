@@ -1,7 +1,8 @@
-"""Pages of the book: every experiment as it was computed, drawn from files without computing.
+"""Pages of the book: the results of every experiment, read from files.
 
-``book/results`` has a file for each that ``make book`` has run; ``book/waiting.toml`` a
-sentence for each of the others. The pages are written whenever the documentation is built.
+``book/results`` has a file for each experiment that ``make book`` has run, and
+``book/waiting.toml`` a sentence for each of the others. The pages are written whenever the
+documentation is built.
 """
 
 import re
@@ -23,33 +24,33 @@ from tamis_book.result_files import ENDING, StoredReproduction, load_results
 
 BOOK = Path(__file__).parent
 RESULTS = BOOK / "results"
-#: Pictures of a page, the parts beyond have their numbers in the table; pixels of each.
+#: Greatest number of charts on a page, and their width and height in pixels.
 DRAWN, WIDTH, HEIGHT = 6, 480, 230
-#: Tests of a page: the rest are in the files that the command writes.
+#: Greatest number of tests on a page. Files of ``tamis reproduce`` have all of them.
 TESTED = 40
-#: Which document an experiment is of, by how its name begins, in the order of the book.
+#: Publications by the prefix of the experiments' names, in the order of the book.
 DOCUMENTS = {
     "fspp": "Sensitivity of posterior probabilities (Shen and others 2008)",
     "thesis": "Feature selection and model selection (Yang 2011)",
     "svr": "Support vector regression (Yang and Ong 2010)",
     "gates": "Gated networks (Varshney 2019)",
-    "": "Our own, and those of others",
+    "": "Other experiments",
 }
 MARKS = {"=": "agree", "+": "better", "-": "worse", "?": "unsound"}
 
 
 def results_path(name: str) -> Path:
-    """Where the results of an experiment are."""
+    """Return the file of the results of an experiment."""
     return RESULTS / f"{name}{ENDING}"
 
 
 def waiting() -> dict[str, str]:
-    """Why experiments have no results."""
+    """Return why experiments have no results, by name."""
     return tomllib.loads((BOOK / "waiting.toml").read_text(encoding="utf-8"))
 
 
 def write_book(folder: Path) -> None:
-    """Write a page for each experiment, and one that leads to them."""
+    """Write a page for each experiment, and an index."""
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     stored = {one.name: _stored(one) for one in experiments()}
     for experiment in experiments():
@@ -64,31 +65,31 @@ def _stored(experiment: Experiment) -> StoredReproduction | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a page that is another one: those that stay are not read again."""
+    """Write a page if it has changed, so that unchanged pages are not built again."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def _index(stored: dict[str, StoredReproduction | None]) -> str:
-    """How the experiments compare, document by document."""
+    """Return the index: how our numbers compare, for each publication."""
     done = [one for one in stored.values() if one is not None]
     total = _counts(one.found for one in done)
     sound = sum(total[mark] for mark in "=+-")
     lines = [
         *_heading("The book of results", "="),
-        "Every experiment file, computed with as many realizations as the publication has where "
-        "that could be waited for, and drawn from the scores that ``make book`` left; nothing is "
-        f"computed for these pages. {len(done)} of {len(stored)} are computed so far: of the "
-        f"{sound} published numbers in them that can be right {total['=']} agree within chance, "
-        f"ours are better in {total['+']} and worse in {total['-']}; {total['?']} cannot be right "
-        "in print, and the page says why.",
+        "These pages show the results of all experiment files, with the published number of "
+        "realizations if the computation did not take too long. They are made from the scores "
+        f"that ``make book`` saved. {len(done)} of {len(stored)} experiments are computed so far. "
+        f"They have {sound} published numbers that can be right: {total['=']} do not differ "
+        f"significantly from ours, ours are better in {total['+']} and worse in {total['-']}. "
+        f"{total['?']} published numbers cannot be right, and their pages explain why.",
         "",
-        "Each page has our numbers with an interval of 95 %, the published ones in brackets, "
-        "pictures of both, and how they were computed. Numbers and formulas that do not hold as "
-        "printed have :doc:`a page of their own <../unsound>`.",
+        "Each page has our numbers with a 95 % interval, the published ones in brackets, charts of "
+        "both, and the settings. Published numbers and formulas that are wrong have "
+        ":doc:`a page of their own <../unsound>`.",
         "",
-        "The numbers of a table share their splits, and with few test rows all of them may be "
-        "above or below the published ones together: a column of ``-`` is one finding, not many.",
+        "The numbers of a table share their splits. With few test rows, all of them may be above "
+        "or below the published ones together: a column of ``-`` is one finding, not several.",
         "",
     ]
     for begin, title in DOCUMENTS.items():
@@ -125,7 +126,7 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
     if experiment.source:
         lines += [f"*{_plain(experiment.source)}.*", ""]
     if one is None:
-        lines += [_plain(waiting().get(experiment.name, "It is not computed yet.")), ""]
+        lines += [_plain(waiting().get(experiment.name, "Not computed yet.")), ""]
         lines += [*_notes([*experiment.unsound.items()], experiment.notes), *_computed(experiment)]
         return "\n".join(lines)
     report = reproduced(one.found)
@@ -134,7 +135,7 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
     if not one.is_current:
         lines += ["The experiment file has changed since this was computed.", ""]
     for care in report.cares:
-        fact = care.fact.partition(". ")[0].rstrip(".")  # not what else could be loaded
+        fact = care.fact.partition(". ")[0].rstrip(".")  # the first sentence
         lines += [_plain(f"{fact}. {care.consequence}"), ""]
     lines += _numbers(report) + _pictures(report, pictures) + _tests(report)
     lines += _notes([], report.notes) + _computed(experiment, one)
@@ -150,7 +151,7 @@ def _numbers(report: ReproductionReport) -> list[str]:
         lines += [f"**{_plain(table.title)}**", ""] if table.title else []
         heads = [_plain(name) for name in (*table.labels, *table.heads)]
         rows = [
-            [*map(_plain, labels), *(_lines(told(cell, experiment)) for cell in cells)]
+            [*map(_plain, labels), *(_lines(cell_lines(cell, experiment)) for cell in cells)]
             for labels, cells in table.rows
         ]
         lines += _table(heads, rows)
@@ -158,26 +159,29 @@ def _numbers(report: ReproductionReport) -> list[str]:
 
 
 def _legend(report: ReproductionReport) -> str:
-    """What stands in the cells."""
+    """Return the sentences that explain the cells."""
     experiment, cells = report.found.experiment, report.found.cells
-    ours = "Our range" if experiment.agreement == "range" else "Ours"
-    interval = "" if experiment.agreement == "range" else " with an interval of 95 %"
+    ours = "Our range"
+    if experiment.agreement != "range":
+        ours = "Our number with a 95 % interval"
     if not report.found.is_published:
-        return f"{ours}{interval}. Nothing is published in numbers."
-    rule = "when the published number lies in it" if experiment.is_range else "within chance"
+        return f"{ours}. No numbers are published."
+    rule = "the difference is not significant"
+    if experiment.is_range:
+        rule = "the published number lies within our range"
     if not isinstance(experiment.agreement, str):
-        rule = f"when no more than {experiment.agreement:g} apart"
-    said = (
-        f"{ours}{interval}, and below it the published number. = says that they agree, "
-        f"{rule}; + that ours is better, - worse, ? that the published number cannot be right."
+        rule = f"the difference is at most {experiment.agreement:g}"
+    legend = (
+        f"{ours}, and below it the published number. =: {rule}; +: ours is better; -: ours is "
+        "worse; ?: the published number cannot be right."
     )
     if any(cell.published_sign is not None for cell in cells):
-        said += f" {SIGNS.format(experiment.reference)}."
-    return said
+        legend += f" {SIGNS.format(experiment.reference)}."
+    return legend
 
 
-def told(cell: Cell | None, experiment: Experiment) -> list[str]:
-    """Two lines: ours with its interval; the published number with the mark and signs."""
+def cell_lines(cell: Cell | None, experiment: Experiment) -> list[str]:
+    """Return two lines: ours with its interval; the published number with mark and signs."""
     if cell is None:
         return []
     digits, ends = digits_of(experiment), interval(experiment, cell)
@@ -191,7 +195,7 @@ def told(cell: Cell | None, experiment: Experiment) -> list[str]:
         lines[0] += f" ± {ends[1] - cell.ours:.{digits}f}"
     if cell.published is not None:
         lines.append(f"({cell.published:.{digits}f}) {cell.mark}")
-    if cell.published_sign is not None:  # without, the tests are told below
+    if cell.published_sign is not None:  # other tests are in their own table
         lines[-1] += f" {cell.sign or '.'}/{cell.published_sign or '.'}"
     return lines
 
@@ -200,16 +204,16 @@ def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
     if not report.found.parts:
         return []
     name = report.found.experiment.name
-    lines = _heading("Pictures", "-")
-    lines += ["Ours filled or as lines, the published numbers hollow or dashed.", ""]
+    lines = _heading("Charts", "-")
+    lines += ["Our numbers are filled dots or lines, published ones hollow dots or dashed.", ""]
     for number, part in enumerate(report.found.parts[:DRAWN], 1):
         cells = cells_of(report.found, part)
         chart = draw_published(cells, report.found.experiment, LIGHT, WIDTH, HEIGHT)
         _replace(folder / f"{name}-{number}.svg", to_svg(chart))
         lines += [f".. figure:: pictures/{name}-{number}.svg", f"   :alt: {_plain(part)}", ""]
         lines += [f"   {_plain(part)}", ""]
-    if left := len(report.found.parts) - DRAWN:
-        lines += [f"{format_count(left, 'part')} more in the tables above.", ""] if left > 0 else []
+    if (left := len(report.found.parts) - DRAWN) > 0:
+        lines += [f"The tables above have {format_count(left, 'more part')}.", ""]
     return lines
 
 
@@ -230,26 +234,26 @@ def _tests(report: ReproductionReport) -> list[str]:
         for part, one in ordered
     ]
     first = f" The {TESTED} smallest of {len(report.tests)}." if len(report.tests) > TESTED else ""
-    said = "The corrected t-test over the realizations, adjusted by Holm's rule." + first
+    title = "Corrected t-tests over the realizations; p-values adjusted by Holm's rule." + first
     heads = ("part", "methods", "columns", "difference", "p", "adjusted p")
-    return [*_heading("Tests", "-"), said, "", *_table(heads, rows)]
+    return [*_heading("Tests", "-"), title, "", *_table(heads, rows)]
 
 
 def _notes(unsound: Sequence[tuple[str, str]], notes: Iterable[str]) -> list[str]:
-    """What the file says of itself, and which published numbers are no target."""
-    said = [*(f"? {name}: {why}" for name, why in unsound), *notes]
-    return [*_heading("Notes", "-"), *(f"* {_plain(note)}" for note in said), ""] if said else []
+    """Return the notes of the file, and why published numbers are wrong."""
+    notes = [*(f"? {name}: {why}" for name, why in unsound), *notes]
+    return [*_heading("Notes", "-"), *(f"* {_plain(note)}" for note in notes), ""] if notes else []
 
 
 def _computed(experiment: Experiment, one: StoredReproduction | None = None) -> list[str]:
-    lines = [*_heading("How it is computed", "-"), ".. code-block:: console", ""]
+    lines = [*_heading("Settings", "-"), ".. code-block:: console", ""]
     lines += [f"   $ tamis reproduce {experiment.name}", ""]
     if one is not None:
         versions = ", ".join(f"{name} {v}" for name, v in one.versions.items())
         lines += [
-            f"{format_count(one.realizations, 'realization')} from seed {one.seed}, computed until "
-            f"{one.made.day} {one.made:%B %Y} with {versions}; fitting took "
-            f"{_spoken_time(one.seconds)} on a machine that did other work besides.",
+            f"{format_count(one.realizations, 'realization')} with seed {one.seed}, computed on "
+            f"{one.made.day} {one.made:%B %Y} with {versions}. Fitting took "
+            f"{_format_time(one.seconds)} on a busy computer.",
             "",
         ]
     texts = {**experiment.all_methods, **experiment.baselines, **experiment.estimators}
@@ -257,7 +261,7 @@ def _computed(experiment: Experiment, one: StoredReproduction | None = None) -> 
     return [*lines, ""]
 
 
-def _spoken_time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
@@ -280,13 +284,13 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "a
 
 
 def _lines(lines: Sequence[str]) -> str:
-    """Lines of a cell of a table, which stay lines."""
+    """Return the lines of a cell as a line block."""
     return "\n       ".join(f"| {_plain(line)}" for line in lines)
 
 
 def _plain(text: str) -> str:
-    """Text in which no letter is markup."""
+    """Return a text with escaped markup."""
     return re.sub(r"([\\*`|_])", r"\\\1", " ".join(str(text).split()))
 
 
-__all__ = ["results_path", "told", "waiting", "write_book"]
+__all__ = ["cell_lines", "results_path", "waiting", "write_book"]

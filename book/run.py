@@ -1,12 +1,11 @@
-"""The run behind the book: experiments with all their realizations, the shortest first.
+"""Full runs of the experiments, the fastest first.
 
-python -m book.run                          # all that have no results yet; takes days
-python -m book.run thesis-3.1 thesis-3.2    # these
-python -m book.run --most 3600              # those that take an hour of processor time at most
+python -m book.run                          # all without results; takes days
+python -m book.run thesis-3.1 thesis-3.2    # these two
+python -m book.run --most 3600              # those that take at most an hour of processor time
 
-Finished tasks are kept in a store, so that the same command goes on where it was stopped. An
-experiment that is done leaves a small file in ``book/results``, from which ``make docs`` draws
-its page.
+Finished tasks are saved in a store, so that the same command resumes an interrupted run. Each
+experiment writes a small file to ``book/results``, from which ``make docs`` makes its page.
 """
 
 import argparse
@@ -24,19 +23,18 @@ from tamis_book.runner import reproduce
 
 
 def main(words: Sequence[str]) -> int:
-    """Compute what was asked for; the number of experiments that failed."""
+    """Run the experiments, and return the number of those that failed."""
     asked = _parser().parse_args(words)
     RESULTS.mkdir(parents=True, exist_ok=True)
     chosen = by_cost(read(name) for name in asked.names or names())
     failed = 0
     for experiment in chosen:
         n = asked.realizations or experiment.realizations
-        if asked.most is not None and (experiment.cost or 0) * n > asked.most:
-            print(
-                f"{experiment.name}: left out, about {(experiment.cost or 0) * n:.0f} s", flush=True
-            )
+        seconds = (experiment.cost or 0) * n
+        if asked.most is not None and seconds > asked.most:
+            print(f"{experiment.name}: skipped, takes about {seconds:.0f} s", flush=True)
         elif not asked.again and is_done(experiment, n):
-            print(f"{experiment.name}: done before", flush=True)
+            print(f"{experiment.name}: has results", flush=True)
         else:
             failed += not compute(experiment, n, asked.store, asked.jobs)
     return failed
@@ -45,25 +43,25 @@ def main(words: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m book.run", description=__doc__)
     parser.add_argument("names", nargs="*", help="experiments; all by default")
-    parser.add_argument("--realizations", type=int, help="instead of as many as are published")
-    parser.add_argument("--most", type=float, help="processor seconds that an experiment may take")
-    parser.add_argument("--jobs", type=int, help="how many processes")
+    parser.add_argument("--realizations", type=int, help="number of realizations; as published")
+    parser.add_argument("--most", type=float, help="skip experiments of more processor seconds")
+    parser.add_argument("--jobs", type=int, help="number of processes")
     parser.add_argument("--store", type=Path, default=BOOK / "tasks.sqlite")
-    parser.add_argument("--again", action="store_true", help="those too that have results")
+    parser.add_argument("--again", action="store_true", help="run experiments with results again")
     return parser
 
 
 def is_done(experiment: Experiment, realizations: int) -> bool:
-    """Whether there are results of the experiment as its file is now, of as many realizations."""
+    """Return whether there are results of the current experiment file and enough realizations."""
     path = results_path(experiment.name)
     if not path.is_file():
         return False
-    have = load_results(path, experiment)
-    return have.is_current and have.realizations >= realizations
+    stored = load_results(path, experiment)
+    return stored.is_current and stored.realizations >= realizations
 
 
 def compute(experiment: Experiment, realizations: int, store: Path, jobs: int | None) -> bool:
-    """Compute an experiment and keep its results; False where it cannot be."""
+    """Run an experiment and save its results; return whether that worked."""
     start, spent = time.perf_counter(), time.process_time()
     try:
         found = reproduce(experiment, realizations=realizations, store=store, n_jobs=jobs)
@@ -72,8 +70,8 @@ def compute(experiment: Experiment, realizations: int, store: Path, jobs: int | 
         return False
     save_results(found, results_path(experiment.name), realizations=realizations)
     took, spent = time.perf_counter() - start, time.process_time() - spent
-    told = "nothing published" if found.cells else "nothing could be computed"
-    counts = ", ".join(f"{n} {mark}" for mark, n in found.counts().items()) or told
+    otherwise = "nothing published" if found.cells else "nothing could be computed"
+    counts = ", ".join(f"{n} {mark}" for mark, n in found.counts().items()) or otherwise
     print(f"{experiment.name}: {counts}; {took:.0f} s, {spent:.0f} s of processor", flush=True)
     return True
 

@@ -1,1 +1,1 @@
-"""Hostile tables for every method: a seeded search for anything but an answer or a sentence."""
+"""Fuzz tests: random bad tables for random methods, which must return a result or a clear error."""

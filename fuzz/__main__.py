@@ -1,6 +1,6 @@
-"""Hostile tables for every method: ``python -m fuzz --count 1000 --seed 3``.
+"""Random bad tables for random methods: ``python -m fuzz --count 1000 --seed 3``.
 
-Each failure is one line that begins with what repeats it; the last line counts.
+Each failure is one line that starts with the arguments to repeat it. The last line has the counts.
 """
 
 import argparse
@@ -15,15 +15,15 @@ from fuzz.watching import PATIENCE, Outcome, outcomes
 
 
 def main() -> None:
-    """Run cases until the count or the time is reached; fail if any failed."""
+    """Run cases until the count or the time limit; exit with an error if any failed."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
-    parser.add_argument("--count", type=int, help="how many cases; without it an hour of them")
+    parser.add_argument("--count", type=int, help="number of cases [default: one hour]")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--kind", choices=sorted(WAYS), help="only recipes, searches or paths")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so many")
-    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for a case")
-    parser.add_argument("--only", type=int, help="run this one case here, to debug it")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="time limit")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="time limit of a case")
+    parser.add_argument("--only", type=int, help="run only this case, in this process")
     asked = parser.parse_args()
     if asked.only is not None:
         case = Case(asked.seed, asked.only, asked.kind)

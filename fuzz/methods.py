@@ -1,4 +1,4 @@
-"""Everything that can be fitted: recipes, searches by criteria, paths of kernel machines."""
+"""Random methods: recipes, searches with criteria, and paths of SVMs."""
 
 import inspect
 from collections.abc import Callable
@@ -52,7 +52,7 @@ from tamis.svm.curves.scores import LOSSES, SCORES
 
 Draw = np.random.Generator
 
-#: Kernels, and what a user may have written for the width.
+#: Kernels, and sizes that a user may ask for.
 KERNELS = ("linear", "rbf", "poly")
 SIZES = (0.5, 0.3, 0.7, 0.5, 1, 2, 3, 1.0, "best", Threshold(0.1), FalseDiscovery(0.05))
 
@@ -63,7 +63,7 @@ def absolute_sum(X: Any, y: Any) -> float:
         return float(np.abs(X).sum())
 
 
-#: Criteria that cannot be built without arguments, and faces that the defaults do not show.
+#: Criteria that need arguments, and other options of criteria.
 CRITERIA: dict[str, list[Callable[[], Criterion]]] = {
     "HSIC": [
         HSIC,
@@ -85,7 +85,7 @@ CRITERIA: dict[str, list[Callable[[], Criterion]]] = {
     "CrossValidated": [
         lambda: CrossValidated(LinearDiscriminantAnalysis()),
         lambda: CrossValidated(KNeighborsClassifier(3), cv=3),
-        # it comes to rest in a few iterations, of hundreds of trainings
+        # converges in a few iterations, even in hundreds of fits
         lambda: CrossValidated(LogisticRegression(C=0.1), cv=2, scoring="neg_log_loss"),
         lambda: CrossValidated(DecisionTreeClassifier(random_state=0), cv=3),
         lambda: CrossValidated(LinearRegression(), cv=3),
@@ -131,20 +131,20 @@ CRITERIA: dict[str, list[Callable[[], Criterion]]] = {
 
 
 def public(module: Any, base: type) -> list[Any]:
-    """Concrete public classes of a module below ``base``."""
+    """Return the concrete public subclasses of ``base`` in a module."""
     found = [getattr(module, name) for name in module.__all__]
     found = [c for c in found if inspect.isclass(c) and issubclass(c, base)]
     return [c for c in found if not inspect.isabstract(c)]
 
 
 def method(draw: Draw, kind: str | None = None) -> Any:
-    """A recipe, a search with a criterion, or a path."""
+    """Return a recipe, a search with a criterion, or a path."""
     drawn = str(draw.choice(["recipe", "recipe", "search", "search", "path"]))
     return WAYS[kind or drawn](draw)
 
 
 def kinds(made: Any) -> frozenset[str]:
-    """Kinds of target that a method can use."""
+    """Return the kinds of target that a method can use."""
     if isinstance(made, SVRPath | SVRPathCV):
         return frozenset({"regression"})
     return targets_of(made) if isinstance(made, Selection) else frozenset({"classification"})
@@ -160,14 +160,14 @@ def _recipe(draw: Draw) -> Any:
 
 def _sized(draw: Draw, made: Any) -> Any:
     last = made.second if isinstance(made, Then) else made
-    if isinstance(last, Rounds):  # which decides itself
+    if isinstance(last, Rounds):  # determines the number itself
         return made
     last.set_params(n_features_to_select=SIZES[draw.integers(len(SIZES))])
     return made
 
 
 def _shorten(draw: Draw, made: Any) -> None:
-    """Seeds everywhere, a short life for what breeds, and mostly no grid of penalties."""
+    """Set seeds, few generations for genetic searches, and mostly no grid of penalties."""
     for name in sorted(made.get_params()):
         if name.endswith("random_state") and "network" not in name:
             made.set_params(**{name: 0})
@@ -190,7 +190,7 @@ def _search(draw: Draw) -> Any:
         made.set_params(standardize=False)
     _shorten(draw, made)
     made = _sized(draw, made)
-    if cls is Exhaustive:  # more is a matter of patience
+    if cls is Exhaustive:  # more would take too long
         made.set_params(n_features_to_select=int(draw.integers(1, 3)))
     return Then(Ranking(FisherScore(), n_features_to_select=0.5), made) if _rarely(draw) else made
 
@@ -224,7 +224,7 @@ def _path(draw: Draw) -> Any:
 
 
 def _face(draw: Draw, cls: type, kernel: str) -> dict[str, Any]:
-    """Some of what the defaults of a path do not show."""
+    """Return some options of a path that are not defaults."""
     faces: dict[str, list[Any]] = {"lambda_range": [(1e-6, 1e6), (1e-30, 1e-10), (1.0, 2.0)]}
     if kernel == "poly":
         faces |= {"degree": [1, 2, 5], "coef0": [1.0, -1.0, 1e6]}

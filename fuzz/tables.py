@@ -1,7 +1,7 @@
-"""Tables that people should not have, and do.
+"""Random bad tables.
 
-A table is drawn in three turns: plain numbers and a target, a few harms done to the columns, and
-the container in which they arrive. Every draw comes from the generator of its case.
+A table is made in three steps: random numbers and a target, a few defects of the columns, and the
+container. All random numbers come from the generator of the case.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Draw = np.random.Generator
 
 
 class Table(NamedTuple):
-    """A table, its target, its weights, and the words that say how it was made."""
+    """A table, its target, its weights, and words that describe it."""
 
     X: Any
     y: Any
@@ -23,7 +23,7 @@ class Table(NamedTuple):
 
 
 def table(draw: Draw, kinds: frozenset[str]) -> Table:
-    """A table in which some things are as they should not be, mostly with a target of the kinds."""
+    """Return a table with some defects, mostly with a target of the given kinds."""
     shape, n, d = _shape(draw)
     X = draw.normal(size=(n, d))
     target, y = _target(draw, X, kinds)
@@ -42,7 +42,7 @@ def table(draw: Draw, kinds: frozenset[str]) -> Table:
 
 
 def _drawn(draw: Draw, these: "Ways") -> Callable[..., Any]:
-    """One of the ways, in proportion to its weight, that also says which it is."""
+    """Return a random function of the list by weight, which also returns its name."""
     weights = np.array([weight for weight, *_ in these], dtype=float)
     _, word, make = these[draw.choice(len(these), p=weights / weights.sum())]
     return lambda *given: (word, make(*given))
@@ -63,7 +63,7 @@ def _shape(draw: Draw) -> tuple[str, int, int]:
 
 
 def _two(draw: Draw, X: Any) -> Any:
-    """Two classes that the first column tells apart, with some noise; both are there."""
+    """Return two classes that depend on the first column, with noise."""
     y = (X[:, 0] + 0.5 * draw.normal(size=len(X)) > 0).astype(int)
     y[:2] = 0, 1
     return y
@@ -80,7 +80,7 @@ def _one_row_class(draw: Draw, X: Any) -> Any:
 
 
 def _rare(draw: Draw, X: Any) -> Any:
-    """A class of two rows: folds are without it."""
+    """Return a class of two rows, which is missing from some folds."""
     y = np.zeros(len(X), dtype=int)
     y[draw.choice(len(y), size=2, replace=False)] = 1
     return y
@@ -138,22 +138,22 @@ TARGETS = {
     frozenset({"regression"}): NUMBERS,
     frozenset({"classification", "regression"}): CLASSES + NUMBERS,
 }
-#: Share of the targets that the method was not made for.
+#: Share of targets of the wrong kind.
 FOREIGN = 0.15
 
 
 def _target(draw: Draw, X: Any, kinds: frozenset[str]) -> tuple[str, Any]:
-    """A target that the method can use, or now and then any other."""
+    """Return a target that the method can use, or sometimes any other."""
     fitting = TARGETS.get(kinds, CLASSES)
     ways = CLASSES + NUMBERS + ODD if draw.random() < FOREIGN else fitting
     return _drawn(draw, ways)(draw, X)
 
 
-# -- harms to the columns --------------------------------------------------------------------------
+# -- defects of the columns ------------------------------------------------------------------------
 
 
 def _some(draw: Draw, X: Any) -> Any:
-    """Some columns, at least one."""
+    """Return some columns, at least one."""
     return np.flatnonzero(draw.random(X.shape[1]) < 0.4) if draw.random() < 0.7 else [0]
 
 

@@ -1,4 +1,4 @@
-"""What counts as a failure: anything but an answer without NaN, or a sentence."""
+"""Failures: everything except a result without NaN, or a clear error message."""
 
 import traceback
 import warnings
@@ -21,14 +21,14 @@ from tamis.search import (
 )
 from tamis.spec import write
 
-#: Searches of which every move has a score.
+#: Searches in which every move has a score.
 SCORED = (Backward, Bidirectional, Forward, PlusLMinusR, Ranking, RecursiveElimination)
-#: Letters that a sentence has at the least.
+#: Least length of a message.
 SHORTEST = 20
 
 
 class Case:
-    """One table and one method, both from the seed and the number of the case."""
+    """One table and one method, which depend on the seed and the number of the case."""
 
     def __init__(self, seed: int, number: int, kind: str | None = None):
         self.name = f"--seed {seed} --only {number}" + (f" --kind {kind}" if kind else "")
@@ -40,7 +40,7 @@ class Case:
         return f"{self.name}: {write(self.method, strict=False)} on {', '.join(self.table.words)}"
 
     def run(self) -> tuple[str, str | None]:
-        """How it ended ("answer", or the kind of sentence), and what is wrong, if anything is."""
+        """Return "answer" or the type of the error, and what is wrong with it, or None."""
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             try:
@@ -49,7 +49,7 @@ class Case:
                 ended, wrong = type(error).__name__, _wrong_error(error, self.table)
         if wrong is None:
             wrong = next(
-                (_said(w) for w in heard if not issubclass(w.category, TamisWarning)), None
+                (_describe(w) for w in heard if not issubclass(w.category, TamisWarning)), None
             )
         return ended, wrong
 
@@ -64,11 +64,11 @@ class Case:
 
 
 def _wrong_selection(fitted: Selection, table: Table) -> str | None:
-    """What in the fitted attributes breaks a promise."""
+    """Return what is wrong with the fitted attributes, or None."""
     d = fitted.n_features_in_
     if fitted.support_.dtype != bool or fitted.support_.shape != (d,):
         return f"support_ is {fitted.support_.dtype} of shape {fitted.support_.shape}"
-    fewest = 0 if isinstance(fitted, InRounds) else 1  # what decides by itself may keep nothing
+    fewest = 0 if isinstance(fitted, InRounds) else 1  # may select nothing
     if not fewest <= fitted.n_features_ <= d or fitted.n_features_ != fitted.support_.sum():
         return f"{fitted.n_features_} columns of {d}, support_ has {fitted.support_.sum()}"
     if sorted(fitted.order_) != list(range(d)):
@@ -76,7 +76,7 @@ def _wrong_selection(fitted: Selection, table: Table) -> str | None:
     if not fitted.support_[fitted.order_[: fitted.n_features_]].all():
         return f"order_ {fitted.order_} does not begin with the columns kept"
     moves = fitted.trace_.moves()
-    # a walk from all columns begins without scores
+    # a backward search starts without scores
     if isinstance(fitted, SCORED) and np.isnan(moves.score[moves.step > 0]).any():
         return f"scores of moves are {moves.score}"
     asked = fitted.n_features_to_select if hasattr(fitted, "n_features_to_select") else None
@@ -93,7 +93,7 @@ def _wrong_selection(fitted: Selection, table: Table) -> str | None:
 
 
 def _wrong_path(fitted: Any, table: Table) -> str | None:
-    """What of a path's answers is not a number."""
+    """Return which output of a path is not a number, or None."""
     for at in ({"C": 0.1}, {"C": 10.0}) if not hasattr(fitted, "best_score_") else ({},):
         answered = fitted.predict(table.X, **at)
         if answered.dtype.kind == "f" and not np.isfinite(answered).all():
@@ -109,30 +109,30 @@ def _wrong_path(fitted: Any, table: Table) -> str | None:
 
 
 def _wrong_error(error: Exception, table: Table) -> str | None:
-    """Why an error is no sentence to a user, None where it is one."""
+    """Return why an error message is not clear, or None."""
     text = str(error)
     where = traceback.extract_tb(error.__traceback__)[-1]
-    said = f"{type(error).__name__}: {' '.join(text.split())[:300]} ({_short(where)})"
+    message = f"{type(error).__name__}: {' '.join(text.split())[:300]} ({_short(where)})"
     if isinstance(error, TamisError):
         is_sentence = len(text) >= SHORTEST and " " in text and text.rstrip()[-1] in ".'\")?"
-        return None if is_sentence else f"no sentence: {said}"
+        return None if is_sentence else f"unclear message: {message}"
     if not isinstance(error, ValueError | TypeError) or "sklearn/" not in where.filename:
-        return said
+        return message
     if where.filename.endswith("sklearn/base.py"):  # a parameter that we set, not the user
-        return said
-    # of finite numbers nobody may say that they are not
+        return message
+    # finite numbers must not be reported as infinite
     if table.finite and table_is_numbers(table) and ("infinity" in text or "NaN" in text):
-        return f"false: {said}"
-    return None if len(text) >= SHORTEST else f"no sentence: {said}"
+        return f"false: {message}"
+    return None if len(text) >= SHORTEST else f"unclear message: {message}"
 
 
 def table_is_numbers(table: Table) -> bool:
-    """Whether X and y hold finite numbers as they were given, so that none can be blamed."""
+    """Return whether X and y are finite numbers before any conversion."""
     clean = {"target of nan", "float32"}.isdisjoint(table.words)
     return clean and table.sample_weight is None
 
 
-def _said(warning: warnings.WarningMessage) -> str:
+def _describe(warning: warnings.WarningMessage) -> str:
     text = " ".join(str(warning.message).split())[:200]
     where = "/".join(warning.filename.split("/")[-3:])
     return f"warning {warning.category.__name__}: {text} ({where}:{warning.lineno})"

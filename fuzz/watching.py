@@ -1,4 +1,4 @@
-"""Cases in a process of their own, so that a hang or a crash is one failure among others."""
+"""Worker processes for cases, so that a hang or a crash is a failure like others."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from fuzz.verdict import Case
 
-#: Seconds, of the processor and by default of the clock too, after which a case hangs: the largest
-#: table takes the slowest recipe about ten.
+#: Processor seconds, and by default also wall-clock seconds, after which a case hangs. The slowest
+#: recipe takes about ten on the largest table.
 PATIENCE = 60.0
-#: Seconds for a fresh process to import what it needs.
+#: Seconds for a new process to import its modules.
 STARTING = 120.0
 
 
 class Outcome(NamedTuple):
-    """One case in words, how it ended, and what is wrong with that, if anything is."""
+    """A case as text, how it ended, and what is wrong, if anything."""
 
     case: str
     ended: str
@@ -26,9 +26,9 @@ class Outcome(NamedTuple):
 def outcomes(
     seed: int, first: int = 0, kind: str | None = None, patience: float = PATIENCE
 ) -> Iterator[Outcome]:
-    """The outcome of one case after the other, without end.
+    """Yield the outcomes of cases without end.
 
-    On a machine that others load a case may take more ``patience`` by the clock.
+    On a busy computer, cases need more ``patience`` in seconds of the clock.
     """
     number = first
     while True:
@@ -41,7 +41,7 @@ def outcomes(
 
 
 class Worker:
-    """A process that runs the cases from one number on, until one of them hangs or kills it."""
+    """A process that runs consecutive cases until one of them hangs or crashes."""
 
     def __init__(self, seed: int, first: int, kind: str | None, patience: float):
         self.patience = patience
@@ -53,7 +53,7 @@ class Worker:
         self.ours.poll(STARTING)
 
     def outcome(self) -> tuple[Outcome, bool]:
-        """The next outcome, and whether the process can go on."""
+        """Return the next outcome, and whether the process is still alive."""
         case = "?"
         try:
             case = self.ours.recv()

@@ -12,7 +12,6 @@ from tamis._arrays import (
     snapped,
     standardised,
     target_kind,
-    worst,
 )
 
 
@@ -51,9 +50,7 @@ def test_a_constant_column_becomes_zero(constant):
 def test_ties_go_to_the_lowest_index():
     prices = np.array([0.3, 0.7, 0.7 - 1e-16, 0.1, 0.1 + 1e-17])
     assert best(prices) == 1
-    assert worst(prices) == 4
     assert_array_equal(best_first(prices), [1, 2, 0, 3, 4])
-    assert worst(np.array([-np.inf, 1.0, -np.inf])) == 2
     assert best(np.array([-np.inf, -np.inf])) == 0
 
 

@@ -44,7 +44,9 @@ def described_in(doc, *sections):
 
 def undescribed(item):
     doc = inspect.getdoc(item) or ""
-    record = dataclasses.is_dataclass(item) or hasattr(item, "_fields")  # its fields may say it
+    # plain holders of values describe their fields; estimators describe parameters
+    holder = dataclasses.is_dataclass(item) and not hasattr(item, "get_params")
+    record = holder or hasattr(item, "_fields")
     sections = ("Parameters", "Attributes") if record else ("Parameters",)
     return [name for name in parameters_of(item) if name not in described_in(doc, *sections)]
 

@@ -1,20 +1,27 @@
-"""What the README, CONTRIBUTING and every page of the documentation show, run as it stands."""
+"""Code, commands, links and figures of README, CONTRIBUTING and the documentation pages."""
 
 import re
 import sys
+import tomllib
+from pkgutil import resolve_name
 from types import ModuleType
 from unittest.mock import MagicMock
 
 import pytest
 from typer.main import get_command
 
+from docs.course_pictures import FOLDER, pictures
 from tamis.cli.app import app
+from tamis_book import names
+from tamis_book.files import experiments
 from tests.pages import PAGES, ROOT, commands, run_page
+
+FIGURES = tomllib.loads((ROOT / "docs" / "figures.toml").read_text())
 
 
 @pytest.fixture
 def clusters(monkeypatch):
-    """Clusters that are not at hand: this process stands for each. Dask has tests of its own."""
+    """Replace clusters by this process. Dask has its own tests."""
     for module, name in (
         ("dask_jobqueue", "SLURMCluster"),
         ("dask_kubernetes.operator", "KubeCluster"),
@@ -28,9 +35,9 @@ def clusters(monkeypatch):
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("clusters")
-@pytest.mark.filterwarnings("ignore::tamis.exceptions.TableAlert")  # which a page speaks of
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.TableAlert")  # a page shows it
 def test_the_code_in_it_runs(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # what a page writes is written there
+    monkeypatch.chdir(tmp_path)  # pages write files
     run_page(name)
 
 
@@ -46,15 +53,15 @@ def test_the_commands_in_it_are_understood(name):
             )
 
 
-def test_pages_have_no_code_of_which_nobody_knows_the_language():
-    """Blocks are of languages that are run or checked, or plain text."""
+def test_code_blocks_have_a_known_language():
+    """Each block is Python, a console session, TOML or plain text."""
     for name in PAGES:
         text = (ROOT / name).read_text()
         named = re.findall(r"^```(\w+)$|^ *\.\. code-block:: (\w+)$", text, flags=re.MULTILINE)
         assert {one or other for one, other in named} <= {"python", "console", "toml", "text"}, name
 
 
-def test_the_commands_it_names_exist():
+def test_the_make_targets_it_names_exist():
     text = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
     named = set(re.findall(r"\bmake ([a-z-]+)", text))
@@ -63,8 +70,41 @@ def test_the_commands_it_names_exist():
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
+def quotes(text, figure):
+    """Whether a text contains a figure, however its lines are broken."""
+    return figure in " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", ["speed_lda", "speed_mrmr", "speed_sensitivity"])
+def test_readme_quotes_the_stored_figure(name):
+    assert quotes((ROOT / "README.md").read_text(), f"{FIGURES[name]} times as fast")
+
+
+def test_ratios_are_those_of_the_table_of_peers():
+    table = (ROOT / "docs" / "peers.rst").read_text()
+    for name in ("speed_lda", "speed_mrmr", "speed_sensitivity"):
+        for ratio in FIGURES[name].split(" to "):
+            assert re.search(rf"(?<![\d.]){ratio.replace(' ', ' ?')}(?![\d.])", table), name
+
+
+def test_the_figures_that_pages_quote_are_the_stored_ones():
+    texts = [(ROOT / name).read_text() for name in PAGES if name.endswith(".rst")]
+    quoted = {name for text in texts for name in re.findall(r"\|([a-z]+_\w+)\|", text)}
+    assert quoted == set(FIGURES)
+
+
+@pytest.mark.slow
+def test_the_counts_of_the_book_are_those_of_its_results():
+    pages = pytest.importorskip("book.pages")
+    stored = [pages._stored(one) for one in experiments()]
+    counts = pages._counts(one.found for one in stored if one is not None)
+    found = [counts["="] + counts["+"] + counts["-"], counts["="], counts["+"], counts["-"]]
+    quoted = ["book_sound", "book_agree", "book_better", "book_worse"]
+    assert [int(FIGURES[name].replace(" ", "")) for name in quoted] == found
+
+
 def test_every_formula_can_be_drawn(monkeypatch):
-    """Of pages and descriptions; the pages are built elsewhere, and a formula would stop that."""
+    """A formula that cannot be drawn would stop `make docs`, which the tests do not run."""
     pytest.importorskip("docutils")
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     from mathml import _mathml
@@ -75,3 +115,17 @@ def test_every_formula_can_be_drawn(monkeypatch):
     assert len(found) > 40
     for match in found:
         assert _mathml(match[2] + "\n" + match[3], True).startswith("<math")
+
+
+def test_every_object_and_experiment_that_a_page_links_to_exists():
+    for name in PAGES:
+        text = (ROOT / name).read_text()
+        for path in re.findall(r":(?:class|func|meth|mod):`~?([\w.]+)`", text):
+            assert resolve_name(path) is not None, f"{path} in {name}"
+        linked = set(re.findall(r":doc:`[^`]*<book/([\w.-]+)>`", text))
+        assert linked <= set(names()) | {"index"}, name
+
+
+def test_the_pictures_of_the_course_show_what_the_searches_do():
+    for name, svg in pictures():
+        assert (FOLDER / f"{name}.svg").read_text(encoding="utf8") == svg, name

@@ -4,7 +4,7 @@ import pytest
 from joblib import parallel_config
 from sklearn.svm import SVC
 
-from tamis._parallel import heard, in_flight, listening, parallel_map, told
+from tamis._parallel import in_flight, listening, parallel_map, progress_listener, report_progress
 from tamis.criteria import CrossValidated, Scored
 from tamis.datasets import load
 from tamis.search import Forward
@@ -26,7 +26,7 @@ def test_every_item_is_told(n_jobs):
 
 def test_of_loops_inside_one_another_the_outermost_speaks():
     def inner(x):
-        assert heard() is None
+        assert progress_listener() is None
         return sum(parallel_map(abs, [(x,), (x,)]))
 
     assert heard_of(lambda: parallel_map(inner, [(1,), (2,)])) == [(0, 2), (1, 2), (2, 2)]
@@ -42,8 +42,8 @@ def test_an_error_ends_the_telling():
             parallel_map(wrong, [(1,), (2,)])
         parallel_map(abs, [(1,)])
     assert said == [(0, 2), (0, 1), (1, 1)]
-    assert heard() is None
-    assert list(told([1, 2], 2)) == [1, 2]
+    assert progress_listener() is None
+    assert list(report_progress([1, 2], 2)) == [1, 2]
 
 
 def test_a_long_step_of_a_search_counts_its_candidates():

@@ -1,15 +1,15 @@
-"""tamis finds the features that matter and the hyper-parameters that are provably best.
+"""tamis selects features and finds provably best SVM hyper-parameters.
 
-A **criterion** says how good features are, a **search** explores subsets, a **choice** says which
-subset of the trace is kept; any criterion works with any search that can use it::
+A **criterion** scores features, a **search** explores subsets, and a **choice** determines which
+subset is selected. Any criterion works with any search that can use it::
 
     from tamis.criteria import Scatter
     from tamis.search import FloatingForward
 
     FloatingForward(Scatter("J3"), n_features_to_select=5).fit(X, y).get_feature_names_out()
 
-The methods of the literature are there by name: ``tamis.recipe("svm-rfe")``, all in one line:
-``tamis.select(X, y, "svm-rfe")``.
+Methods from the literature have names: ``tamis.recipe("svm-rfe")`` returns the selector, and
+``tamis.select(X, y, "svm-rfe")`` selects columns in one line.
 """
 
 from importlib import import_module
@@ -37,15 +37,15 @@ register("substitutes", lambda: import_module("tamis.meta.substitutes").substitu
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name, or a subpackage such as ``tamis.recipes``, where it is first used.
+    """Load a public name, or a subpackage such as ``tamis.recipes``, when it is first used.
 
-    scikit-learn and what it imports take over a second of processor time, which
-    ``tamis --help`` and a program that only catches ``tamis.exceptions`` need not pay.
+    Importing scikit-learn takes over a second. ``tamis --help`` and programs that only use
+    ``tamis.exceptions`` do not need scikit-learn.
     """
     if name in _HOMES:
         value: Any = getattr(import_module(_HOMES[name]), name)
     elif not name.startswith("_") and find_spec(f"tamis.{name}") is not None:
-        return import_module(f"tamis.{name}")  # which binds the name itself
+        return import_module(f"tamis.{name}")  # the import binds the name
     else:
         raise AttributeError(f"module 'tamis' has no attribute {name!r}")
     globals()[name] = value

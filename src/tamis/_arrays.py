@@ -1,4 +1,4 @@
-"""Arrays at the border: aliases, kinds of target, scaling, fingerprints, and who wins a tie."""
+"""Array types, kinds of targets, scaling, fingerprints and tie-breaking."""
 
 import warnings
 from collections.abc import Iterator
@@ -30,20 +30,20 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
-# Numbers in a block of columns: 8 MB, of which a few fit into the cache and thousands into memory.
+# Number of entries in a block of columns (8 MB of float64).
 BLOCK = 1 << 20
-# Bytes of a table that share one checksum.
+# A fingerprint computes one checksum for each piece of this number of bytes.
 PIECE = 1 << 20
-# An integer target with more distinct values than this is read as a real one, as ages and counts
-# are; a criterion that can use both kinds takes ``task=`` to say otherwise.
+# An integer target with more distinct values than this is treated as a regression target, such as
+# an age or a count. Criteria for both kinds of target have the parameter ``task`` to override this.
 MOST_CLASSES = 20
-# Powers of two up to which columns are squared as they are: products of two squares of 2**200
-# (about 1e60) can be added up before they pass 1e308, and those of 2**-200 do not vanish.
+# Columns are squared without scaling if their largest value is between 2**-200 and 2**200 (about
+# 1e60). Sums of products of two squares then stay below 1e308 and do not underflow.
 FARTHEST = 200
 
 
 def target_kind(y: NDArray[Any] | None) -> str:
-    """``"none"``, ``"classification"`` or ``"regression"``: what a target looks like.
+    """Return the kind of a target: ``"none"``, ``"classification"`` or ``"regression"``.
 
     >>> target_kind(np.array(["a", "b"])), target_kind(np.array([0.5, 1.5]))
     ('classification', 'regression')
@@ -53,7 +53,7 @@ def target_kind(y: NDArray[Any] | None) -> str:
     if y is None:
         return "none"
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        # it looks whether large numbers are whole by a cast, and doubts classes that are many
+        # type_of_target casts large numbers, and warns about many classes
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         kind = type_of_target(y)
     if kind.startswith("continuous"):
@@ -66,7 +66,7 @@ def target_kind(y: NDArray[Any] | None) -> str:
 
 
 def times_as_days(y: Any) -> Any:
-    """A target of dates (since 1970) or durations as numbers of days; any other as it is.
+    """Convert durations to days, and dates to days since 1970. Return other targets unchanged.
 
     >>> times_as_days(np.array(["1970-01-02T12", "1969-12-31T00"], dtype="datetime64[h]"))
     array([ 1.5, -1. ])
@@ -79,28 +79,28 @@ def times_as_days(y: Any) -> Any:
                 times = np.array(naive, dtype=dtype).reshape(times.shape)
     if times.dtype.kind not in "mM":
         return y
-    start = np.datetime64(0, "Y")  # durations in months and years have a length from there on
+    start = np.datetime64(0, "Y")  # gives durations in months and years a definite length
     days = (times if times.dtype.kind == "M" else start + times) - start.astype("datetime64[D]")
     return days / np.timedelta64(1, "D")
 
 
 def _without_zone(time: Any) -> Any:
-    """A moment in universal time, as numpy needs it; any other date or duration as it is."""
+    """Convert a time with a time zone to UTC. Return other dates and durations unchanged."""
     offset = time.utcoffset() if hasattr(time, "utcoffset") else None
     return time if offset is None else time.replace(tzinfo=None) - offset
 
 
 def class_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Sorted class labels, and for each sample the position of its label among them."""
+    """Return the sorted class labels, and the position of each row's label among them."""
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.intp)
 
 
 class ColumnScale(NamedTuple):
-    """What brings columns to mean 0 and standard deviation 1, for rows that come later.
+    """Scaling of columns to mean 0 and standard deviation 1, which can be applied to other rows.
 
-    Columns are first divided by the power of two ``exponent``; ``deviation`` is infinite where a
-    column is constant, which makes it 0, whatever it is in new rows.
+    Columns are first divided by 2 to the power ``exponent``. The ``deviation`` of a constant column
+    is infinite, so all its values become 0.
     """
 
     exponent: NDArray[np.intc]
@@ -108,17 +108,16 @@ class ColumnScale(NamedTuple):
     deviation: Array
 
     def __call__(self, X: Array) -> Array:
-        """The columns of other rows, on the scale of the rows it was made from."""
+        """Apply the scaling to other rows of the same columns."""
         Z: Array = (np.ldexp(X, -self.exponent) - self.mean) / self.deviation
         return Z
 
 
 def standardised(X: Array) -> Array:
-    """Columns with mean 0 and standard deviation 1, as a new column-major array.
+    """Return columns with mean 0 and standard deviation 1, as a new column-major array.
 
-    A constant column becomes 0. "Constant" allows for the rounding of its mean, so that a column
-    of equal large numbers is not blown up to noise. NaN stays NaN and counts for nothing. A sparse
-    table stays sparse: its columns are not centred.
+    A column that is constant up to rounding becomes 0. NaN is ignored and stays NaN. A sparse table
+    stays sparse: its columns are not centred.
     """
     if is_sparse(X):
         return standardised_sparse(X)
@@ -129,16 +128,16 @@ def standardised(X: Array) -> Array:
 
 
 def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
-    """The columns as :func:`standardised` has them, laid out in ``order``, and their scale."""
-    # powers of two bring columns of any size to where squares neither over- nor underflow
+    """Return the standardised columns in the memory layout ``order``, and their scaling."""
+    # scaled by powers of two, so that squares neither overflow nor underflow
     size = np.abs(X).max(axis=0)
-    gaps = bool(np.isnan(size).any())
-    exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if gaps else size)[1]
+    missing = bool(np.isnan(size).any())
+    exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if missing else size)[1]
     scaled = np.ldexp(X, -exponent, order=order)
-    n_known = np.maximum((~np.isnan(scaled)).sum(axis=0), 1) if gaps else len(X)
-    mean = np.nansum(scaled, axis=0) / n_known if gaps else scaled.mean(axis=0)
+    n_known = np.maximum((~np.isnan(scaled)).sum(axis=0), 1) if missing else len(X)
+    mean = np.nansum(scaled, axis=0) / n_known if missing else scaled.mean(axis=0)
     scaled -= mean
-    deviation = np.sqrt(np.nansum(scaled**2, axis=0) / n_known) if gaps else scaled.std(axis=0)
+    deviation = np.sqrt(np.nansum(scaled**2, axis=0) / n_known) if missing else scaled.std(axis=0)
     constant = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
     scaled[:, constant] -= scaled[:, constant]  # 0, and NaN stays NaN
     scaled /= np.where(constant, 1.0, deviation)
@@ -146,17 +145,18 @@ def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnSca
 
 
 def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices of columns that a temporary copy of may be made, where one of the table may not."""
+    """Yield slices of columns that are small enough for temporary copies."""
     width = max(1, BLOCK // max(n_rows, 1))
     for start in range(0, n_columns, width):
         yield slice(start, start + width)
 
 
 def in_range(X: Array, *, together: bool = False) -> Array:
-    """``X`` with columns brought by powers of two to where squares neither over- nor underflow.
+    """Scale columns by powers of two so that squares neither overflow nor underflow.
 
-    Numbers keep all their digits, so what does not depend on the scale of a column (or, with
-    ``together``, of the table) is the same to the last bit. Usual tables are returned as they are.
+    With ``together``, all columns are scaled by the same power. The scaling is exact: results that
+    do not depend on the scale stay the same to the last bit. Tables in the usual range are returned
+    unchanged.
 
     >>> in_range(np.array([[1.0, 2.0**900], [3.0, 0.0]]))
     array([[1. , 0.5],
@@ -174,54 +174,53 @@ def in_range(X: Array, *, together: bool = False) -> Array:
 
 
 def column_means(X: Array) -> Array:
-    """Means of the columns, of numbers of any size: their sums may overflow.
+    """Return the means of the columns, even if their sums would overflow.
 
     >>> column_means(np.array([[1.7e308, 1.0], [1.7e308, 2.0]]))
     array([1.7e+308, 1.5e+000])
     """
-    digits = len(X).bit_length()  # a power of two changes no digit of a number
+    digits = len(X).bit_length()  # scaling by a power of two is exact
     means: Array = np.ldexp(np.ldexp(X, -digits).mean(axis=0), digits)
     return means
 
 
 def check_range(name: str, X: Array) -> None:
-    """Refuse columns so large that squares of them overflow."""
+    """Refuse columns with numbers so large that their squares overflow."""
     low, high = extremes(X)
     size = np.maximum(high, -low)
     if (far := np.frexp(size)[1] > FARTHEST).any():
         column = int(far.argmax())
         raise InvalidTable(
-            f"{name} squares the columns, and column {column} reaches {size[column]:.3g}, too far "
-            "to be squared. Scale it, as a search does with standardize=True."
+            f"{name} squares the columns, but column {column} reaches {size[column]:.3g}, which is "
+            "too large. Scale it, as a search does with standardize=True."
         )
 
 
 def check_target_range(name: str, y: NDArray[Any]) -> None:
-    """Refuse a target of numbers so large that squares of it overflow."""
+    """Refuse a target with numbers so large that their squares overflow."""
     size = float(np.abs(y.astype(float)).max())
     if np.frexp(size)[1] > FARTHEST:
         raise InvalidTarget(
-            f"{name} squares the target, which reaches {size:.3g}, too far to be squared. Scale "
-            f"it, for example as y / {size:.0e}."
+            f"{name} squares the target, but it reaches {size:.3g}, which is too large. Scale it, "
+            f"for example as y / {size:.0e}."
         )
 
 
 def idle_columns(X: Array) -> Mask:
-    """Columns that can tell nothing beside the others: constant ones, and copies of earlier ones.
-
-    A copy may differ by rounding, as a column does that was multiplied and then standardised.
+    """Return a mask of the columns that are constant or duplicates of earlier ones, up to rounding.
 
     >>> x = np.array([3.0, 1.0, 2.0])
     >>> idle_columns(np.column_stack([x, [5.0, 5.0, 5.0], -x, x * (1 + 1e-15)]))
     array([False,  True, False,  True])
     """
     low, high = extremes(X)
-    gaps = np.isnan(low).any() and not is_sparse(X)
-    near = in_range(_gaps_as_values(X) if gaps else X)
+    missing = np.isnan(low).any() and not is_sparse(X)
+    near = in_range(_fill_missing(X) if missing else X)
     if near is not X:
         X, (low, high) = near, extremes(near)
     idle, size = low == high, np.maximum(high, -low)
-    # equal columns have equal sums; unequal weights give unequal columns unequal sums
+    # equal columns have equal weighted sums; with random weights, different columns have different
+    # sums
     sums = np.random.default_rng(0).uniform(1, 2, X.shape[0]) @ X
     varying = np.flatnonzero(~idle)
     order = varying[np.argsort(sums[varying], kind="stable")]
@@ -230,26 +229,27 @@ def idle_columns(X: Array) -> Mask:
     for first, last in turns.reshape(-1, 2):
         kept: list[int] = []
         for j in np.sort(order[first : last + 1]).tolist():
-            idle[j] = any(_is_copy(X, i, j, 1e-12 * size[j]) for i in kept)
+            idle[j] = any(_is_duplicate(X, i, j, 1e-12 * size[j]) for i in kept)
             kept += [] if idle[j] else [j]
     return idle
 
 
-def _is_copy(X: Array, i: int, j: int, allowed: float) -> bool:
-    """Whether two columns are equal but for rounding."""
+def _is_duplicate(X: Array, i: int, j: int, allowed: float) -> bool:
+    """Whether two columns are equal up to rounding."""
     if not is_sparse(X):
         return bool(np.abs(X[:, i] - X[:, j]).max() <= allowed)
     return sparse_copy(X, i, j, allowed)
 
 
-def _gaps_as_values(X: Array) -> Array:
-    """``X`` with one value beyond all others of its column where an entry is missing."""
+def _fill_missing(X: Array) -> Array:
+    """Replace missing values by a value above all other values of the column."""
     gone = np.isnan(X)
     low = np.where(gone, np.inf, X).min(axis=0)
     high = np.where(gone, -np.inf, X).max(axis=0)
     empty = gone.all(axis=0)
     low[empty], high[empty] = 0.0, 0.0
-    # half a range farther, or the size of the only value, which may be 0; but not past all numbers
+    # the distance is half of the range, or the magnitude of the value if there is only one value;
+    # it is computed without overflow
     farther = np.where(low < high, high / 2 - low / 2, np.maximum(np.abs(high), 1.0))
     with np.errstate(over="ignore"):
         beyond = np.minimum(high + farther, np.finfo(np.float64).max)
@@ -257,10 +257,11 @@ def _gaps_as_values(X: Array) -> Array:
 
 
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:
-    """Short name of the data, the same wherever the same numbers and labels come from.
+    """Return a short fingerprint of the data, which depends only on the numbers and labels.
 
-    Made against mistakes, not against forgery: a checksum of each piece is twice as fast as
-    hashing all of it, which on a wide table would take longer than ranking the columns.
+    It detects mistakes, not forgery. For speed, it hashes checksums of pieces of the table instead
+    of the whole table, which is twice as fast. On a wide table, hashing everything would take
+    longer than ranking the columns.
 
     >>> fingerprint(np.eye(3), np.array([0, 1, 1]))
     '670f3da700f5b29d'
@@ -286,79 +287,73 @@ def _bytes(values: NDArray[Any]) -> bytes:
     return repr(values.tolist()).encode()
 
 
-def snapped(prices: Array, noise: float = 0.0) -> Array:
-    """Prices with what is only rounding removed, so that equals are equal.
+def snapped(scores: Array, noise: float = 0.0) -> Array:
+    """Round scores so that ties are exact.
 
-    Copies of a column differ in the last bits of their prices, differently on every machine. Each
-    price is cut to ten significant digits; before that, where prices are differences of values,
-    to multiples of the ``noise`` which that leaves.
+    The scores of duplicate columns may differ in the last bits, and these bits differ between
+    computers. Each score is therefore rounded to ten significant digits. Scores that are
+    differences between values are first rounded to multiples of their rounding error ``noise``.
 
     >>> snapped(np.array([0.5 + 1e-15, 0.25, 3e-17]), noise=1e-13)
     array([0.5 , 0.25, 0.  ])
     """
     if noise > 0:
-        near = np.abs(prices) * 1e-15 < noise  # a multiple beyond has no digit to lose
-        prices = np.where(near, np.round(np.where(near, prices, 0.0) / noise) * noise, prices)
-    magnitude = np.abs(prices)
+        near = np.abs(scores) * 1e-15 < noise  # for larger scores this would change nothing
+        scores = np.where(near, np.round(np.where(near, scores, 0.0) / noise) * noise, scores)
+    magnitude = np.abs(scores)
     usual = (magnitude > 1e-290) & (magnitude < 1e290)
-    unit = 10.0 ** (np.floor(np.log10(magnitude, where=usual, out=np.zeros(len(prices)))) - 9)
-    return np.where(usual, np.round(np.where(usual, prices, 0.0) / unit) * unit, prices)
+    unit = 10.0 ** (np.floor(np.log10(magnitude, where=usual, out=np.zeros(len(scores)))) - 9)
+    return np.where(usual, np.round(np.where(usual, scores, 0.0) / unit) * unit, scores)
 
 
-def best_first(prices: Array, noise: float = 0.0) -> NDArray[np.intp]:
-    """Positions from the best price to the worst; of equals the first comes first.
+def best_first(scores: Array, noise: float = 0.0) -> NDArray[np.intp]:
+    """Return the positions of the scores, from the best to the worst. Ties keep their order.
 
     >>> best_first(np.array([1.0, 3.0, 3.0, 2.0]))
     array([1, 2, 3, 0])
     """
-    return np.argsort(-snapped(prices, noise), kind="stable")
+    return np.argsort(-snapped(scores, noise), kind="stable")
 
 
-def best(prices: Array, noise: float = 0.0) -> int:
-    """Position of the best price; of equals the first."""
-    return int(np.argmax(snapped(prices, noise)))
+def best(scores: Array, noise: float = 0.0) -> int:
+    """Return the position of the best score. Ties go to the first position."""
+    return int(np.argmax(snapped(scores, noise)))
 
 
-def worst(prices: Array, noise: float = 0.0) -> int:
-    """Position of the worst price; of equals the last, so that the first is kept.
+def lowest(scores: Array, count: int, noise: float = 0.0) -> tuple[NDArray[np.intp], int]:
+    """Return the positions of the ``count`` lowest scores, and the number tied with the last one.
 
-    >>> worst(np.array([1.0, 0.0, 0.0, 2.0]))
-    2
-    """
-    return len(prices) - 1 - int(np.argmin(snapped(prices, noise)[::-1]))
-
-
-def lowest(prices: Array, count: int, noise: float = 0.0) -> tuple[NDArray[np.intp], int]:
-    """Positions of the lowest prices, of equals the last ones, and how many equal the last taken.
+    Ties go to the last position, so that searches keep the first of several tied columns. The
+    number of ties includes the last score itself.
 
     >>> lowest(np.array([1.0, 0.0, 2.0, 0.0, 1e-17]), 2, noise=1e-13)
     (array([4, 3]), 3)
     """
     edge = float(
-        prices[prices.argmin()] if count == 1 else np.partition(prices, count - 1)[count - 1]
+        scores[scores.argmin()] if count == 1 else np.partition(scores, count - 1)[count - 1]
     )
-    # what is farther away than this cannot be cut to the same digits
+    # scores above this cannot be tied after rounding
     reach = edge + 1e-8 * abs(edge) + 2 * noise if isfinite(edge) else edge
-    near = (prices <= reach).nonzero()[0]
+    near = (scores <= reach).nonzero()[0]
     if len(near) == 1:
         return near, 1
-    cut = snapped(prices[near], noise)
+    cut = snapped(scores[near], noise)
     rising = np.lexsort((-near, cut))[:count]
     return near[rising], int(np.count_nonzero(cut == cut[rising[-1]]))
 
 
 def improves(new: float, old: float) -> bool:
-    """Whether ``new`` beats ``old`` by more than rounding."""
+    """Whether ``new`` is greater than ``old`` by more than a rounding error."""
     if np.isinf(old) or np.isinf(new):
         return new > old
     return new > old + 1e-12 * max(abs(old), abs(new), 1e-300)
 
 
 def is_int(value: Any) -> bool:
-    """Whether a parameter is a whole number; booleans are not."""
+    """Whether a parameter is an integer. Booleans are not treated as integers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_real(value: Any) -> bool:
-    """Whether a parameter is a finite number; booleans are not."""
+    """Whether a parameter is a finite number. Booleans are not treated as numbers."""
     return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)

@@ -1,4 +1,4 @@
-"""Access to tamis-book, a distribution of its own, for public names that tamis had before."""
+"""Access to the separate distribution tamis-book."""
 
 from importlib import import_module
 from typing import Any
@@ -12,7 +12,7 @@ def load_from_book(name: str) -> Any:
     Raises
     ------
     MissingExtra
-        The distribution is not installed; the sentence has the command that installs it.
+        If the distribution is not installed. The message contains the command to install it.
     """
     try:
         book = import_module("tamis_book")
@@ -24,7 +24,7 @@ def load_from_book(name: str) -> Any:
 
 
 def missing_book(name: str) -> MissingExtra:
-    """Return the error for a name or command of a distribution that is not installed."""
+    """Return the error for a name or command that needs tamis-book, which is not installed."""
     return MissingExtra(
         f"{name} is in tamis-book, which is not installed. Write pip install tamis-book."
     )

@@ -1,14 +1,15 @@
-"""Declared constraints of parameters, and the one sentence that reports a violation.
+"""Declaration and validation of the allowed values of parameters.
 
-A class states what its parameters may be::
+A class declares the allowed values of its parameters::
 
     class Threshold(Choice):
         _constraints = {"minimum": number()}
 
-and :func:`check_parameters` reads the declarations of a class and of all its bases.
+:func:`check_parameters` checks the declarations of a class and of all its bases.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,26 +19,26 @@ from tamis._format import did_you_mean, join_words
 from tamis.exceptions import InvalidParameter
 
 
+@dataclass(frozen=True)
 class Constraint:
-    """What a parameter may be.
+    """Set of values that a parameter may have.
 
     Parameters
     ----------
     words : tuple of str
-        The alternatives in words, such as ("a number above 0", "None").
+        Descriptions of the alternatives, such as ("a number above 0", "None").
     accepts : function
-        Whether a value is one of them.
+        Returns whether a value is allowed.
     names : tuple of str, default=()
-        Texts among the alternatives, which a misspelt value is compared with.
+        Allowed strings, from which one is suggested for a misspelt value.
     """
 
-    def __init__(
-        self, words: tuple[str, ...], accepts: Callable[[Any], bool], names: tuple[str, ...] = ()
-    ):
-        self.words, self.accepts, self.names = words, accepts, names
+    words: tuple[str, ...]
+    accepts: Callable[[Any], bool]
+    names: tuple[str, ...] = ()
 
     def __or__(self, other: "Constraint") -> "Constraint":
-        """Either of two constraints.
+        """Return a constraint that accepts every value that either of the two accepts.
 
         >>> (number(above=0) | one_of("scale", "auto") | NONE).words
         ('a number above 0', "'scale'", "'auto'", 'None')
@@ -49,7 +50,7 @@ class Constraint:
         )
 
     def refuse(self, owner: str, name: str, value: Any) -> NoReturn:
-        """Raise the sentence."""
+        """Raise the error for a value that is not allowed."""
         near = did_you_mean(value, self.names) if isinstance(value, str) else ""
         raise InvalidParameter(
             f"{owner} needs {name} to be {join_words(self.words, 'or')}, got {value!r}.{near}"
@@ -63,7 +64,7 @@ def number(
     most: float | None = None,
     below: float | None = None,
 ) -> Constraint:
-    """A finite number, within limits if there are some.
+    """Return a constraint for finite numbers, with optional limits.
 
     >>> number(above=0, below=1).words, number(least=0).words, number(above=0, most=1).words
     (('a number in (0, 1)',), ('a number of at least 0',), ('a number in (0, 1]',))
@@ -73,7 +74,7 @@ def number(
 
 
 def integer(least: int | None = None, most: int | None = None) -> Constraint:
-    """An int, within limits if there are some.
+    """Return a constraint for ints, with optional limits.
 
     >>> integer(1).words, integer(1, 5).words
     (('an int of at least 1',), ('an int from 1 to 5',))
@@ -87,7 +88,7 @@ def integer(least: int | None = None, most: int | None = None) -> Constraint:
 
 
 def one_of(*values: Any) -> Constraint:
-    """One of some values.
+    """Return a constraint that accepts only the given values.
 
     >>> one_of("a", 3).accepts("a"), one_of("a", 3).accepts("b"), one_of(0, 1).accepts(False)
     (True, False, False)
@@ -100,7 +101,7 @@ def one_of(*values: Any) -> Constraint:
 
 
 def several(each: Constraint, words: str, length: int | None = None) -> Constraint:
-    """A list, tuple or 1-dimensional array, of a length if one is given, described in words.
+    """Return a constraint for a list, tuple or 1-dimensional array, with an optional length.
 
     >>> several(number(above=0), "a pair of them", 2).accepts((1.0, 0.1))
     True
@@ -116,31 +117,25 @@ def several(each: Constraint, words: str, length: int | None = None) -> Constrai
 
 
 def instance_of(kind: type | tuple[type, ...], words: str) -> Constraint:
-    """An instance of a class, described in words."""
+    """Return a constraint for instances of a class. ``words`` describes them in messages."""
     return Constraint((words,), lambda value: isinstance(value, kind))
 
 
-def having(method: str, words: str) -> Constraint:
-    """An object with a method, described in words."""
-    return Constraint(
-        (words,), lambda value: hasattr(value, method) and not isinstance(value, type)
-    )
-
-
-#: True or False.
+#: Constraint that accepts True and False.
 BOOLEAN = Constraint(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
-#: Nothing given.
+#: Constraint that accepts None.
 NONE = Constraint(("None",), lambda value: value is None)
-#: A function, or anything that can be called.
+#: Constraint that accepts a function or any other callable.
 FUNCTION = Constraint(("a function",), callable)
 
 Constraints = Mapping[str, Constraint]
 
 
 def check_parameters(owner: Any) -> None:
-    """Refuse parameters that the classes of an object do not allow.
+    """Raise InvalidParameter for a parameter value that the class of an object does not allow.
 
-    A class declares ``_constraints``; those of a subclass come before those of its bases.
+    The allowed values are in the class attribute ``_constraints``. The constraints of a subclass
+    take precedence over those of its base classes.
     """
     declared: dict[str, Constraint] = {}
     for kind in type(owner).__mro__:
@@ -151,7 +146,7 @@ def check_parameters(owner: Any) -> None:
 
 
 def check_values(owner: str, constraints: Constraints, **values: Any) -> None:
-    """Refuse arguments of a function that its constraints do not allow.
+    """Raise InvalidParameter for an argument that its constraint does not allow.
 
     >>> check_values("Probes", {"n_rounds": integer(1)}, n_rounds=0)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Writing an object as the expression that makes it; :mod:`tamis.spec` reads it back."""
+"""Conversion of objects to expressions, which :mod:`tamis.spec` can read back."""
 
 from inspect import Parameter, signature
 from typing import Any
@@ -9,10 +9,11 @@ from tamis.exceptions import InvalidSpec
 
 
 def write(value: Any, *, strict: bool = True) -> str:
-    """Constructor expression of an object, with the parameters that differ from their defaults.
+    """Return the expression that constructs an object. Default parameters are omitted.
 
-    Unlike ``repr`` of an estimator it never elides. Arrays, functions and the like have no
-    expression: they are refused, or with ``strict=False`` shown in angle brackets.
+    Unlike the ``repr`` of an estimator, the expression is never shortened. Arrays, functions and
+    similar objects have no expression. With ``strict`` they raise an error, otherwise they are
+    shown in angle brackets.
 
     >>> from sklearn.svm import SVC
     >>> write(SVC(C=10, kernel="linear"))
@@ -46,16 +47,17 @@ def _container(value: Any, strict: bool) -> str:
 
 
 def _call(value: Any, strict: bool) -> str:
-    """``Name(first, name=value)``: a first parameter without default is written without name."""
+    """Return ``Name(first, name=value)``. The first parameter is unnamed if it has no default."""
     try:
         parameters = signature(type(value)).parameters.values()
     except ValueError:
         return _refuse(value, strict)
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    # repeated splitters keep their parameters in cvargs
+    # scikit-learn's repeated splitters store parameters in cvargs
     held = {**vars(value), **getattr(value, "cvargs", {})} if hasattr(value, "__dict__") else {}
     missing = [p for p in named if p.name not in held and not hasattr(value, p.name)]
-    # XGBoost and LightGBM take further ones as **kwargs, CatBoost keeps all in a dictionary
+    # XGBoost and LightGBM accept further parameters as **kwargs; CatBoost stores all parameters in
+    # a dictionary
     if hasattr(value, "get_params"):
         if missing or Parameter.VAR_KEYWORD in [p.kind for p in parameters]:
             return _call_by_keywords(value, strict)
@@ -73,10 +75,10 @@ def _call(value: Any, strict: bool) -> str:
 
 
 def _call_by_keywords(value: Any, strict: bool) -> str:
-    """``Name(name=value)``, with what differs from an object made without arguments."""
+    """Return ``Name(name=value)`` with the parameters that differ from an object with defaults."""
     try:
         usual = type(value)().get_params(deep=False)
-    except TypeError:  # it needs arguments, so nothing is usual
+    except TypeError:  # the class needs arguments, so there is no object with defaults
         usual = {}
     held = value.get_params(deep=False)
     words = [
@@ -90,7 +92,7 @@ def _call_by_keywords(value: Any, strict: bool) -> str:
 def _same(held: Any, default: Any) -> bool:
     if type(held) is not type(default):
         return False
-    if isinstance(held, float) and held != held:  # nan is a default of some imputers
+    if isinstance(held, float) and held != held:  # NaN, which is the default of some imputers
         return bool(default != default)
     return isinstance(held, bool | int | float | str | tuple) and held == default
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic replacement of files."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,12 @@ from tempfile import NamedTemporaryFile, TemporaryFile
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put a complete text in place of what was there, or leave it as it was."""
+    """Replace the contents of a file with text atomically. On an error the file is unchanged."""
     replace_bytes(path, text.encode())
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Put a complete file in place of what was there, or leave it as it was."""
+    """Replace the contents of a file atomically. On an error the file is unchanged."""
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
         try:
             draft.write(content)
@@ -24,7 +24,7 @@ def replace_bytes(path: Path, content: bytes) -> None:
 
 
 def can_write(folder: Path) -> bool:
-    """Whether a file can be made in a folder, by making one: rights alone do not tell it."""
+    """Whether a file can be created in a folder. A test file is created and removed."""
     try:
         with TemporaryFile(dir=folder):
             return True
@@ -33,7 +33,7 @@ def can_write(folder: Path) -> bool:
 
 
 def _umask() -> int:
-    """The rights that this process withholds, which can only be read by setting them."""
+    """Return the umask of this process. It can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Numbers, intervals, durations, lists and names in text: the only formatter of tamis."""
+"""Formatting of numbers, intervals, durations, lists and names."""
 
 import math
 import re
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-#: Number of names that a sentence lists.
+#: Maximum number of names that a message lists.
 NAMED = 5
-#: The least p-value that is printed.
+#: Smallest p-value that is printed as a number. Smaller ones are printed as "< 0.001".
 LEAST_P = 0.001
-#: Characters that a terminal or a page would obey instead of showing: control characters, with
-#: which escape sequences begin (also those of Latin-1), line breaks, changes of the direction of
-#: writing, halves of characters and invisible tags.
+#: Characters that a terminal or a page would interpret instead of showing: control characters
+#: (including those of Latin-1), line breaks, changes of text direction, surrogates and invisible
+#: tags.
 CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -23,7 +23,7 @@ CONTROL = re.compile(
 
 
 def join_words(words: Sequence[str], conjunction: str = "and") -> str:
-    """Join words by commas and a conjunction.
+    """Join words with commas and a conjunction.
 
     >>> join_words(["a"]), join_words(["a", "b", "c"], "or")
     ('a', 'a, b or c')
@@ -34,7 +34,7 @@ def join_words(words: Sequence[str], conjunction: str = "and") -> str:
 
 
 def format_names(names: Iterable[Any], most: int = NAMED) -> str:
-    """Quote the first names and count the others.
+    """Return the first names in quotes, followed by the number of further names.
 
     >>> format_names(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
@@ -44,8 +44,17 @@ def format_names(names: Iterable[Any], most: int = NAMED) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def shorten_list(names: Sequence[Any], most: int = NAMED) -> str:
+    """Join the first names with commas, followed by an ellipsis if there are more.
+
+    >>> shorten_list(["a", "b", "c"], most=2)
+    'a, b, ...'
+    """
+    return ", ".join([*map(str, names[:most]), *(["..."] if len(names) > most else [])])
+
+
 def format_count(number: Any, word: str = "column") -> str:
-    """Write a number with its noun, in the plural unless it is 1.
+    """Return a number followed by a noun, which is in the plural unless the number is 1.
 
     >>> format_count(1, "row"), format_count(1200, "row")
     ('1 row', '1200 rows')
@@ -54,7 +63,7 @@ def format_count(number: Any, word: str = "column") -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean A or B?``, or nothing if no known name is near.
+    """Return `` Did you mean A or B?``, or an empty string if no known name is similar.
 
     >>> did_you_mean("scater", ["Scatter", "Divergence"])
     ' Did you mean Scatter?'
@@ -65,23 +74,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     for name in known:
         plain.setdefault(name.lower(), name)
     near = get_close_matches(word.lower(), plain, n=3)
-    if len(near) > 1:  # next to a very near name, far ones only confuse
+    if len(near) > 1:  # if some names are very similar, suggest only these
         near = get_close_matches(word.lower(), near, cutoff=0.8) or near
     return f" Did you mean {' or '.join(_quote(plain[name]) for name in near)}?" if near else ""
 
 
 def _quote(name: str) -> str:
-    """Quote a name only if its blanks or quotes would not be seen."""
+    """Quote a name if it begins or ends with quotes or contains unusual blanks."""
     return name if name == name.strip("'\"") and name.split() == name.split(" ") else repr(name)
 
 
 def quote_for_shell(name: str) -> str:
-    """Return a name as a command line takes it."""
+    """Return a name as it must be written on a command line."""
     return name if name.isidentifier() else f'"{name}"'
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message without its full stop, or the error's name.
+    """Return the first line of an error's message without the full stop, or the error's class name.
 
     >>> first_line(ValueError("No rows.\\nSee the manual.")), first_line(EOFError())
     ('No rows', 'EOFError')
@@ -91,7 +100,7 @@ def first_line(error: BaseException) -> str:
 
 
 def mask_control(text: object) -> str:
-    """Replace every character that a terminal would obey by U+FFFD.
+    """Replace every character that a terminal would interpret with U+FFFD.
 
     >>> mask_control("gene\x1b[2J")
     'gene\ufffd[2J'
@@ -100,7 +109,7 @@ def mask_control(text: object) -> str:
 
 
 def format_name(name: object, letters: int | None = None) -> str:
-    """Write a name of somebody's table: without control characters, cut after some letters.
+    """Return a column name without control characters, shortened to at most ``letters`` characters.
 
     >>> format_name("a\\x00b"), format_name(" "), format_name("length of the petal", 12)
     ('a\ufffdb', '(no name)', 'length of t…')
@@ -114,7 +123,7 @@ def format_name(name: object, letters: int | None = None) -> str:
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """Write a number with a few digits and a typographic minus; a dash if it is not known.
+    """Return a number as text with a few digits and a typographic minus, or a dash if unknown.
 
     >>> format_number(0.12345), format_number(-1303.4), format_number(1.234e-9)
     ('0.123', '−1303', '1.2e−9')
@@ -139,10 +148,10 @@ def format_number(value: float | None, digits: int = 3) -> str:
 def format_interval(
     value: float, error: float | None, *, decimals: int | None = None, unit: str = ""
 ) -> str:
-    """Write a value ± its standard error, with the same decimals.
+    """Return a value ± its standard error as text, with the same number of decimals.
 
-    An error that is not known, or that would be written as 0, is left out. Without ``decimals`` the
-    value has three digits.
+    A standard error that is unknown, or would be written as 0, is omitted. If ``decimals`` is None,
+    the value is written with three significant digits.
 
     >>> format_interval(12.34, 1.41), format_interval(0.5, 0.0), format_interval(3.0, None)
     ('12.3 ± 1.4', '0.500', '3.00')
@@ -159,12 +168,15 @@ def format_interval(
 
 
 def _fixed(value: float, decimals: int) -> str:
-    """Write a number with some decimals; one far from 1 with a power of ten."""
+    """Return a number as text with the given number of decimals.
+
+    A very large or very small number is written with a power of ten.
+    """
     return f"{value:.{max(decimals, 0)}f}" if -2 <= decimals <= 6 else f"{value:.2e}"
 
 
 def format_p_value(p: float) -> str:
-    """Write a p-value with two digits.
+    """Return a p-value as text with two digits.
 
     >>> format_p_value(0.0312), format_p_value(0.00001), format_p_value(1.0)
     ('0.031', '< 0.001', '1')
@@ -175,7 +187,7 @@ def format_p_value(p: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration in the unit that people would use.
+    """Return a duration as text, in the unit that people would use.
 
     >>> [format_duration(s) for s in (0.00042, 0.0312, 1.25, 12.3, 600, 10_000, 300_000)]
     ['0.4 ms', '31 ms', '1.2 s', '12 s', '10 min', '3 hours', '3 days']
@@ -189,7 +201,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(number: float) -> str:
-    """Write a number of bytes.
+    """Return a number of bytes as text.
 
     >>> format_bytes(5 * 2**30), format_bytes(3_000_000)
     ('5 GiB', '2.9 MiB')

@@ -1,4 +1,4 @@
-"""Columns of plain values as the data frame that is at hand."""
+"""Data frames of polars or pandas, whichever is installed."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -9,22 +9,22 @@ from tamis.exceptions import MissingExtra
 
 
 def frame(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Frame of polars if it is installed, else of pandas."""
+    """Return a polars frame if polars is installed, else a pandas frame."""
     for library in ("polars", "pandas"):
         if find_spec(library) is not None:
             return import_module(library).DataFrame(dict(columns))
     raise MissingExtra(
         "to_frame needs polars or pandas, and neither is installed. Write "
-        "pip install 'tamis[app]', or read the rows themselves."
+        "pip install 'tamis[app]', or read the rows directly."
     )
 
 
 def collected(X: Any) -> Any:
-    """The frame that a lazy frame of polars stands for; anything else as it is."""
+    """Collect a polars LazyFrame. Return any other object unchanged."""
     lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.startswith("polars.")
     return X.collect() if lazy else X
 
 
 def frame_of(rows: Sequence[Any], fields: Sequence[str]) -> Any:
-    """Frame with one column per field of the rows."""
+    """Return a data frame with a column for each of the given fields of the rows."""
     return frame({name: [getattr(row, name) for row in rows] for name in fields})

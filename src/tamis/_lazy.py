@@ -1,4 +1,4 @@
-"""Public names, and methods of selectors, that are imported when they are first used."""
+"""Lazy imports of public names and of selector methods."""
 
 import ast
 from collections.abc import Callable
@@ -11,10 +11,11 @@ from typing import Any
 def lazy_names(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, as its stub declares them.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package, made from its stub.
 
-    The stub ``__init__.pyi`` imports each public name from its module: type checkers and editors
-    read it, and at run time a name is imported when it is first used (SPEC 1 of Scientific Python).
+    The stub ``__init__.pyi`` imports each public name from its module. Type checkers and editors
+    read the stub. At run time, a name is imported when it is first used (SPEC 1 of Scientific
+    Python).
 
     Parameters
     ----------
@@ -42,12 +43,13 @@ def lazy_names(
     return load, list_names, sorted(homes)
 
 
-#: Filled by ``tamis/__init__``, so that no lower layer imports an upper one.
+#: For each registered function, a function that loads it. ``tamis/__init__`` fills the dictionary,
+#: so that lower-level modules need not import higher-level ones.
 _LOADERS: dict[str, Callable[[], Callable[..., Any]]] = {}
 
 
 def register(name: str, load: Callable[[], Callable[..., Any]]) -> None:
-    """Register how to load a function that selectors offer as a method."""
+    """Register a loader for a function that selectors offer as a method."""
     _LOADERS[name] = load
 
 

@@ -1,4 +1,4 @@
-"""Regressions, traces and determinants of sub-matrices, and correlations of columns."""
+"""Regressions between columns, traces of sub-matrices, and correlations."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,26 +8,27 @@ import numpy as np
 from tamis._arrays import Array, Mask, Subset, column_blocks, scaled_columns
 from tamis._sparse import is_sparse
 
-#: A column whose residual variance is below this share of its variance depends on the others. The
-#: rounding of sums over thousands of columns and rows leaves some 1e-13; what is above has digits.
+#: A column is treated as linearly dependent on others if its residual variance is below this share
+#: of its variance. Rounding errors in sums over thousands of columns and rows are about 1e-13.
 DEPENDENT = 1e-10
-#: Moves after which the updates start afresh, so that rounding cannot build up. Each move magnifies
-#: it where columns nearly depend; solving again every twentieth time is a small part of the work.
+#: After this number of updates, the regression is solved from scratch, so that rounding errors do
+#: not accumulate. This is only a small part of the work.
 MOVES = 20
-#: Numbers in one batch of stacked matrices: 16 megabytes, of which a solve holds several.
+#: Number of entries in a batch of stacked matrices (16 megabytes). Solving a batch needs several
+#: times this memory.
 BATCH = 1 << 21
 
 
 class Residuals:
-    r"""Regression of every column on the columns of a subset, in the inner product W: the sweep.
+    r"""Regression of every column on the columns of a subset S, for the covariance matrix W.
 
     .. math:: A = W_{SS}^{-1}, \quad C = A W_{S\cdot}, \quad R = W - W_{\cdot S} C
 
-    ``inverse`` is A, ``coefs`` C with the coefficients of all columns, ``left`` the diagonal of R,
-    the residual variances; ``products``, all of R, is kept only where it is asked for. Moving by
-    one column (Goodnight 1979) costs O(|S| d), with the products O(d^2), instead of the O(|S|^2 d)
-    of solving again. ``members`` are in order of entry. A subset in which a column depends on the
-    others raises ``LinAlgError``.
+    ``inverse`` is A, ``coefs`` is C, and ``left`` is the diagonal of R, the residual variances.
+    ``products`` is the whole matrix R, if requested. ``members`` is S in order of entry. For d
+    columns, adding or removing a column with the sweep operator (Goodnight 1979) costs O(|S| d), or
+    O(d^2) with ``products``. Solving from scratch would cost O(|S|^2 d). A subset in which a column
+    depends linearly on the others raises ``LinAlgError``.
     """
 
     def __init__(self, W: Array, *, products: bool = False):
@@ -40,7 +41,7 @@ class Residuals:
         self.left = self.diagonal.copy()
 
     def move_to(self, subset: Subset) -> None:
-        """Make the subset's regression the current one."""
+        """Change the regression to another subset."""
         held, wanted = set(self.members.tolist()), set(subset.tolist())
         leaving, entering = held - wanted, sorted(wanted - held)
         if self.moves + len(leaving) + len(entering) > MOVES:
@@ -52,13 +53,14 @@ class Residuals:
             self.add(column)
 
     def dependent(self, share: float = DEPENDENT) -> Mask:
-        """Which columns the subset already determines."""
+        """Return a mask of the columns that depend linearly on the subset."""
         return self.left <= share * self.diagonal
 
     def restart(self, subset: Subset) -> None:
-        """The regression from W itself; members are in the order given."""
+        """Solve the regression of a subset from scratch, with members in the given order."""
         rows = self.W[subset]
-        check_independent(rows[:, subset])
+        if not independent(rows[:, subset][None])[0]:
+            raise np.linalg.LinAlgError("a column depends on the others")
         self.members, self.moves = subset.copy(), 0
         inverse = np.linalg.inv(rows[:, subset])
         self.inverse = np.asarray((inverse + inverse.T) / 2, dtype=float)
@@ -69,7 +71,7 @@ class Residuals:
             self.products[subset] = self.products[:, subset] = 0
 
     def add(self, column: int) -> None:
-        """Bordering: the new column is first freed of what the members explain."""
+        """Add a column to the subset."""
         explained, left = self.coefs[:, column].copy(), self.left[column]
         if left <= DEPENDENT * self.diagonal[column]:
             raise np.linalg.LinAlgError("a column depends on the others")
@@ -95,7 +97,7 @@ class Residuals:
         self.moves += 1
 
     def drop(self, column: int) -> None:
-        """The inverse of bordering."""
+        """Remove a column from the subset."""
         (index,) = np.flatnonzero(self.members == column)
         slope, pivot = self.coefs[index], self.inverse[index, index]
         stay = np.arange(len(self.members)) != index
@@ -111,11 +113,12 @@ class Residuals:
 
 
 class TraceForm:
-    """J(S) = tr(W_SS^-1 M_SS), its gains, losses and a floor under the loss of many at once.
+    """The criterion J(S) = tr(W_SS^-1 M_SS), its gains and losses, and lower bounds for losses.
 
-    Adding j gains m_j / w_j, the residual variances of j in M and in W after its regression on S
-    in W. Removing i loses l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1. Both cost far less where M
-    is of low rank and given as F, with M = F'F.
+    To compute the gain of adding column j, this column is regressed on the columns of S, with W as
+    covariance matrix. The gain is the variance of the residual under M divided by its variance
+    under W. The loss of removing column i is l_i = (A M_SS A)_ii / A_ii with A = W_SS^-1. Gains and
+    losses are much cheaper to compute if M has low rank and is given as a matrix F with M = F'F.
     """
 
     def __init__(self, W: Array, M: Array | None = None, *, F: Array | None = None):
@@ -123,7 +126,7 @@ class TraceForm:
         self.state = Residuals(W)
 
     def met(self, stack: np.ndarray) -> Array:
-        """The sub-matrices of M that belong to a stack of subsets of one size."""
+        """Return the sub-matrices of M for a stack of subsets of the same size."""
         if self.F is None:
             assert self.M is not None
             return blocks(self.M, stack)
@@ -131,7 +134,7 @@ class TraceForm:
         return factors @ factors.swapaxes(1, 2)
 
     def traces(self, stack: np.ndarray) -> Array:
-        """J of a stack of subsets of one size, -inf where W is singular."""
+        """Return J for a stack of subsets of the same size, or -inf if W_SS is singular."""
         W = blocks(self.W, stack)
         good = independent(W)
         traces = np.full(len(stack), -np.inf)
@@ -140,7 +143,7 @@ class TraceForm:
         return traces
 
     def gains(self, subset: Subset) -> Array:
-        """What adding each column gains, -inf where the subset already determines it."""
+        """Return the gain of adding each column, or -inf if it depends linearly on the subset."""
         self.state.move_to(subset)
         members, coefs = self.state.members, self.state.coefs
         if self.F is not None:
@@ -154,7 +157,7 @@ class TraceForm:
             return np.where(self.state.dependent(), -np.inf, left / self.state.left)
 
     def losses(self, subset: Subset) -> Array:
-        """What removing each member loses."""
+        """Return the loss of removing each member."""
         self.state.move_to(subset)
         A, members = self.state.inverse, self.state.members
         if self.F is not None:
@@ -165,11 +168,13 @@ class TraceForm:
         return (lost / A.diagonal())[members.argsort()]
 
     def floors(self, stack: np.ndarray) -> Array:
-        """For each subset of a stack, numbers whose sum over any R is at most the loss of R.
+        """Return, for each subset, a number per member that bounds losses from below.
 
-        Removing R loses tr((A M A)_RR A_RR^-1). With C the correlation matrix that A has as a
-        covariance matrix, this is at least the sum of l_i over R divided by the largest eigenvalue
-        of C_RR, and that of C is no smaller.
+        The loss of removing a set R of members is at least the sum of their numbers.
+
+        Proof: this loss is tr((A M A)_RR A_RR^-1). Let C be the correlation matrix that belongs to
+        the covariance matrix A. The loss is at least the sum of l_i over R divided by the largest
+        eigenvalue of C_RR, and this eigenvalue is at most the largest eigenvalue of C.
         """
         A = np.linalg.inv(blocks(self.W, stack))
         diagonal = np.diagonal(A, axis1=1, axis2=2)
@@ -180,13 +185,13 @@ class TraceForm:
 
 
 class TraceSum:
-    """A sum of trace forms and a constant for each column."""
+    """A sum of trace forms, plus a constant for each column."""
 
     def __init__(self, forms: Sequence[TraceForm], per_column: float):
         self.forms, self.per_column = forms, per_column
 
     def values(self, subsets: Sequence[Subset]) -> Array:
-        """Value of each subset; those of one size are solved together."""
+        """Return the value of each subset. Subsets of the same size are solved together."""
         values = np.zeros(len(subsets))
         for indices, stack in stacked(subsets):
             values[indices] = sum(form.traces(stack) for form in self.forms)
@@ -194,21 +199,22 @@ class TraceSum:
         return values
 
     def gains(self, subset: Subset) -> Array:
-        """What adding each column gains."""
+        """Return the gain of adding each column."""
         gains = self.forms[0].gains(subset)
         for form in self.forms[1:]:
             gains = gains + form.gains(subset)
         return gains + self.per_column
 
     def losses(self, subset: Subset) -> Array:
-        """What removing each member loses."""
+        """Return the loss of removing each member."""
         return np.sum([form.losses(subset) for form in self.forms], axis=0) + self.per_column
 
     def bounds(self, subsets: Sequence[Subset], size: int) -> Array:
-        """The most that ``size`` columns of each subset can be worth.
+        """Return, for each subset, an upper bound for the value of any ``size`` of its columns.
 
-        Whichever columns leave, they take along at least the smallest floors, and their constants;
-        a monotone value never rises.
+        Each column has a lower bound for the loss of its removal: its floors (see
+        :meth:`TraceForm.floors`) plus its constant. The upper bound is the value of the subset
+        minus the smallest of these lower bounds, summed over the number of columns to remove.
         """
         bounds = self.values(subsets)
         check_finite(bounds)
@@ -221,12 +227,15 @@ class TraceSum:
 
 
 def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
-    """Indices and stacked subsets, by size, in batches of bounded memory."""
+    """Return batches of subsets of the same size, each with the indices of its subsets.
+
+    The memory of a batch is limited.
+    """
     sizes = np.array([len(subset) for subset in subsets], dtype=np.intp)
     batches = []
     for size in np.unique(sizes[sizes > 0]):
         indices = np.flatnonzero(sizes == size)
-        together = max(1, BATCH // int(size) ** 2)  # one matrix may be larger than a batch
+        together = max(1, BATCH // int(size) ** 2)  # a single matrix may exceed the limit
         for first in range(0, len(indices), together):
             part = indices[first : first + together]
             batches.append((part, np.stack([subsets[index] for index in part])))
@@ -234,12 +243,12 @@ def stacked(subsets: Sequence[Subset]) -> "list[tuple[np.ndarray, np.ndarray]]":
 
 
 def blocks(W: Array, stack: np.ndarray) -> Array:
-    """The sub-matrices of W that belong to a stack of subsets of one size."""
+    """Return the sub-matrices of W for a stack of subsets of the same size."""
     return W[stack[:, :, None], stack[:, None, :]]
 
 
 def independent(matrices: Array) -> Mask:
-    """For each of a stack of matrices, whether no column depends on those before it."""
+    """Return, for each matrix of a stack, whether its columns are linearly independent."""
     try:
         factors = np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
@@ -250,24 +259,18 @@ def independent(matrices: Array) -> Mask:
     return np.all(left > DEPENDENT * np.diagonal(matrices, axis1=1, axis2=2), axis=1)
 
 
-def check_independent(matrix: Array) -> None:
-    """Raise ``LinAlgError`` where a column depends on the others."""
-    if not independent(matrix[None])[0]:
-        raise np.linalg.LinAlgError("a column depends on the others")
-
-
 def check_finite(values: Array) -> None:
-    """Raise ``LinAlgError`` where a value is missing: it says nothing of the subsets inside."""
+    """Raise ``LinAlgError`` if a value is not finite, because it cannot be used as a bound."""
     if not np.isfinite(values).all():
         raise np.linalg.LinAlgError("a column depends on the others")
 
 
 def column_correlations(A: Any, B: Any) -> Array:
-    """Return the absolute correlation of each column of A with each of B.
+    """Return the absolute correlation between each column of A and each column of B.
 
-    It is computed over the rows in which both values are known. It is NaN if a column is constant
-    there, or if fewer than three rows are left, since two always lie on a line. B may be large or
-    sparse: it is read block by block.
+    A correlation is computed from the rows in which both values are known. It is NaN if a column is
+    constant in these rows, or if there are fewer than three such rows (two points always lie on a
+    line). B may be large or sparse, because it is read block by block.
 
     >>> A = np.array([[0.0, 5], [1, 5], [2, 5], [np.nan, 5]])
     >>> column_correlations(A, np.array([[1.0], [3], [2], [9]])).round(3).tolist()
@@ -275,7 +278,7 @@ def column_correlations(A: Any, B: Any) -> Array:
     """
     A = np.asarray(A.toarray() if is_sparse(A) else A)
     own = scaled_columns(A, "K")[0]
-    if is_sparse(B):  # the columns of A are centred, so that the means of B add nothing
+    if is_sparse(B):  # the columns of A are centred, so the means of B cancel
         mean = np.asarray(B.mean(axis=0)).ravel()
         variance = np.asarray(B.multiply(B).mean(axis=0)).ravel() - mean**2
         deviation = np.sqrt(np.maximum(variance, 0))
@@ -290,7 +293,7 @@ def column_correlations(A: Any, B: Any) -> Array:
 
 
 def _scaled_correlations(A: Array, B: Array) -> Array:
-    """Return the absolute correlations of columns that have mean 0 and deviation 1."""
+    """Return the absolute correlations between columns with mean 0 and standard deviation 1."""
     in_A, in_B = ~np.isnan(A), ~np.isnan(B)
     if in_A.all() and in_B.all():
         r: Array = np.abs(A.T @ B) / len(A)

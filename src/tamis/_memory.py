@@ -1,4 +1,4 @@
-"""Whether work fits into the memory that is free."""
+"""Check whether a computation fits into the free memory."""
 
 import os
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tamis.exceptions import NotEnoughMemory
 
-#: A recipe that takes a pass over the table, whatever its size and task.
+#: Name of a recipe that error messages suggest. It works for any task, and reads a table of any
+#: size in a single pass.
 QUICK = "correlation"
 _GIB = 2**30
-
-
-#: What leaves fewer columns.
+#: Expression that error messages suggest, which first reduces the number of columns. The braces are
+#: replaced with the number of columns that would fit into memory.
 FEWER = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
 
 
@@ -25,20 +25,24 @@ def check_cost(
     quick: str = QUICK,
     free: float | None = None,
 ) -> None:
-    """Refuse work that needs more memory than is free.
+    """Refuse a computation that needs more memory than is free.
 
     Parameters
     ----------
     name : str
-        Who will do the work.
+        Name of the method, for the message.
     cost : callable
-        Bytes that a table of these numbers of rows and columns takes, None if they are not known.
+        Function that returns the memory in bytes for a number of rows and columns, or None if
+        unknown.
+    n_samples, n_features : int
+        Number of rows and columns.
     fewer : str
-        An expression that leaves so many columns as are written between its braces.
+        An expression to suggest, which first selects fewer columns. Its braces are replaced with
+        the number of columns.
     quick : str
-        A recipe that takes seconds.
+        The name of a fast recipe to suggest.
     free : float or None, default=None
-        Bytes that may be used; None is what :func:`free_memory` finds.
+        Memory in bytes that may be used. None means the result of :func:`free_memory`.
     """
     held = cost(n_samples, n_features) or 0.0
     free = free_memory() if free is None else free
@@ -59,12 +63,12 @@ def _way_out(
     quick: str,
     free: float,
 ) -> str:
-    """What would fit."""
+    """Return a sentence that suggests a number of columns or rows that fits into memory."""
     columns = _largest(lambda d: (cost(n_samples, d) or 0.0) <= free, n_features)
     rows = _largest(lambda n: (cost(n, n_features) or 0.0) <= free, n_samples)
     if columns:
         return (
-            f"About {columns} columns would fit: leave the others out first with "
+            f"About {columns} columns would fit: drop the others first with "
             f"{fewer.format(columns)}, or use the recipe {quick!r}."
         )
     if rows:
@@ -73,7 +77,10 @@ def _way_out(
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """The greatest number up to ``most`` that fits, to two digits; 0 where not even one does."""
+    """Return the largest number below ``most`` that fits, or 0 if none fits.
+
+    It is rounded down to two significant digits.
+    """
     low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
@@ -84,7 +91,7 @@ def _largest(fits: Callable[[int], bool], most: int) -> int:
 
 
 def free_memory() -> float | None:
-    """Bytes that a process may still take, by machine and control group; None where nobody knows.
+    """Return the free memory in bytes, or None if unknown. Limits of control groups are included.
 
     >>> free_memory() is None or free_memory() > 0
     True
@@ -95,7 +102,7 @@ def free_memory() -> float | None:
 
 
 def _of_hardware() -> float | None:
-    """All that the machine has, for systems that say no more."""
+    """Return the total memory in bytes, for systems that do not report the free memory."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
@@ -103,7 +110,7 @@ def _of_hardware() -> float | None:
 
 
 def _of_machine(file: Path) -> float | None:
-    """What the kernel takes for available without swapping."""
+    """Return the memory in bytes that the kernel can provide without swapping."""
     for line in _lines(file):
         if line.startswith("MemAvailable:"):
             return 1024.0 * int(line.split()[1])
@@ -111,7 +118,7 @@ def _of_machine(file: Path) -> float | None:
 
 
 def _of_group(folder: Path) -> float | None:
-    """What the limit of the control group leaves; files in cache make room when it is needed."""
+    """Return the memory in bytes that the control group may still use, including cached files."""
     limit, used = _lines(folder / "memory.max"), _lines(folder / "memory.current")
     if not limit or not used or limit[0] == "max":
         return None

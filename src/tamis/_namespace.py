@@ -1,11 +1,12 @@
-"""The one place that names array libraries: numpy, torch, CuPy, or any that keeps the standard.
+"""Access to array libraries: numpy, torch, CuPy, and any other that follows the array API.
 
-What is written against the array API runs where its arrays are; answers come back as numpy arrays.
+Code written against the array API runs on the device of its arrays. Results become numpy arrays.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,41 +18,39 @@ from numpy.typing import NDArray
 
 from tamis.exceptions import DeviceWarning, InvalidParameter, InvalidTable, MissingExtra
 
-#: Libraries whose arrays are computed with where they are; any other table becomes a numpy array.
+#: Libraries whose arrays are processed on their own device. Any other table becomes a numpy array.
 LIBRARIES = ("torch", "cupy", "array_api_strict")
-#: What is said of where numpy computes.
+#: Name of the CPU in records and messages. numpy computes on it.
 PROCESSOR = "processor"
 
 
+@dataclass(eq=False)
 class Place:
-    """A device that kernels are to be computed on: the library of its arrays, and its device.
+    """A device on which kernels are computed, and the library of its arrays."""
 
-    It remembers which parts of the work were done there and which on the processor, and what was
-    said of those.
-    """
-
-    def __init__(self, library: Any, device: Any):
-        self.library, self.device = library, device
-        #: Where each part of the work was done, in words.
-        self.parts: dict[str, list[str]] = {}
-        self.said: set[str] = set()
+    library: Any
+    device: Any
+    #: Names of the devices on which each part of the work ran.
+    parts: dict[str, list[str]] = field(default_factory=dict)
+    #: Warnings that were already issued.
+    warned: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, x: Any) -> "Place":
-        """That of an array of another library."""
+        """Return the device of an array of another library."""
         return cls(namespace(x), _compat().device(x))
 
     def put(self, values: NDArray[Any]) -> Any:
-        """Numbers of the host as an array of the place."""
+        """Copy a numpy array to the device."""
         return self.library.asarray(np.ascontiguousarray(values), device=self.device)
 
     @property
     def name(self) -> str:
-        """What people call it, such as "cuda:0 (NVIDIA H200)"."""
-        return _spoken(self.library.__name__, self.device)
+        """The name of the device, such as "cuda:0 (NVIDIA H200)"."""
+        return _device_name(self.library.__name__, self.device)
 
 
-def _spoken(library: str, device: Any) -> str:
+def _device_name(library: str, device: Any) -> str:
     root = next((name for name in LIBRARIES if name in library), library.split(".")[0])
     if root == "torch" and "cuda" in str(device):
         cuda = import_module("torch").cuda
@@ -66,12 +65,12 @@ def _spoken(library: str, device: Any) -> str:
     return f"{'cpu' if 'cpu' in str(device).lower() else device} ({root})"
 
 
-#: Where kernels are to be computed, None for the processor by numpy.
+#: The device on which kernels are computed, or None for numpy on the CPU.
 _PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
 
 
 def namespace(*arrays: Any) -> Any:
-    """The library of some arrays, as the standard has it; arrays of two libraries are refused.
+    """Return the array API namespace of the arrays. Refuse arrays of different libraries.
 
     >>> namespace(np.eye(2)) is np
     True
@@ -83,24 +82,23 @@ def namespace(*arrays: Any) -> Any:
     except TypeError:
         kinds = ", ".join(sorted({type(x).__module__.split(".")[0] for x in arrays}))
         raise InvalidTable(
-            f"Kernels need arrays of one library, not of {kinds}. Bring them to one, for example "
-            "by torch.asarray(y, device=X.device)."
+            f"Kernels need arrays of one library, not of {kinds}. Convert them, for example with "
+            "torch.asarray(y, device=X.device)."
         ) from None
 
 
 @cache
 def _compat() -> Any:
-    """array-api-compat, or the copy of it that scikit-learn brings along."""
+    """Return array-api-compat, or the copy of it in scikit-learn."""
     own = find_spec("array_api_compat") is not None
     return import_module("array_api_compat" if own else "sklearn.externals.array_api_compat")
 
 
 @contextmanager
 def computing_on(device: Any) -> Iterator[Place | None]:
-    """Have what can be computed on a device computed there.
+    """Run the code inside the context on a device, if the code supports devices.
 
-    A device is the name of one of torch, such as "cuda", or a place; None is that asked for before,
-    if there is one.
+    ``device`` is a torch device such as "cuda", or a :class:`Place`. None keeps the current device.
     """
     if device is None:
         yield _PLACE.get()
@@ -123,31 +121,34 @@ def _check_device(device: Any) -> None:
         )
     torch = import_module("torch")
     try:
-        torch.zeros(1, dtype=torch.float64, device=device).cpu()  # some only pretend to hold it
+        torch.zeros(1, dtype=torch.float64, device=device).cpu()  # some devices fail at first use
     except (RuntimeError, TypeError, AssertionError, ValueError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InvalidParameter(
-            f"device={device!r} cannot be used by torch {torch.__version__} here: {reason}. Write "
-            "device='cuda' on a machine with such a device, or leave it out."
+            f"device={device!r} cannot be used by torch {torch.__version__} here: {reason}. Use "
+            "device='cuda' on a computer with such a device, or leave it out."
         ) from None
 
 
 def device_asked() -> Place | None:
-    """Where kernels are to be computed, None for the processor by numpy."""
+    """Return the device on which kernels are computed, or None for numpy on the CPU."""
     return _PLACE.get()
 
 
 def placed(x: Any) -> Any:
-    """The numbers where they are to be computed on: the array itself unless a device is asked.
+    """Copy a numpy array to the requested device, if there is one.
 
-    What is an array of another library already stays where it is.
+    Arrays of other libraries stay on their device.
     """
     place = device_asked()
     return x if place is None or not isinstance(x, np.ndarray) else place.put(x)
 
 
 def note(part: str, x: Any = None) -> None:
-    """Remember where a part of the work was done: where an array is, or on the processor."""
+    """Record the device on which a part of the work ran.
+
+    It is the device of the array ``x``, or the CPU if ``x`` is None or a numpy array.
+    """
     place = device_asked()
     if place is None:
         return
@@ -159,21 +160,21 @@ def note(part: str, x: Any = None) -> None:
 
 
 def say_processor(what: str, instead: str) -> None:
-    """Say once that a part of the work is done on the processor, where a device is asked for."""
+    """Warn once that a part of the work runs on the CPU although a device was requested."""
     place = device_asked()
-    if place is None or what in place.said:
+    if place is None or what in place.warned:
         return
-    place.said.add(what)
+    place.warned.add(what)
     warn(f"{what} on the processor, not on {place.name}. {instead}", DeviceWarning, stacklevel=2)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device has no memory left: torch and CuPy call it the same."""
+    """Whether an error of torch or CuPy means that a device has no memory left."""
     return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
 
 
 def free_memory() -> None:
-    """Give back what libraries hold of a device's memory for later."""
+    """Release the device memory that libraries have cached."""
     place = device_asked()
     if place is None:
         return
@@ -184,7 +185,10 @@ def free_memory() -> None:
 
 
 def spare_memory() -> int | None:
-    """Bytes that are free on the device asked for; None where it is not one with its own memory."""
+    """Return the free memory of the current device in bytes, or None if it is unknown.
+
+    It is known only for NVIDIA GPUs and CuPy devices.
+    """
     place = device_asked()
     if place is None:
         return None
@@ -197,12 +201,12 @@ def spare_memory() -> int | None:
 
 
 def is_elsewhere(x: Any) -> bool:
-    """Whether it is an array of another library than numpy that is computed with where it is."""
+    """Whether an object is an array of a supported library other than numpy."""
     return type(x).__module__.split(".")[0] in LIBRARIES and hasattr(x, "dtype")
 
 
 def same_place(one: Any, other: Any) -> bool:
-    """Whether two arrays are of one library and on one device.
+    """Whether two arrays have the same library and device.
 
     >>> same_place(np.eye(2), np.ones(3))
     True
@@ -212,23 +216,23 @@ def same_place(one: Any, other: Any) -> bool:
 
 
 def host(x: Any) -> NDArray[Any]:
-    """A numpy array of the same numbers, wherever they are.
+    """Return a numpy array with the same numbers.
 
     >>> host(np.float64(2.0))
     array(2.)
     """
     if hasattr(x, "detach"):  # torch
         x = x.detach().cpu().resolve_conj().resolve_neg()
-        x = x.float() if "bfloat16" in str(x.dtype) else x  # which numpy has not
-    elif hasattr(x, "get") and hasattr(x, "device"):  # CuPy, which never copies by itself
+        x = x.float() if "bfloat16" in str(x.dtype) else x  # not supported by numpy
+    elif hasattr(x, "get") and hasattr(x, "device"):  # CuPy, which does not copy implicitly
         x = x.get()
     return np.asarray(x)
 
 
 def move(values: Any, like: Any, *, exact: bool = False) -> Any:
-    """Host numbers as an array of the library and device of another, and of its type.
+    """Convert numbers to the library, device and type of another array.
 
-    With ``exact`` they keep a type of their own, as indices must.
+    With ``exact`` the result keeps an integer type, as needed for indices.
     """
     values = np.asarray(values)
     if isinstance(like, np.ndarray):
@@ -239,29 +243,35 @@ def move(values: Any, like: Any, *, exact: bool = False) -> Any:
 
 
 def on_host(x: Any) -> bool:
-    """Whether the numbers are in the memory of the processor."""
+    """Whether an array is in the memory of the CPU."""
     return "cpu" in str(getattr(x, "device", "cpu")).lower()
 
 
 def taken(x: Any, columns: NDArray[np.intp], axis: int = 1) -> Any:
-    """Some columns of an array; the array itself where they are all of them, in their order."""
+    """Return the given columns of an array.
+
+    If they are all columns in order, the array itself is returned.
+    """
     if len(columns) == x.shape[axis] and np.array_equal(columns, np.arange(len(columns))):
         return x
     return namespace(x).take(x, move(columns, x, exact=True), axis=axis)
 
 
 def rows_taken(x: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of an array; the array itself where they are all of them, in their order."""
+    """Return the given rows of an array.
+
+    If they are all rows in order, the array itself is returned.
+    """
     return taken(x, rows, axis=0)
 
 
 def diagonal(x: Any) -> Any:
-    """The diagonal of a square matrix."""
+    """Return the diagonal of a square matrix."""
     return namespace(x).linalg.diagonal(x)
 
 
 def with_diagonal(matrix: Any, more: Any) -> Any:
-    """A matrix with numbers added to its diagonal; the matrix itself is used where that can be.
+    """Add numbers to the diagonal of a matrix, in place if possible.
 
     >>> with_diagonal(np.ones((2, 2)), np.array([1.0, 2.0]))
     array([[2., 1.],
@@ -271,7 +281,7 @@ def with_diagonal(matrix: Any, more: Any) -> Any:
         matrix[np.diag_indices_from(matrix)] += more
     elif hasattr(matrix, "detach"):
         matrix.diagonal().add_(more)
-    else:  # the standard has no view of a diagonal
+    else:  # the array API has no view of a diagonal
         xp = namespace(matrix)
         index = move(np.arange(matrix.shape[0]), matrix, exact=True)
         same = xp.reshape(index, (-1, 1)) == xp.reshape(index, (1, -1))
@@ -280,7 +290,7 @@ def with_diagonal(matrix: Any, more: Any) -> Any:
 
 
 def double(x: Any) -> Any:
-    """The numbers in double precision."""
+    """Return the array in double precision."""
     if isinstance(x, np.ndarray):
         return np.asarray(x, dtype=np.float64)
     xp = namespace(x)
@@ -288,15 +298,18 @@ def double(x: Any) -> Any:
 
 
 def cholesky_solve(matrix: Any, right: Any) -> Any:
-    """The solution of a symmetric positive definite system, for several right sides at once.
+    """Solve a symmetric positive definite system for several right-hand sides.
 
-    The matrix may be overwritten. ``numpy.linalg.LinAlgError`` where it is not positive definite.
+    The matrix may be overwritten. Raises ``LinAlgError`` if it is not positive definite.
     """
     return cholesky_solver(matrix)(right)
 
 
 def cholesky_solver(matrix: Any) -> Callable[[Any], Any]:
-    """Who solves the systems of a symmetric positive definite matrix, which may be overwritten."""
+    """Return a function that solves systems with a symmetric positive definite matrix.
+
+    The matrix may be overwritten.
+    """
     factor = lower_factor(matrix)
     if isinstance(matrix, np.ndarray):
         from scipy.linalg import cho_solve
@@ -309,15 +322,15 @@ def cholesky_solver(matrix: Any) -> Callable[[Any], Any]:
 
 
 def lower_factor(matrix: Any) -> Any:
-    """The lower Cholesky factor of a symmetric matrix, which may be overwritten.
+    """Return the lower Cholesky factor of a symmetric matrix, which may be overwritten.
 
-    What is above the diagonal is of no meaning. ``numpy.linalg.LinAlgError`` where the matrix is
-    not positive definite.
+    Entries above the diagonal are arbitrary. Raises ``LinAlgError`` if the matrix is not positive
+    definite.
     """
     if isinstance(matrix, np.ndarray):
         from scipy.linalg import cho_factor
 
-        # the transpose of what is stored by rows is stored by columns, as LAPACK asks for
+        # the transpose of a C-ordered array is F-ordered, as LAPACK needs it
         return cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)[0]
     if hasattr(matrix, "detach"):
         factor, failed = import_module("torch").linalg.cholesky_ex(matrix)
@@ -328,7 +341,7 @@ def lower_factor(matrix: Any) -> Any:
 
 
 def lower_solve(factor: Any, right: Any, *, transposed: bool = False) -> Any:
-    """The solution of a system of a lower factor, or of its transpose."""
+    """Solve a system with a lower triangular factor, or with its transpose."""
     if isinstance(factor, np.ndarray):
         from scipy.linalg import solve_triangular
 
@@ -342,4 +355,4 @@ def lower_solve(factor: Any, right: Any, *, transposed: bool = False) -> Any:
     if type(factor).__module__.split(".")[0] == "cupy":
         solve = import_module("cupyx.scipy.linalg").solve_triangular
         return solve(own, right, lower=not transposed)
-    return namespace(factor).linalg.solve(own, right)  # the standard has no other
+    return namespace(factor).linalg.solve(own, right)  # the array API has no triangular solver

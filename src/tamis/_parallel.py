@@ -1,4 +1,4 @@
-"""The one place that knows joblib, and through it Dask."""
+"""Parallel computation with threads, processes (joblib) or clusters (Dask), and its progress."""
 
 import os
 import pickle
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -24,13 +25,13 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tamis.exceptions import ClusterLost, ClusterUnreachable, MissingExtra
 
-#: Bytes from which an array is mapped into the memory of each process rather than read into it, as
-#: joblib does with what it sends.
+#: Arrays of at least this number of bytes are memory-mapped by processes instead of being read, as
+#: in joblib.
 MAPPED = 1 << 20
 
 
 class Filed:
-    """Something that was written to a folder, for whoever reads it."""
+    """An object that was written to a folder, so that other processes can read it."""
 
     def __init__(self, folder: Path, thing: Any):
         folder.mkdir()
@@ -50,24 +51,25 @@ class Filed:
 
     @property
     def inside(self) -> Any:
-        """What was written; a process reads it once."""
+        """The object. A process reads it only once."""
         return _read(self.folder)
 
 
 @contextmanager
 def filed(things: Sequence[Any]) -> Iterator[list[Filed]]:
-    """Write objects to files, which are gone when the context ends.
+    """Write objects to files, which are removed when the context ends.
 
     >>> with filed([np.arange(3), "text"]) as sent:
     ...     [one.inside for one in sent]
     [array([0, 1, 2]), 'text']
     """
-    # files that a process still maps stay until it is done with them, where systems allow it
+    # some systems cannot remove files that a process still maps
     with TemporaryDirectory(prefix="tamis-", ignore_cleanup_errors=True) as folder:
         yield [Filed(Path(folder, str(number)), thing) for number, thing in enumerate(things)]
 
 
-#: What this process has read of the latest context: of one that ended nothing is held any more.
+#: Objects that this process has read from the files of the latest :func:`filed` context. The key is
+#: the folder.
 _KNOWN: dict[Path, Any] = {}
 
 
@@ -75,7 +77,7 @@ def _read(folder: Path) -> Any:
     if folder not in _KNOWN:
         for other in [known for known in _KNOWN if known.parent != folder.parent]:
             del _KNOWN[other]
-        # written to in the process alone, should an estimator work in place
+        # copy-on-write, because an estimator may modify its data
         n_buffers = len(list(folder.glob("buffer-*")))
         buffers = [np.memmap(folder / f"buffer-{k}", mode="c") for k in range(n_buffers)]
         with open(folder / "object", "rb") as file:
@@ -83,33 +85,31 @@ def _read(folder: Path) -> Any:
     return _KNOWN[folder]
 
 
-#: Seconds to wait for the scheduler of a cluster: one that is there answers within one, through a
-#: tunnel within a few.
+#: Seconds to wait for the scheduler of a cluster. It usually answers within a second, or within a
+#: few seconds through a tunnel.
 REACH = 10
-#: Answers of each thread that may be ready before they are asked for: enough that none waits, few
-#: enough that answers of a long table are not held all together.
+#: Number of results per thread that may be ready before they are used. It is large enough that no
+#: thread waits, and small enough to limit memory.
 AHEAD = 4
-
-
-#: Numbers from which a loop over them is shared among threads: a millisecond's work, to which the
-#: start of a thread adds a tenth.
+#: A loop over at least this number of items uses several threads. This is about a millisecond of
+#: work, which is ten times the time to start a thread.
 SHARED = 1 << 20
 
 
 def is_shared(size: float) -> bool:
-    """Whether a loop over so many numbers is worth more than one thread."""
+    """Whether a loop over this number of items is long enough for several threads."""
     return size >= SHARED
 
 
 def threads_for(size: float) -> int:
-    """Threads for a loop over so many numbers."""
+    """Return the number of threads for a loop over this number of items."""
     return own_threads() if is_shared(size) else 1
 
 
 def own_threads() -> int:
-    """Threads that loops of this process may use: OMP_NUM_THREADS, else every core.
+    """Return the number of threads that this process may use: OMP_NUM_THREADS, or all cores.
 
-    joblib sets the variable in its processes; its threads share the cores among themselves.
+    joblib sets the variable in its processes. Inside a thread of joblib the result is 1.
     """
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if asked.isdigit() and int(asked) > 0:
@@ -121,10 +121,10 @@ def own_threads() -> int:
 def in_order(
     function: Callable[[Any], Any], items: Sequence[Any], n_threads: int, *, blas: bool = False
 ) -> Iterator[Any]:
-    """``function`` of each item in their order, on so many threads.
+    """Yield ``function(item)`` for each item, in order, computed by several threads.
 
-    For functions that let go of the interpreter's lock. With ``blas`` they are matrix products,
-    whose library is held to one thread meanwhile: its own threads gain nothing beside these.
+    The function must release the GIL. With ``blas``, BLAS is limited to one thread during the loop,
+    for functions that compute matrix products.
     """
     n_threads = min(n_threads, len(items))
     if n_threads < 2:
@@ -136,9 +136,9 @@ def in_order(
 def in_flight(
     function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
 ) -> Iterator[Any]:
-    """``function`` of each item in their order, no more items taken than there are threads.
+    """Yield ``function(item)`` for each item, in order, with at most one item per thread at a time.
 
-    For large items, and matrix products, whose library is held to one thread meanwhile.
+    It is meant for large items and matrix products. BLAS is limited to one thread during the loop.
     """
     return _on_threads(function, items, n_threads, n_threads, blas=True)
 
@@ -146,7 +146,7 @@ def in_flight(
 def _on_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_threads: int, most: int, *, blas: bool
 ) -> Iterator[Any]:
-    """Results in the order of the items, of which ``most`` are begun or wait to be asked for."""
+    """Yield the results in order. At most ``most`` items are started ahead of the one in use."""
     limits = _libraries().limit(limits=1, user_api="blas") if blas else nullcontext()
     with limits, ThreadPoolExecutor(n_threads) as pool:
         waiting: deque[Future[Any]] = deque()
@@ -160,75 +160,79 @@ def _on_threads(
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Looked for once: going through all libraries of a process takes milliseconds."""
+    """Find the thread pools of this process. It takes milliseconds, so the result is cached."""
     return ThreadpoolController()
 
 
+@dataclass
 class _Listener:
-    """Who is told how far a loop is, and whether one is telling now."""
+    """A function that receives progress reports, and a flag whether a loop is reporting to it."""
 
-    def __init__(self, tell: Callable[[int, int], None]):
-        self.tell, self.busy = tell, False
+    report: Callable[[int, int], None]
+    busy: bool = False
 
 
 _LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Have loops in this thread tell how far they are: ``tell(n_done, n_items)``, from 0 on.
+def listening(report: Callable[[int, int], None]) -> Iterator[None]:
+    """Let loops in this thread call ``report(n_done, n_items)``, starting with 0 items done.
 
-    Of loops inside one another the outermost speaks.
+    If loops are nested, only the outermost one reports.
     """
-    before = _LISTENER.set(_Listener(tell))
+    before = _LISTENER.set(_Listener(report))
     try:
         yield
     finally:
         _LISTENER.reset(before)
 
 
-def told(items: Iterable[Any], n_items: int) -> Iterator[Any]:
-    """The items, of which whoever is :func:`listening` is told as they get done."""
+def report_progress(items: Iterable[Any], n_items: int) -> Iterator[Any]:
+    """Yield the items, and report each finished one to the function of :func:`listening`."""
     listener = _LISTENER.get()
     if listener is None or listener.busy:
         yield from items
         return
     listener.busy = True
     try:
-        listener.tell(0, n_items)
+        listener.report(0, n_items)
         for n_done, item in enumerate(items, 1):
             yield item
-            listener.tell(n_done, n_items)
+            listener.report(n_done, n_items)
     finally:
         listener.busy = False
 
 
-def heard() -> Callable[[int, int], None] | None:
-    """How a walk tells how far it is; None where nobody listens, or a loop around it tells."""
+def progress_listener() -> Callable[[int, int], None] | None:
+    """Return the function that progress is reported to.
+
+    It is None if there is no such function, or if an outer loop is already reporting to it.
+    """
     listener = _LISTENER.get()
-    return None if listener is None or listener.busy else listener.tell
+    return None if listener is None or listener.busy else listener.report
 
 
 def parallel_map(
     function: Callable[..., Any], items: Iterable[tuple[Any, ...]], n_jobs: int | None = None
 ) -> list[Any]:
-    """``[function(*item) for item in items]``, on ``n_jobs`` processes or the active backend.
+    """Return ``[function(*item) for item in items]``, computed by ``n_jobs`` processes.
 
-    ``None`` means one process unless a joblib context says otherwise, as in scikit-learn. Workers
-    hold BLAS to their share of the cores (joblib's default).
+    ``n_jobs=None`` means one process unless a joblib context is active, as in scikit-learn. The
+    BLAS library in each worker uses an equal share of the cores (joblib's default).
     """
     items = list(items)
     if len(items) < 2 or effective_n_jobs(n_jobs) == 1:
-        return [function(*item) for item in told(items, len(items))]
+        return [function(*item) for item in report_progress(items, len(items))]
     work = Parallel(n_jobs=n_jobs, return_as="generator")
-    return list(told(work(delayed(function)(*item) for item in items), len(items)))
+    return list(report_progress(work(delayed(function)(*item) for item in items), len(items)))
 
 
 def in_threads(function: Callable[[slice], Any], n_items: int, size: int) -> list[Any]:
-    """What a function that leaves the interpreter makes of slices of so many items.
+    """Apply a function to slices of the items in threads, and return the results.
 
-    One slice for each core that is free to use, unless there is too little work to share: so many
-    numbers in all.
+    The function must release the GIL. There is one slice per available core, or a single slice if
+    ``size``, the number of values to process, is small.
     """
     n_slices = min(n_items, threads_for(size))
     bounds = [n_items * k // n_slices for k in range(n_slices + 1)] if n_slices else [0]
@@ -244,17 +248,17 @@ def parallel_stream(
     cluster: Any = None,
     shared: Sequence[Any] = (),
 ) -> Iterator[Any]:
-    """Yield ``function(*item)`` as the items get done, in any order.
+    """Yield ``function(*item)`` as the items are finished, in any order.
 
-    BLAS is held to one thread wherever an item runs, so that a result does not depend on the
-    number of processes or machines. Items are taken from the iterable as workers become free.
+    BLAS is limited to one thread, so that a result does not depend on the number of processes or
+    computers. Items are taken from the iterable as workers become free.
 
     Parameters
     ----------
     cluster : str, dask.distributed.Client or None
-        Address of a Dask scheduler, ``"local"`` for a cluster of this machine, or a client.
+        Address of a Dask scheduler, ``"local"`` for a local cluster, or a client.
     shared : sequence
-        Big objects that occur in the items: they are sent to each process or worker once.
+        Large objects that occur in the items. Each process or worker receives them only once.
     """
     if cluster is not None:
         yield from _on_cluster(function, items, n_jobs, cluster, shared)
@@ -272,7 +276,7 @@ def _on_processes(
     n_jobs: int | None,
     shared: Sequence[Any],
 ) -> Iterator[Any]:
-    # threads have all of it at hand
+    # threads share memory, so objects need not be written to files
     apart = not getattr(get_active_backend()[0], "supports_sharedmem", False)
     with filed(shared if apart else ()) as sent:
         files = dict(zip(map(id, shared), sent, strict=False))
@@ -282,9 +286,9 @@ def _on_processes(
 
 
 def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
-    """Run in a worker process, which keeps to one thread from then on."""
+    """Run a function in a worker process, which uses one thread from then on."""
     _keep_to_one_thread()
-    # a worker of a cluster would otherwise hand inner loops back to the cluster
+    # otherwise a cluster worker would send its inner loops back to the cluster
     with parallel_config(backend="sequential"):
         return function(
             *(part.inside if isinstance(part, _Parcel | Filed) else part for part in item)
@@ -293,15 +297,15 @@ def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
 
 @cache
 def _keep_to_one_thread() -> None:
-    """Once per process: looking through its libraries takes milliseconds."""
+    """Limit BLAS to one thread. This is done once per process, because it takes milliseconds."""
     threadpool_limits(1)
 
 
 class _Parcel:
-    """Something to be sent to each worker once, known by a name of its own.
+    """An object that is sent to each worker once, with a unique name.
 
-    Dask names what it sends by content; a second run would share, and the end of the first take
-    away, what both use.
+    Without this name, Dask would derive one from the content. Two runs would then share the object,
+    and the end of the first run would remove it while the second still needs it.
     """
 
     def __init__(self, inside: Any):
@@ -327,19 +331,19 @@ def _on_cluster(
         try:
             with parallel_config(backend="dask", client=client, scatter=list(parcels.values())):
                 work = Parallel(return_as="generator_unordered")
-            # where one worker is left joblib does its work here, with the same scheduler at hand
+            # with a single worker, joblib runs the tasks in this process, so it needs the client
             with Notice.by(client):
                 yield from work(delayed(on_one_thread)(function, *item) for item in packed)
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
-                f"The cluster {client.scheduler.address} lost workers and what they were sent "
-                f"({str(error) or type(error).__name__}). Finished tasks are kept where a store "
-                "is given: start workers and run again."
+                f"The cluster {client.scheduler.address} lost workers and their data "
+                f"({str(error) or type(error).__name__}). Finished tasks are kept if a store is "
+                "given: start workers and run again."
             ) from error
 
 
 def need_dask() -> None:
-    """Refuse to go on where Dask is not installed."""
+    """Raise MissingExtra if Dask is not installed."""
     if find_spec("distributed") is None:
         raise MissingExtra(
             "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
@@ -348,7 +352,7 @@ def need_dask() -> None:
 
 @contextmanager
 def cluster_client(cluster: Any, n_jobs: int | None = None) -> Iterator[Any]:
-    """The client given, or one for an address or a cluster of this machine."""
+    """Yield the given client, or a new client for an address or a local cluster."""
     need_dask()
     from dask.distributed import Client, LocalCluster
 
@@ -357,8 +361,8 @@ def cluster_client(cluster: Any, n_jobs: int | None = None) -> Iterator[Any]:
         return
     if cluster == "local":
         how = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-        machines = LocalCluster(n_workers=n_jobs, **how)
-        with machines, Client(machines, set_as_default=False) as client:
+        workers = LocalCluster(n_workers=n_jobs, **how)
+        with workers, Client(workers, set_as_default=False) as client:
             yield client
         return
     try:
@@ -376,12 +380,12 @@ def cluster_client(cluster: Any, n_jobs: int | None = None) -> Iterator[Any]:
 
 
 class Notice:
-    """A text under a name with the scheduler of the cluster that this code runs on.
+    """A text that the scheduler of the current Dask cluster stores under a name.
 
-    The newest stays there until it is removed, also when the worker that posted it is gone.
+    It stays until it is replaced or removed, even if the worker that posted it is gone.
     """
 
-    #: The client of the process that hands out the work.
+    #: The client of the process that distributes the work.
     _own: ClassVar[Any] = None
 
     def __init__(self, name: str):
@@ -390,7 +394,7 @@ class Notice:
     @classmethod
     @contextmanager
     def by(cls, client: Any) -> Iterator[None]:
-        """Use this client in the process that hands out the work."""
+        """Use this client in the process that distributes the work."""
         before, cls._own = cls._own, client
         try:
             yield
@@ -399,7 +403,7 @@ class Notice:
 
     @classmethod
     def possible(cls) -> bool:
-        """Whether this process is a worker of a Dask cluster, or hands out work to one."""
+        """Whether this process is a worker of a Dask cluster, or distributes work to one."""
         return cls._client() is not None
 
     @classmethod
@@ -423,6 +427,6 @@ class Notice:
         self.post(None)
 
     def read(self) -> str | None:
-        """Return the text, None if there is none."""
+        """Return the text, or None if there is none."""
         text: str | None = self._client().get_metadata(self.name, None)
         return text

@@ -1,4 +1,4 @@
-"""Seeds: one stream per label, so that no result depends on the order of the draws."""
+"""Seeds and random generators derived from labels, so that the order of draws does not matter."""
 
 from copy import copy
 from typing import Any
@@ -11,9 +11,10 @@ from tamis.exceptions import InvalidParameter
 
 
 def stream(seed: int, *labels: object) -> np.random.Generator:
-    """Independent generator for a named piece of work.
+    """Return a random generator for a combination of a seed and labels.
 
-    Arrays are labelled by their numbers, everything else by its text.
+    The same seed and labels always give the same draws. A different seed or different labels give
+    independent draws. An array is identified by its integers, any other label by its text.
 
     >>> stream(0, "split", "wine", 17).integers(100)  # realization 17, for every method
     np.int64(36)
@@ -22,7 +23,9 @@ def stream(seed: int, *labels: object) -> np.random.Generator:
 
 
 def seed_of(seed: int, *labels: object) -> int:
-    """A seed for a named piece of work, for what takes numbers and no generators.
+    """Return an int seed for a combination of a seed and labels, see :func:`stream`.
+
+    It is meant for code that accepts only ints as seeds.
 
     >>> seed_of(0, "round", 3)
     1086932139
@@ -37,9 +40,9 @@ def _label(label: object) -> bytes:
 
 
 def draw_seed(random_state: Any = None) -> int:
-    """Seed for :func:`stream` and for scikit-learn, which refuses generators.
+    """Return an int seed for a ``random_state``.
 
-    An integer is its own seed; None is fresh entropy; a generator is drawn from.
+    An int is returned unchanged. None gives a new random seed. From a generator, a seed is drawn.
     """
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
@@ -54,13 +57,22 @@ def draw_seed(random_state: Any = None) -> int:
 def fix_seeds(
     estimator: BaseEstimator, seeds: dict[str, int] | None = None, *, root: int | None = None
 ) -> dict[str, int]:
-    """Replace every ``random_state`` in ``estimator`` that is not a number by one, in place.
+    """Replace every ``random_state`` in an estimator that is not an int with a seed, in place.
 
-    Parameters are reached through ``get_params``, splitters (``KFold(shuffle=True)``) as values of
-    parameters. With ``seeds`` from an earlier call the same numbers are set again, which is how a
-    resumed search continues with the draws it began with; ``root`` is the seed that the others are
-    derived from, by default the estimator's own. The None of a part that the object around it names
-    in ``seeds_parts`` stays: such a part takes the seed of that object.
+    Splitters such as ``KFold(shuffle=True)`` are included. The seeds are returned as a dictionary
+    with parameter names as keys.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameters are found with ``get_params``. A ``random_state`` of None in a part is not
+        replaced if the object that contains the part lists it in ``seeds_parts``, because the
+        object seeds the part itself.
+    seeds : dict or None, default=None
+        Seeds of an earlier call to use again, so that a resumed search makes the same draws.
+    root : int or None, default=None
+        The seed from which the new seeds are derived. None means the ``random_state`` of the
+        estimator.
     """
     seeds = {} if seeds is None else dict(seeds)
     params = estimator.get_params()
@@ -81,7 +93,11 @@ def fix_seeds(
 
 
 def _is_seeded_inside(name: str, params: dict[str, Any], estimator: BaseEstimator) -> bool:
-    """Whether a ``random_state`` belongs to a part that the object around it seeds itself."""
+    """Whether a ``random_state`` belongs to a part that its containing object seeds.
+
+    ``name`` is the full parameter name, such as ``criterion__estimator__random_state``. The
+    containing object lists these parts in ``seeds_parts``.
+    """
     around, _, part = name.removesuffix("__random_state").rpartition("__")
     return part in getattr(params[around] if around else estimator, "seeds_parts", ())
 

@@ -1,6 +1,6 @@
-"""Sparse tables, column by column: what is not stored is 0, and is never written out.
+"""Statistics of sparse tables, which are never converted to dense tables.
 
-Tables are canonical CSC arrays: entries in order of their rows, none twice, none 0.
+Tables are canonical CSC arrays: sorted row indices, no duplicates, no stored zeros.
 """
 
 from hashlib import sha256
@@ -19,7 +19,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def canonical(X: Any) -> Any:
-    """A sparse table as a canonical CSC array of float64; the one given is not changed.
+    """Return a sparse table as a canonical CSC array of float64.
 
     >>> from scipy.sparse import csr_array
     >>> canonical(csr_array([[0.0, 2.0], [1.0, 0.0]])).indices
@@ -34,12 +34,12 @@ def canonical(X: Any) -> Any:
 
 
 def entry_columns(X: Any) -> NDArray[np.intp]:
-    """The column of every stored entry."""
+    """Return the column of every stored entry."""
     return np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
 
 
 def extremes(X: Any) -> tuple[Array, Array]:
-    """Least and greatest value of each column, of a dense table too."""
+    """Return the minimum and maximum of each column of a sparse or dense table."""
     if not is_sparse(X):
         return X.min(axis=0), X.max(axis=0)
     low, high = (getattr(X, name)(axis=0).toarray().ravel() for name in ("min", "max"))
@@ -47,7 +47,7 @@ def extremes(X: Any) -> tuple[Array, Array]:
 
 
 def moments(X: Any) -> tuple[Array, Array]:
-    """Mean of each column, and the sum of squares around it."""
+    """Return the mean of each column, and the sum of squares around it."""
     n_rows, columns = X.shape[0], entry_columns(X)
     mean = np.bincount(columns, X.data, minlength=X.shape[1]) / n_rows
     squares = np.bincount(columns, (X.data - mean[columns]) ** 2, minlength=X.shape[1])
@@ -55,43 +55,44 @@ def moments(X: Any) -> tuple[Array, Array]:
 
 
 def class_moments(X: Any, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Mean and variance of each column in each class."""
+    """Return the mean and variance of each column in each class."""
     count = np.bincount(codes)[:, None]
     shape = len(count), X.shape[1]
     cells = codes[X.indices] * shape[1] + entry_columns(X)
 
-    def summed(values: Array) -> Array:
+    def sum_cells(values: Array) -> Array:
         sums: Any = np.bincount(cells, values, minlength=shape[0] * shape[1])
         return np.asarray(sums.reshape(shape), dtype=np.float64)
 
-    mean = summed(X.data) / count
-    absent = count - summed(np.ones(X.nnz))
-    squares = summed((X.data - mean.ravel()[cells]) ** 2) + absent * mean**2
+    mean = sum_cells(X.data) / count
+    absent = count - sum_cells(np.ones(X.nnz))
+    squares = sum_cells((X.data - mean.ravel()[cells]) ** 2) + absent * mean**2
     return mean, squares / count
 
 
 def with_exponents(X: Any, exponents: Any) -> Any:
-    """The columns multiplied by a power of two each, which may itself be no number."""
+    """Multiply each column by a power of two. The power itself may exceed the range of a float."""
     entries = np.ldexp(X.data, exponents[entry_columns(X)]), X.indices, X.indptr
     return csc_array(entries, shape=X.shape)
 
 
 def with_factors(X: Any, factors: Array) -> Any:
-    """The columns multiplied by a factor each."""
+    """Multiply each column by a factor."""
     drops = bool((factors == 0).any())
     entries = X.data * factors[entry_columns(X)], X.indices, X.indptr
-    made = csc_array(entries, shape=X.shape, copy=drops)  # zeros are taken out in place
+    # copy the data if a factor is 0, because zeros are removed in place
+    made = csc_array(entries, shape=X.shape, copy=drops)
     if drops:
         made.eliminate_zeros()
     return made
 
 
 def standardised_sparse(X: Any) -> Any:
-    """Columns of standard deviation 1, not centred, which would fill them; constant ones are 0."""
+    """Scale columns to standard deviation 1 without centring. Constant columns become 0."""
     low, high = extremes(X)
     size = np.maximum(high, -low)
     exponent = np.frexp(size)[1]
-    # powers of two bring columns of any size to where squares neither over- nor underflow
+    # scaled by powers of two, so that squares neither overflow nor underflow
     near = with_exponents(X, -exponent)
     mean, squares = moments(near)
     deviation = np.sqrt(squares / X.shape[0])
@@ -100,7 +101,7 @@ def standardised_sparse(X: Any) -> Any:
 
 
 def sparse_copy(X: Any, i: int, j: int, allowed: float) -> bool:
-    """Whether two columns have entries in the same rows, equal but for rounding."""
+    """Whether two columns have entries in the same rows that are equal up to rounding."""
     one, other = (slice(X.indptr[k], X.indptr[k + 1]) for k in (i, j))
     if not np.array_equal(X.indices[one], X.indices[other]):
         return False
@@ -108,7 +109,7 @@ def sparse_copy(X: Any, i: int, j: int, allowed: float) -> bool:
 
 
 def sparse_digest(X: Any) -> Any:
-    """What the fingerprint of a sparse table begins with."""
+    """Return a hash object with the data of a sparse table, for its fingerprint."""
     digest = sha256(f"sparse {X.shape}".encode())
     for part, kind in ((X.indptr, np.int64), (X.indices, np.int64), (X.data, np.float64)):
         digest.update(part.astype(kind).tobytes())

@@ -1,3 +1,3 @@
-"""The version of tamis, read by the build as well."""
+"""The version of tamis, which the build also reads."""
 
 __version__ = "0.1.0"

@@ -1,49 +1,49 @@
-"""How tamis fails.
+"""Errors and warnings of tamis.
 
-Every error is a sentence: who speaks, what was needed, what came, what to write instead. Each leaf
-also inherits the built-in that a scikit-learn user already catches::
+Every message names what was needed, what was given, and what to write instead. Each error also
+inherits from the built-in exception that scikit-learn users catch::
 
     TamisError
     ├── IncompatibleCriterion (TypeError)   search, criterion and choice do not fit together
-    ├── InvalidParameter (ValueError)       a parameter outside what is possible
-    ├── InvalidTarget (ValueError)          y is missing, or not what the criterion can use
-    ├── InvalidScore (ValueError)           a criterion answered NaN
-    ├── InvalidStep (ValueError)            a search that breaks its promises
-    ├── InvalidSpec (ValueError)            an expression that cannot be read
-    ├── InvalidTable (ValueError)           a file or table that cannot be used
-    ├── NothingSelected (ValueError)        no feature passes the asked threshold
-    ├── SingularScatter (ValueError)        a scatter matrix that cannot be inverted
-    │   └── NothingToAdd                    every column left depends on those chosen
-    ├── RecordMismatch (ValueError)         a record of other data or another search
-    ├── NotEnoughMemory (MemoryError)       work that needs more memory than is free
-    ├── PathTooLarge (ValueError)           a regularization path that cannot be held in memory
-    ├── PathLost (ValueError)               a regularization path that cannot be begun
-    ├── InvalidStore (ValueError)           a file that cannot keep the results of an experiment
-    ├── ClusterLost (RuntimeError)          the machines of a cluster are gone
+    ├── InvalidParameter (ValueError)       a parameter has a value that is not allowed
+    ├── InvalidTarget (ValueError)          y is missing, or the criterion cannot use it
+    ├── InvalidScore (ValueError)           a criterion returned NaN
+    ├── InvalidStep (ValueError)            a search yielded an invalid step
+    ├── InvalidSpec (ValueError)            an expression cannot be read
+    ├── InvalidTable (ValueError)           a file or table cannot be used as data
+    ├── NothingSelected (ValueError)        no feature passes the threshold
+    ├── SingularScatter (ValueError)        a scatter matrix cannot be inverted
+    │   └── NothingToAdd                    every other column depends on the selected ones
+    ├── RecordMismatch (ValueError)         a record belongs to other data or another search
+    ├── NotEnoughMemory (MemoryError)       a computation needs more memory than is free
+    ├── PathTooLarge (ValueError)           a regularization path needs too much memory or time
+    ├── PathLost (ValueError)               a regularization path cannot be started
+    ├── InvalidStore (ValueError)           a file cannot store the results of an experiment
+    ├── ClusterLost (RuntimeError)          the workers of a cluster are gone
     │   └── ClusterUnreachable              no scheduler answers
     └── MissingExtra (ImportError)          an optional dependency is not installed
 
-Warnings are for results that stand but deserve doubt::
+Warnings mark results that are valid but doubtful::
 
     TamisWarning (UserWarning)
-    ├── DegenerateData      columns or classes that carry no information
-    ├── TableAlert          columns of a table that are left out, or may betray the target
-    ├── TiedScores          equal scores, so that the lowest index decided
-    ├── NothingGained       a walk on which a smaller subset was worth as much as the one kept
-    ├── NotProvenOptimal    an exact search that ran out of budget
-    ├── NotCertified        a path or a best C that could not be vouched for
-    ├── NotConverged        a model whose training did not come to rest
-    ├── SelectedOutside     a selection that saw the rows on which it is judged
-    ├── UnlabelledRows      rows whose label was read as "none"
-    ├── DeviceWarning       work that a device was asked for and that runs on the processor
-    ├── LoopInstead         a tree model that is asked by altered copies of the rows
-    ├── PiecesFailed        part of an experiment that could not be run
-    └── DamagedRow          a row of a store that is not as it was written
+    ├── DegenerateData      columns or classes contain no information
+    ├── TableAlert          columns of a table are left out, or may leak the target
+    ├── TiedScores          several columns had the same score, and the lowest index was selected
+    ├── NothingGained       a smaller subset was at least as good as the selected one
+    ├── NotProvenOptimal    an exact search ran out of budget
+    ├── NotCertified        a regularization path, or the best C on it, could not be certified
+    ├── NotConverged        the training of a model did not converge
+    ├── SelectedOutside     a selection used the rows on which it is evaluated
+    ├── UnlabelledRows      rows have the label that means "unlabelled"
+    ├── DeviceWarning       a computation runs on the CPU although a device was requested
+    ├── LoopInstead         a tree model is evaluated on altered copies of the rows (slower)
+    ├── PiecesFailed        a part of an experiment could not be run
+    └── DamagedRow          a row in a file of results is damaged
 """
 
 
 class TamisError(Exception):
-    """Root of every error that tamis raises on purpose."""
+    """Base class of all errors of tamis."""
 
 
 class IncompatibleCriterion(TamisError, TypeError):
@@ -51,7 +51,7 @@ class IncompatibleCriterion(TamisError, TypeError):
 
 
 class InvalidParameter(TamisError, ValueError):
-    """A parameter has a value outside what is possible."""
+    """A parameter has a value that is not allowed."""
 
 
 class InvalidTarget(TamisError, ValueError):
@@ -59,15 +59,15 @@ class InvalidTarget(TamisError, ValueError):
 
 
 class InvalidScore(TamisError, ValueError):
-    """A criterion answered NaN where a score was asked."""
+    """A criterion returned NaN instead of a score."""
 
 
-#: The first name of it, for those who catch it.
+#: Former name of InvalidScore.
 InvalidPrice = InvalidScore
 
 
 class InvalidStep(TamisError, ValueError):
-    """A search yields a step that contradicts itself or what the search promises."""
+    """A search yields an invalid step, or one that contradicts its class attributes."""
 
 
 class InvalidSpec(TamisError, ValueError):
@@ -79,7 +79,7 @@ class InvalidTable(TamisError, ValueError):
 
 
 class NothingSelected(TamisError, ValueError):
-    """No feature passes the asked threshold."""
+    """No feature passes the threshold."""
 
 
 class SingularScatter(TamisError, ValueError):
@@ -87,31 +87,31 @@ class SingularScatter(TamisError, ValueError):
 
 
 class NothingToAdd(SingularScatter):
-    """Every column that is left depends on those chosen."""
+    """Every column that could be added depends linearly on the selected columns."""
 
 
 class RecordMismatch(TamisError, ValueError):
-    """A record belongs to other data or to another search."""
+    """A record belongs to different data or to a different search."""
 
 
 class NotEnoughMemory(TamisError, MemoryError):
-    """Work needs more memory than is free."""
+    """A computation needs more memory than is free."""
 
 
 class PathTooLarge(TamisError, ValueError):
-    """A regularization path needs more memory or time than is sensible."""
+    """A regularization path would need too much memory or time."""
 
 
 class PathLost(TamisError, ValueError):
-    """A regularization path cannot be begun: its kernel is too inexact, or none."""
+    """A regularization path cannot be started, because its kernel is inexact or invalid."""
 
 
 class InvalidStore(TamisError, ValueError):
-    """A file cannot keep, or does not hold, the results of an experiment."""
+    """A file does not contain the results of an experiment, or cannot store them."""
 
 
 class ClusterLost(TamisError, RuntimeError):
-    """The machines of a cluster cannot be reached, or are gone."""
+    """The workers of a cluster cannot be reached, or are gone."""
 
 
 class ClusterUnreachable(ClusterLost):
@@ -123,60 +123,60 @@ class MissingExtra(TamisError, ImportError):
 
 
 class TamisWarning(UserWarning):
-    """Root of every warning: the result stands, but deserves doubt."""
+    """Base class of all warnings of tamis: the result is valid but doubtful."""
 
 
 class DegenerateData(TamisWarning):
-    """Columns or classes that carry no information."""
+    """Columns or classes contain no information."""
 
 
 class NothingFound(TamisWarning):
-    """No column is kept, which is an answer: none can be told from chance."""
+    """No column is selected, because none is better than chance."""
 
 
 class TableAlert(TamisWarning):
-    """Columns of a table are left out, or may betray the target."""
+    """Columns of a table are left out, or may leak the target."""
 
 
 class TiedScores(TamisWarning):
-    """Columns scored the same, and which of them is kept was decided by their index."""
+    """Columns had the same score, and the one with the lowest index was selected."""
 
 
 class NothingGained(TamisWarning):
-    """More columns are kept than a walk gained anything by."""
+    """A smaller subset was at least as good as the selected one."""
 
 
 class NotProvenOptimal(TamisWarning):
-    """An exact search ran out of budget; the remaining gap is reported."""
+    """An exact search ran out of budget. The message states how much better the optimum can be."""
 
 
 class NotCertified(TamisWarning):
-    """A regularization path, or the best C on it, could not be vouched for."""
+    """A regularization path, or the best C on it, could not be certified."""
 
 
 class NotConverged(TamisWarning):
-    """The training of a model did not come to rest; the best that it found is used."""
+    """The training of a model did not converge. The best result so far is used."""
 
 
 class SelectedOutside(TamisWarning):
-    """A selection was made with the rows on which it is judged, so it flatters."""
+    """A selection used the rows on which it is evaluated, so its score is optimistic."""
 
 
 class DeviceWarning(TamisWarning):
-    """A device was asked for what can only be computed on the processor."""
+    """A computation runs on the CPU although a GPU or other device was requested."""
 
 
 class LoopInstead(TamisWarning):
-    """A tree model cannot be followed: altered copies of the rows are made, which takes longer."""
+    """A tree model is evaluated on altered copies of the rows, which takes longer."""
 
 
 class UnlabelledRows(TamisWarning):
-    """Rows that carry the label which stands for none, and train nothing."""
+    """Rows have the label that means "unlabelled", and are not used for training."""
 
 
 class PiecesFailed(TamisWarning):
-    """A part of an experiment could not be run; the rest stands."""
+    """A part of an experiment could not be run. The other results are valid."""
 
 
 class DamagedRow(TamisWarning):
-    """A row of a store is not as it was written; its task is computed again."""
+    """A row in a file of results is damaged. Its task is computed again."""

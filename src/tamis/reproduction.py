@@ -1,4 +1,4 @@
-"""Published tables, computed again: the public names of :mod:`tamis_book` that were here."""
+"""Reproduction of published tables: public names of :mod:`tamis_book`."""
 
 from typing import Any
 

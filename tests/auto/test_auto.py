@@ -1,4 +1,4 @@
-"""AUTO on tables with known answers: what it keeps, what it says, and how it goes on."""
+"""Auto on tables with known relevant columns: selection, summary and resuming."""
 
 import json
 import pickle
@@ -45,7 +45,7 @@ def noise(n=100, d=30, seed=0):
     return rng.normal(size=(n, d)), rng.normal(size=n)
 
 
-#: A plan of information, ridge and the machine: a second of one core.
+#: A plan of information, ridge and the SVM, which takes a second on one core.
 QUICK = Auto(budget=1, random_state=0)
 
 
@@ -130,7 +130,7 @@ def test_nothing_is_an_answer_with_a_warning():
         found = clone(QUICK).fit(X, y)
     assert not found.support_.any()
     assert "baseline (mean)" in found.summary()
-    assert "no list that was tried is significantly better" in found.summary()
+    assert "no set of columns is significantly better" in found.summary()
     first = (
         Forward(JMI(task="regression", adjusted=True), n_features_to_select=3).fit(X, y).order_[:3]
     )
@@ -200,7 +200,7 @@ def test_more_columns_than_rows():
     assert found.n_features_ <= 14
 
 
-# ------------------------------------------------------------------------------ what it says
+# ------------------------------------------------------------------------------ the summary
 
 
 def test_the_plan_the_curve_and_the_summary(fitted):
@@ -216,7 +216,9 @@ def test_the_plan_the_curve_and_the_summary(fitted):
     lines = fitted.summary().splitlines()
     assert lines[0] == "2 of 10 columns are kept: 2, 7"
     assert any(line.startswith("with all columns: ") for line in lines)
-    assert any(line.startswith("skipped path: forest: takes about") for line in lines)
+    assert any(
+        line.startswith("column order by forest importance skipped (needs") for line in lines
+    )
 
 
 def test_sizes_of_the_list():
@@ -257,10 +259,10 @@ def test_the_error_is_that_of_new_rows():
         model = clone(found.estimator_).fit(found.transform(X), y > 0)
         said.append(found.error_.wrong)
         true.append((model.predict(found.transform(new)) != (labels > 0)).mean())
-    assert abs(np.mean(said) - np.mean(true)) < 0.06  # 80 rows four times tell it to 0.02
+    assert abs(np.mean(said) - np.mean(true)) < 0.06  # four times 80 rows determine it to 0.02
 
 
-# ------------------------------------------------------------------------------ how it goes on
+# ------------------------------------------------------------------------------ resuming
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -303,13 +305,13 @@ def test_a_record_says_nothing_of_another_number_of_columns(fitted, made):
 
 
 def test_places_are_no_scores(fitted):
-    assert fitted.explain(2).endswith("The columns are ordered, and none has a score of its own.")
+    assert fitted.explain(2).endswith("The columns are only ranked, so none has a score.")
     assert "scored" not in fitted.explain(0)
 
 
 def test_the_least_loss_is_said_as_such():
     found = clone(QUICK).set_params(size="best").fit(*signal(n=60))
-    assert ": the number with the least loss; held-out rows" in found.choice_.reason
+    assert ": the number with the lowest loss; held-out rows" in found.choice_.reason
 
 
 def test_columns_of_words_are_called_columns():
@@ -328,9 +330,9 @@ def test_columns_of_words_are_called_columns():
 def test_stability_counts_all_columns_and_all_folds():
     X, _ = signal(n=60, d=4)
     y = X[:, 2] - X[:, 3]
-    X = np.insert(X, 0, 3.0, axis=1)  # says nothing, so that folds count without it
+    X = np.insert(X, 0, 3.0, axis=1)  # a constant column, which stability ignores
     found = Auto(budget=4, n_features_to_select=2, cv=2, random_state=0).fit(X, y)
-    assert found.stability_.n_selections == 4  # folds were dealt twice
+    assert found.stability_.n_selections == 4  # cross-validation was repeated twice
     assert found.stability_.frequency.shape == (5,)
     assert_array_equal(found.stability_.frequency[[0, 3, 4]], [0, 1, 1])
     agreement = found.report(X, y).agreement
@@ -404,7 +406,7 @@ def test_constant_columns_are_dropped():
     found = clone(QUICK).fit(wide, y)
     assert found.columns == [3, 9]
     assert found.n_features_in_ == 10
-    with pytest.warns(NothingFound, match="one value in all rows"):
+    with pytest.warns(NothingFound, match="same value in all rows"):
         nothing = clone(QUICK).fit(np.ones((30, 3)), y[:30])
     assert nothing.columns == []
     assert "0 of 3 columns" in nothing.summary()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis.auto.candidate_choice import Allowed, Draws, Losses, paired_errors, select_candidates
-from tamis.auto.machine import coupled
+from tamis.auto.machine import couple
 
 #: Standard errors, and shares of the loss that they may not pass.
 RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03), Allowed(2.0, gain=0.1)]
@@ -132,6 +132,6 @@ def test_shares_of_several_classes_from_those_of_pairs():
     pairs = np.column_stack(
         [shares[:, a] / (shares[:, a] + shares[:, b]) for a, b in [(0, 1), (0, 2), (1, 2)]]
     )
-    np.testing.assert_allclose(coupled(pairs, 3), shares, rtol=1e-12)
-    sure = coupled(np.array([[1.0, 1.0, 0.5]]), 3)
+    np.testing.assert_allclose(couple(pairs, 3), shares, rtol=1e-12)
+    sure = couple(np.array([[1.0, 1.0, 0.5]]), 3)
     assert sure[0, 0] > 0.999

@@ -1,4 +1,4 @@
-"""The kernel machine of AUTO: what inner folds choose, against loops over the definition."""
+"""The SVM of Auto: tuning by inner folds, compared with loops over the definition."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from tamis.auto.machine import (
     WIDTH,
     WIDTHS,
     KernelTuning,
-    machine_answers,
-    machine_of,
-    tuned,
+    make_svm,
+    predict_svm,
+    tune_svm,
 )
 from tamis.auto.target import Truth
 
@@ -62,13 +62,13 @@ def test_inner_folds_choose_width_and_slope(task, bends):
     best = min(lost, key=lost.get)
     usual = min(((WIDTH, slope) for slope in slopes), key=lost.get)
     expected = best if lost[best] < 0.95 * lost[usual] else usual
-    assert tuned(X, Truth.of(y, task), 7) == expected
+    assert tune_svm(X, Truth.of(y, task), 7) == expected
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_what_bends_much_has_a_narrow_kernel(task):
     found = [
-        tuned(X, Truth.of(y, task), 0).width
+        tune_svm(X, Truth.of(y, task), 0).width
         for X, y in (problem(task, n=300, bends=bends) for bends in (0.0, 3.0))
     ]
     assert found[0] <= WIDTH < found[1] == max(WIDTHS)
@@ -84,14 +84,14 @@ def test_what_bends_much_has_a_narrow_kernel(task):
 )
 def test_where_no_folds_can_be_made_the_usual_one_stays(y, task):
     X = np.random.default_rng(0).normal(size=(len(y), 2))
-    assert tuned(X, Truth.of(y, task), 0) == KernelTuning()
-    assert np.isfinite(machine_answers(X, Truth.of(y, task), X, 0)).all()
+    assert tune_svm(X, Truth.of(y, task), 0) == KernelTuning()
+    assert np.isfinite(predict_svm(X, Truth.of(y, task), X, 0)).all()
 
 
 def test_a_target_that_is_constant_in_the_others_of_a_fold():
     X = np.random.default_rng(0).normal(size=(9, 2))
     y = np.r_[np.zeros(8), 1.0]
-    assert tuned(X, Truth.of(y, "regression"), 0).width in WIDTHS
+    assert tune_svm(X, Truth.of(y, "regression"), 0).width in WIDTHS
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -104,15 +104,15 @@ def test_rows_of_a_group_are_left_out_together(task):
     y = noisy[groups] if task == "regression" else (noisy > 0)[groups].astype(int)
     alone, together = Truth.of(y, task), Truth.of(y, task, groups)
     # single rows are known again by those of their group
-    assert tuned(X, alone, 0).width == max(WIDTHS)
-    assert tuned(X, together, 0).width <= WIDTH
-    assert tuned(X, together, 0).slope <= tuned(X, alone, 0).slope
+    assert tune_svm(X, alone, 0).width == max(WIDTHS)
+    assert tune_svm(X, together, 0).width <= WIDTH
+    assert tune_svm(X, together, 0).slope <= tune_svm(X, alone, 0).slope
     assert (
-        tuned(X, Truth.of(y, task, groups // 15), 0) == KernelTuning()
+        tune_svm(X, Truth.of(y, task, groups // 15), 0) == KernelTuning()
     )  # two groups make no folds
     some = together.take(np.arange(100, 180))
     assert_array_equal(some.groups, groups[100:])
-    assert tuned(X[100:], some, 0).width in WIDTHS
+    assert tune_svm(X[100:], some, 0).width in WIDTHS
 
 
 def test_many_rows_are_not_all_dealt(monkeypatch):
@@ -122,14 +122,14 @@ def test_many_rows_are_not_all_dealt(monkeypatch):
         KFold, "split", lambda self, X, *rest: seen.append(len(X)) or split(self, X, *rest)
     )
     X, y = problem("regression", n=INNER_ROWS + 100)
-    tuned(X, Truth.of(y, "regression"), 0)
+    tune_svm(X, Truth.of(y, "regression"), 0)
     assert seen == [INNER_ROWS]
 
 
 def test_the_estimator_answers_as_the_machine_does():
     X, y = problem("regression", n=120)
     truth = Truth.of(y, "regression")
-    width = tuned(X, truth, 3).width
-    fitted = machine_of(2, "regression", width).fit(X, y)
-    np.testing.assert_allclose(fitted.predict(X), machine_answers(X, truth, X, 3)[:, 0], atol=5e-3)
+    width = tune_svm(X, truth, 3).width
+    fitted = make_svm(2, "regression", width).fit(X, y)
+    np.testing.assert_allclose(fitted.predict(X), predict_svm(X, truth, X, 3)[:, 0], atol=5e-3)
     assert INNER_FOLDS == 3  # which the loops above are written for

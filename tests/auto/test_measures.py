@@ -56,7 +56,7 @@ def test_only_rows_of_one_fold_are_compared():
             pairs += of[i] * of[j]
             right += of[i] * of[j] * ((score[i] > score[j]) + (score[i] == score[j]) / 2)
     assert same[0] == pytest.approx(right / pairs)
-    # the share of positives in the other folds says nothing of a row: pooled, it would
+    # the share of positives in other folds is not informative about a row: pooled, it would
     constant = np.array([positive[folds != k].mean() for k in range(3)])[folds]
     np.testing.assert_allclose(area_under_curve(constant, positive, folds, weights), 0.5)
 

@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose
 from tamis.auto.fold_paths import Work
 from tamis.auto.held_out import unpack_predictions
 from tamis.auto.measures import _wrong
-from tamis.auto.models import ANSWERS, answers, estimator_of
+from tamis.auto.models import PREDICTORS, estimator_of, predict_rows
 from tamis.auto.target import Truth
 from tamis.contract.units import Grouping
 from tamis.validation.held_out import between
 
 #: Models of classes and numbers.
-MODELS = [model for model in ANSWERS if model != "cox"]
+MODELS = [model for model in PREDICTORS if model != "cox"]
 
 
 def losses(predicted, truth, rows):
@@ -39,7 +39,7 @@ def test_entries_are_predictions(task):
     found = work.entries(X, train, test, 5, MODELS, np.array([2, 0]))
     assert [entry[:2] for entry in found] == [[name, 2] for name in MODELS]
     for name, _, packed in found:
-        expected = answers(name, X[:, [0, 2]], truth, train, test, 5)
+        expected = predict_rows(name, X[:, [0, 2]], truth, train, test, 5)
         assert_allclose(unpack_predictions(packed, 40, truth.centre), expected, atol=1e-6)
 
 
@@ -52,9 +52,9 @@ def test_weights_of_0_and_2_are_rows_left_out_and_doubled(model, task):
     rows = np.repeat(np.arange(80), weights.astype(int))
     test = np.arange(80, 120)
     weighed = Truth.of(y, task, weights=np.append(weights, np.ones(40)))
-    found = answers(model, X, weighed, np.arange(80), test, 5)
-    doubled = answers(model, X, Truth.of(y, task), rows, test, 5)
-    plain = answers(model, X, Truth.of(y, task), np.arange(80), test, 5)
+    found = predict_rows(model, X, weighed, np.arange(80), test, 5)
+    doubled = predict_rows(model, X, Truth.of(y, task), rows, test, 5)
+    plain = predict_rows(model, X, Truth.of(y, task), np.arange(80), test, 5)
     # columns are scaled, and penalties and widths chosen, by rows: predictions are close, not equal
     assert np.abs(found - doubled).mean() < 0.6 * np.abs(plain - doubled).mean() + 0.02
 
@@ -68,7 +68,7 @@ def test_the_estimator_of_a_target_in_small_units(model):
 
 @pytest.mark.parametrize(("n_classes", "most"), [(2, 0.02), (10, 0.1)])
 def test_probabilities_of_many_rows_are_as_sure_as_they_are_right(n_classes, most):
-    """With one slope for all those of ten classes were flat, and the flatter the more columns:
+    """With one slope for all, probabilities of ten classes are too flat with many columns:
     short lists that err more had the least loss."""
     rng = np.random.default_rng(0)
     codes = np.arange(1000) % 10
@@ -77,7 +77,8 @@ def test_probabilities_of_many_rows_are_as_sure_as_they_are_right(n_classes, mos
     truth = Truth.of(codes % n_classes, "classification")
     train, test = np.arange(600), np.arange(600, 1000)
     few, many = (
-        losses(answers("machine", X[:, :k], truth, train, test, 0), truth, test) for k in (4, 20)
+        losses(predict_rows("machine", X[:, :k], truth, train, test, 0), truth, test)
+        for k in (4, 20)
     )
     assert many[1].mean() < 0.02 < few[1].mean()
     assert many[0].mean() < most < few[0].mean()
@@ -90,5 +91,5 @@ def test_rare_classes_among_many_rows_leave_a_slope():
     truth, rows = Truth.of(codes, "classification"), np.arange(700)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = answers("machine", X, truth, rows, rows[:5], 0)
+        found = predict_rows("machine", X, truth, rows, rows[:5], 0)
     assert_allclose(found.sum(axis=1), 1)

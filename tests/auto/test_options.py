@@ -103,7 +103,13 @@ def test_scores_of_numbers_that_decide(scoring):
         assert found.error_.scores["mean_absolute_error"][0] == pytest.approx(0.4, abs=0.05)
 
 
-@pytest.mark.parametrize("scoring", ["f1", "accuracy", make_scorer(f1_score)])
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "f1",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("accuracy", make_scorer(f1_score))),
+    ],
+)
 def test_scores_that_count_rows_are_reported_and_the_squared_loss_decides(scoring):
     X, y = rare(300, 0.3)
     plain = clone(QUICK).fit(X, y)
@@ -246,6 +252,7 @@ def test_censored_targets():
     assert page.errors.kept.value > page.errors.guess == 0.5
 
 
+@pytest.mark.slow
 def test_a_censored_target_is_not_answered_by_half_of_a_wide_table():
     X, y = censored(120, 400)
     found = tamis.select(X, y, random_state=0)

@@ -1,4 +1,4 @@
-"""What AUTO will try: from rows, columns and a table of costs, never from a clock."""
+"""The plan of Auto, which depends on rows, columns and estimated costs, not on time."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_trees_answer_at_every_size_where_nothing_else_bends():
     few = plan(5000, 30, task="regression")
     assert few.trees_at == (1, 2, 5, 10, 20, 28)
     assert "model: trees at every size" in {one.name for one in few.steps if not one.tried}
-    assert plan(2000, 12).trees_at == (1, 2, 5, 10)  # a machine answers for the others
+    assert plan(2000, 12).trees_at == (1, 2, 5, 10)  # the SVM covers the others
 
 
 def test_rows_that_are_not_looked_at_are_said():

@@ -109,7 +109,7 @@ def test_collections_of_dask_are_tables(client, criterion, on_cluster):
     assert by_frame.columns == [list("abcdef")[j] for j in alone.columns]
 
 
-def test_what_is_wrong_with_a_collection_is_said():
+def test_what_is_wrong_with_a_collection_is_reported():
     X, y = made(40)
     table, answers = da.from_array(X, chunks=20), da.from_array(y, chunks=20)
     with pytest.raises(InvalidTarget, match=r"fit\(X, y\)"):

@@ -289,15 +289,15 @@ def test_what_cannot_learn_from_blocks_says_what_to_write(search):
 
 
 @pytest.mark.parametrize("choice", [Information("bic"), BestPrefix()])
-def test_a_choice_that_fits_a_model_says_so(choice):
+def test_a_choice_that_fits_a_model_is_reported(choice):
     X, y, _ = made()
     search = Forward(FisherScore(), n_features_to_select=choice)
-    with pytest.raises(InvalidParameter, match=r"not blocks of rows\. Ask for a number"):
+    with pytest.raises(InvalidParameter, match=r"not row blocks\. Ask for a number"):
         search.fit(cut(X[:, :3], y, [300]))
     assert not search.takes_blocks
 
 
-def test_the_best_prefix_of_a_walk_is_found_in_blocks():
+def test_the_best_prefix_of_a_path_is_found_in_blocks():
     X, y, _ = made()
     choice = BestPrefix(LinearDiscriminantAnalysis())
     held = Forward(MRMR(n_bins=4), n_features_to_select=choice).fit(X, y)
@@ -307,14 +307,14 @@ def test_the_best_prefix_of_a_walk_is_found_in_blocks():
     assert found.choice_ == held.choice_
 
 
-def test_a_missing_value_is_said_with_its_block_and_column():
+def test_a_missing_value_is_reported_with_its_block_and_column():
     X, y, _ = made()
     X[431, 3] = np.nan
     with pytest.raises(InvalidTable, match=r"column 3 has missing.*block 17 .*row 431 "):
         Ranking(FisherScore()).fit(cut(X, y, range(25, 600, 25)))
 
 
-def test_a_target_that_cannot_be_used_is_said():
+def test_a_target_that_cannot_be_used_is_reported():
     X, _, z = made()
     with pytest.raises(InvalidTarget, match="real numbers"):
         Ranking(FisherScore()).fit(cut(X, z, [300]))
@@ -444,7 +444,7 @@ FAMILY = [MutualInformation, MIFS, MIFSU, MRMR, NMIFS, CMIM, CIFE, JMI, DISR, Pa
 @pytest.mark.parametrize("kind", FAMILY)
 @pytest.mark.parametrize("missing", ["level", "pairs"])
 @pytest.mark.parametrize("groups", [None, {"a": [0, 8], "b": [2, 5, 6]}], ids=["columns", "groups"])
-def test_gaps_and_groups_are_counted_in_blocks(kind, missing, groups):
+def test_missing_values_and_groups_are_counted_in_blocks(kind, missing, groups):
     X, y, _ = mixed(300)
     X[::11, 2] = np.nan
     search = Forward(kind(n_bins=3, missing=missing), n_features_to_select=4, feature_groups=groups)
@@ -476,14 +476,14 @@ def test_pairs_of_groups_are_found_in_blocks():
     assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
 
 
-def test_what_the_information_family_cannot_do_on_blocks_is_said(monkeypatch):
+def test_what_the_information_family_cannot_do_on_blocks_is_reported(monkeypatch):
     monkeypatch.setattr("tamis.density.column_groups.MOST_COMBINATIONS", 16)
     X, y, z = mixed()
     source = cut(X, y, [300])
     wide = {"a": [0, 1, 2, 3]}
     with pytest.raises(InvalidParameter, match=r"up to 16 combinations.*4 columns has more"):
         Forward(MRMR(n_bins=4), feature_groups=wide).fit(source)
-    with pytest.raises(InvalidParameter, match="real target as a level"):
+    with pytest.raises(InvalidParameter, match="for a real target in row blocks"):
         Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
     with pytest.raises(InvalidParameter, match="n_bins"):
         Forward(MRMR(n_bins=1)).fit(source)

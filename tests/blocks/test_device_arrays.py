@@ -143,7 +143,7 @@ def test_other_columns_are_refused():
         search().fit(X, f > 0).transform(torch.asarray(X[:, :4]))
 
 
-def test_what_runs_on_no_device_says_so_once(dispatch):
+def test_what_runs_on_no_device_is_reported_once(dispatch):
     X, f = problem()
     with pytest.warns(DeviceWarning, match=r"Nothing of Ranking runs on cpu \(torch\)") as caught:
         found = Ranking(FisherScore(), n_features_to_select=2).fit(torch.asarray(X), f > 0)
@@ -165,7 +165,7 @@ def test_parts_that_run_on_no_device_are_known(criterion):
 
 
 @pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
-def test_machines_of_the_processor_with_scores_of_the_device():
+def test_svms_of_the_processor_with_scores_of_the_device():
     X, f = problem()
     for criterion in (WeightNorm(SVC()), PosteriorSensitivity(SVC(), n_values=4)):
         method = RecursiveElimination(criterion, n_features_to_select=3)
@@ -243,7 +243,7 @@ def test_a_small_device_is_given_smaller_strips(criterion, monkeypatch):
     assert_allclose(found, known, rtol=0, atol=1e-12 * known.max())
 
 
-def test_machines_begin_where_the_last_round_ended():
+def test_svms_begin_where_the_last_round_ended():
     """In fewer steps, to the same optimum to the last bit."""
     X, f = problem(80)
     criteria = (WeightNorm(NewtonSVC(10.0)), PosteriorSensitivity(NewtonSVC(10.0), n_values=4))

@@ -75,7 +75,7 @@ def test_a_folder_may_be_called_as_files_are(tmp_path, address):
         Parquet(address.format(tmp_path / "none"))
 
 
-def test_targets_of_other_types_are_classes_or_said(tmp_path):
+def test_targets_of_other_types_are_classes_or_refused(tmp_path):
     above = (np.random.default_rng(0).normal(size=(60, 2))[:, 1] > 0).astype(int)
     for y in (pa.array([Decimal(int(k)) for k in above]), above.astype("datetime64[D]")):
         folder = written(tmp_path / "0.parquet", y=y)
@@ -101,8 +101,8 @@ def test_a_fault_of_a_draw_names_the_column(tmp_path):
         tamis.select(folder, target="y")
 
 
-def test_one_row_is_said():
-    with pytest.raises(InvalidTable, match="at least 2 rows, and the files have 1"):
+def test_one_row_is_reported():
+    with pytest.raises(InvalidTable, match="at least 2 rows, but the files have 1"):
         dispatch.draw_rows(MemoryMap(np.ones((1, 2)), np.ones(1)))
 
 

@@ -33,7 +33,8 @@ def test_every_experiment_has_results_or_a_sentence_why_not():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == QUICK else pytest.mark.slow) for name in STORED]
+    "name",
+    [pytest.param(name, marks=[] if name == QUICK else pytest.mark.experiment) for name in STORED],
 )
 def test_two_realizations_computed_again_agree_with_the_stored_ones(name):
     stored = load_results(pages.results_path(name))
@@ -59,10 +60,10 @@ def test_a_run_leaves_results_and_goes_on(tmp_path, monkeypatch, capsys):
     stored = load_results(tmp_path / "results" / f"{QUICK}{ENDING}")
     assert stored.realizations == 2
     assert run.main(words) == 0
-    assert "done before" in capsys.readouterr().out
+    assert "has results" in capsys.readouterr().out
     assert not run.is_done(read(QUICK), 3)
     assert run.main([*words, "--again", "--most", "0"]) == 0
-    assert "left out" in capsys.readouterr().out
+    assert "skipped" in capsys.readouterr().out
 
 
 def test_pages_have_what_was_published_and_ours(tmp_path, monkeypatch):
@@ -70,7 +71,7 @@ def test_pages_have_what_was_published_and_ours(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "experiments", lambda: some)
     pages.write_book(tmp_path)
     text = (tmp_path / f"{QUICK}.rst").read_text()
-    for words in ("Numbers", "Pictures", "Notes", "from seed 0", "numpy", f"reproduce {QUICK}"):
+    for words in ("Numbers", "Charts", "Notes", "with seed 0", "numpy", f"reproduce {QUICK}"):
         assert words in text
     assert re.search(r"[\d.]+ ± [\d.]+\n +\| \([\d.]+\) [=+-]", text)
     assert re.search(r"\([\d.]+\) \?", text)

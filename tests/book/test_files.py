@@ -1,4 +1,4 @@
-"""Experiment files: what they may say, and the sentences for what they may not."""
+"""Experiment files: valid contents, and messages for invalid ones."""
 
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def test_a_file_of_ones_own(written):
     ("old", "new", "sentence"),
     [
         ('title = "Hits"', "", "the file needs title"),
-        ('title = "Hits"', 'tilte = "Hits"\ntitle = "x"', "unknown word 'tilte'.*mean title"),
+        ('title = "Hits"', 'tilte = "Hits"\ntitle = "x"', "unknown key 'tilte'.*mean title"),
         ('title = "Hits"', "title = Hits", "cannot be read as an experiment"),
         ('Fisher = "Ranking', 'Other = "Ranking', "publishes Fisher, which"),
         ("{ Fisher = 0 }", "{ Fisher = [0, 1] }", "needs 1 numbers for Fisher, not 2"),
@@ -137,10 +137,10 @@ def test_a_file_of_ones_own(written):
         ('metric = "hit"', 'agreement = "luck"', "agreement to be 'chance', 'range' or a number"),
         ("train = 100", 'train = 100\nsigns = { Fisher = ["*"] }', "0 signs for Fisher"),
         ("train = 100", "train = 1.5", "train to be a number of rows or a share"),
-        ("train = 100", "", "part 100 needs one of train, folds"),
-        ("train = 100", "train = 100\nfolds = 5", "needs one of train, folds"),
+        ("train = 100", "", "part 100 needs exactly one of train, folds"),
+        ("train = 100", "train = 100\nfolds = 5", "needs exactly one of train, folds"),
         ("train = 100", "folds = 1", "n_folds to be an int of at least 2"),
-        ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "sizes or steps, or neither"),
+        ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "at most one of sizes and steps"),
         ("train = 100", "train = 100\npublished_columns = { X = 2 }", "publishes X, which"),
         ('metric = "hit"', "agreement = -1", "or a number of at least 0, got -1"),
         ('Fisher = "Ranking(FisherScore())"', "", "part 100 needs methods"),
@@ -148,7 +148,7 @@ def test_a_file_of_ones_own(written):
         ("data = { make", "data = 3 # { make", "needs data = "),
         ('estimator = "svm"', 'estimator = "svn"', "one of the names under"),
         ('"Ranking(FisherScore())"', "3", "a text for every name"),
-        ("[[parts]]", "[[part]]", "unknown word 'part'.*mean parts"),
+        ("[[parts]]", "[[part]]", "unknown key 'part'.*mean parts"),
         ("realizations = 4", "realizations = inf", "realizations to be an int .* got inf"),
         ("realizations = 4", "realizations = 4.5", "realizations to be an int .* got 4.5"),
         ("realizations = 4", "seed = nan", "seed to be an int, got nan"),
@@ -168,7 +168,7 @@ def test_a_stability_has_sizes(written):
     stable = GOOD.replace('metric = "hit"', 'metric = "stability"')
     for more in ("[baselines]\nF = 'Ranking(FisherScore())'\n[[parts]]", "[[parts]]\nsteps = [1]"):
         text = stable.replace("[[parts]]", more).replace("published = { Fisher = 0 }", "")
-        with pytest.raises(InvalidSpec, match="needs sizes, or none, not steps"):
+        with pytest.raises(InvalidSpec, match="needs sizes or nothing, and no steps"):
             read(written(text))
 
 
@@ -234,7 +234,7 @@ def test_decimals_are_those_in_print(written):
 def test_names_and_files_that_are_not_there(tmp_path):
     with pytest.raises(InvalidSpec, match=r"'thesis-3\.3'\. Did you mean thesis-"):
         read("thesis-3.3")
-    with pytest.raises(InvalidSpec, match=r"There is no file .*none\.toml\. Write where it is"):
+    with pytest.raises(InvalidSpec, match=r"There is no file .*none\.toml\. Write its path"):
         read(str(tmp_path / "none.toml"))
 
 

@@ -1,4 +1,4 @@
-"""A table of one's own in an experiment file: beside the file, never above it."""
+"""A table of one's own in an experiment file: next to the file, never above it."""
 
 import numpy as np
 import polars as pl
@@ -120,7 +120,7 @@ def test_a_table_is_beside_the_file_and_not_above_it(folder, path):
     inside.mkdir()
     name = rewritten(folder, ('"wine.csv"', f'"{path}"'))
     (folder / "mine.toml").rename(inside / "mine.toml")
-    with pytest.raises(InvalidSpec, match="beside the experiment file"):
+    with pytest.raises(InvalidSpec, match="next to the experiment file"):
         read(str(inside / "mine.toml"))
     assert name
 
@@ -130,7 +130,7 @@ def test_a_link_does_not_lead_out_of_the_folder(folder):
     inside.mkdir()
     (inside / "wine.csv").symlink_to(folder / "wine.csv")
     (folder / "mine.toml").rename(inside / "mine.toml")
-    with pytest.raises(InvalidSpec, match="beside the experiment file"):
+    with pytest.raises(InvalidSpec, match="next to the experiment file"):
         read(str(inside / "mine.toml"))
 
 
@@ -149,9 +149,9 @@ def test_what_cannot_be_read_is_said(folder):
     assert "Did you mean kind" in found.missing[0]
     with pytest.raises(InvalidSpec, match="target"):
         read(rewritten(folder, ('target = "kind"\n', "")))
-    with pytest.raises(InvalidSpec, match="target is for"):
+    with pytest.raises(InvalidSpec, match="target can only be used"):
         read(rewritten(folder, ('data = "wine.csv"', 'data = { load = "wine" }')))
-    with pytest.raises(InvalidSpec, match="unknown word 'taget'"):
+    with pytest.raises(InvalidSpec, match="unknown key 'taget'"):
         read(rewritten(folder, ('target = "kind"', 'taget = "kind"')))
 
 

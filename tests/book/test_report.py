@@ -52,7 +52,7 @@ def experiment(tmp_path):
 
 
 def cell(experiment, method="Fisher", size=None, ours=12.0, published=13.0, part="wine", n=20):
-    """A number of ours beside a published one, with the mark that it gets."""
+    """A number of ours next to a published one, with the mark that it gets."""
     made = Cell(part, method, size, ours, 3.0, ours - 5, ours + 6, n, None, "", None, None)
     if published is None:
         return made
@@ -72,8 +72,8 @@ def test_the_page_counts_what_agrees(experiment):
     page = reproduced(Reproduction(own, tuple(cells), ("MI is late.",))).html()
     assert "<h1>Errors on wine</h1>" in page
     text = said(page)
-    assert "1 of 3 numbers agree with those published. Ours is better in 1." in text
-    assert "Ours is worse in 1. 1 published number cannot be a target" in text
+    assert "1 of 3 numbers agree with the published ones. Ours is better in 1." in text
+    assert "Ours is worse in 1. 1 published number cannot be right" in text
     assert "20.00 (8.00) −" in text
     assert "? MI: the formula is another" in text
     assert "20 realizations of 30." in text
@@ -93,7 +93,7 @@ def test_one_realization_does_not_deny_what_is_published(experiment):
     own = experiment()
     single = cell(own, published=None)._replace(published=9.0, mark="", n_realizations=1)
     text = said(reproduced(Reproduction(own, (single,), ())).html())
-    assert "1 number over 1 realization; 1 are published, which more realizations could be" in text
+    assert "1 number over 1 realization; 1 are published, but a comparison needs" in text
 
 
 def test_nothing_computed_is_a_page_too(experiment):

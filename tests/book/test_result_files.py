@@ -18,7 +18,7 @@ from tamis_book.result_files import load_results, save_results
 COSTS = {"a": None, "b": 0.5, "c": 3.0}
 
 ERRORS = """
-title = "Errors beside baselines"
+title = "Errors next to baselines"
 source = "Nobody (2020)"
 scale = 100
 reference = "Fisher"

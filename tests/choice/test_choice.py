@@ -33,12 +33,12 @@ def test_numbers_and_fractions(asked, kept):
 
 
 @pytest.mark.parametrize("asked", [0, 8, -1, 0.0, 1.5, True, "most", None, [3], np.nan])
-def test_an_impossible_size_is_a_sentence(asked):
+def test_an_impossible_size_is_refused(asked):
     with pytest.raises(InvalidParameter, match="n_features_to_select"):
         Forward(Scatter(), n_features_to_select=asked).fit(*table())
 
 
-def test_best_is_the_greatest_value_and_of_equals_the_smallest():
+def test_best_is_the_greatest_value_and_ties_go_to_the_smallest():
     X, y = table()
     search = Forward(Penalised(Scatter(), per_feature=1.2), n_features_to_select="best").fit(X, y)
     assert search.trace_[search.record_.chosen].value == search.trace_.values.max()
@@ -91,7 +91,7 @@ def test_nothing_passes():
 
 
 def test_threshold_needs_single_moves():
-    with pytest.raises(IncompatibleCriterion, match="just grow or shrink"):
+    with pytest.raises(IncompatibleCriterion, match="both adds and removes features"):
         FloatingForward(Scatter(), n_features_to_select=Threshold(1.0)).fit(*table())
 
 
@@ -114,7 +114,7 @@ def test_false_discovery_needs_p_values():
         Ranking(PValue(), n_features_to_select=FalseDiscovery(1.5)).fit(*table())
 
 
-def test_of_equal_subsets_the_smallest_then_the_lexicographically_first():
+def test_ties_go_to_the_smallest_then_the_lexicographically_first_subset():
     trace = Trace(5)
     for subset, value in (([0, 1, 2], 1.0), ([2, 3], 1.0), ([1, 4], 1.0 + 1e-15), ([0, 3, 4], 1.0)):
         trace.append(Step(np.array(subset), value))
@@ -128,12 +128,12 @@ def test_a_fraction_is_not_cut_by_rounding():
 
 
 @pytest.mark.parametrize("choice", [Size("a"), Size(2.5), Fraction("x"), Threshold(None)])
-def test_choices_that_are_no_numbers(choice):
+def test_choices_that_are_not_numbers_are_refused(choice):
     with pytest.raises(InvalidParameter, match="needs"):
         Forward(Scatter(), n_features_to_select=choice).fit(*table())
 
 
-def test_the_whole_way_ends_where_nothing_can_be_added():
+def test_a_full_path_ends_when_nothing_can_be_added():
     """Copies and constants cannot be added by J3, and nobody asked for them."""
     X, y = table()
     X = np.column_stack([X, X[:, 0], np.ones(len(X))])

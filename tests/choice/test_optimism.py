@@ -13,8 +13,8 @@ from tamis.search import Forward
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ("best", "on classes of pure noise such an accuracy is 0.15 too good"),
-        (Patience(3), "on classes of pure noise such an accuracy is 0.13 too good"),
+        ("best", "on pure noise such an accuracy is 0.15 too high"),
+        (Patience(3), "on pure noise such an accuracy is 0.13 too high"),
         (Knee(), "of pure noise a dozen lie there too"),
         (Information("aic"), "of pure noise it keeps some 17"),
         (Information("bic"), "of pure noise it keeps some 2"),
@@ -23,21 +23,21 @@ from tamis.search import Forward
     ],
     ids=str,
 )
-def test_cheap_ways_say_how_far_they_flatter(choice, said):
+def test_optimistic_choices_report_their_optimism(choice, said):
     X, y = load_breast_cancer(return_X_y=True)
     criterion = CrossValidated(LinearDiscriminantAnalysis())
     walk = Forward(criterion, n_features_to_select=choice).fit(X[:, :5], y)
     assert said in walk.choice_.reason
 
 
-def test_a_value_that_is_no_accuracy_only_flatters():
+def test_other_values_are_reported_as_optimistic():
     X, y = load_breast_cancer(return_X_y=True)
     walk = Forward(Scatter("J3"), n_features_to_select="best").fit(X[:, :5], y)
-    assert walk.choice_.reason.endswith("so it flatters.")
+    assert walk.choice_.reason.endswith("so it is optimistic.")
 
 
 @pytest.mark.slow
-def test_the_best_of_a_walk_through_noise_is_as_much_too_good_as_is_said():
+def test_the_best_score_on_noise_is_as_optimistic_as_reported():
     """By cross-validation 0.15 of two classes are right that chance alone gets right."""
     too_good = []
     for seed in range(20):

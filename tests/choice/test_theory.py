@@ -17,14 +17,14 @@ def separable(X, signs):
 
 
 @pytest.mark.parametrize(("n_samples", "n_features"), [(3, 2), (4, 2), (5, 2), (5, 3), (4, 1)])
-def test_labellings_are_counted_as_a_linear_programme_counts_them(n_samples, n_features):
+def test_labellings_match_a_linear_programme(n_samples, n_features):
     X = np.random.default_rng(0).normal(size=(n_samples, n_features))
     signs = [np.array(s) for s in product((-1.0, 1.0), repeat=n_samples)]
     found = sum(separable(X, s) for s in signs)
     assert theory.shatter_coefficient(n_samples, n_features) == found
 
 
-def test_the_vc_dimension_is_the_most_points_with_all_labellings():
+def test_the_vc_dimension_is_the_largest_shattered_set():
     for n_features in (1, 2, 5):
         vc = theory.vc_of_perceptron(n_features)
         assert theory.shatter_coefficient(vc, n_features) == 2**vc
@@ -104,12 +104,12 @@ def test_the_structural_risk_takes_every_bound_on_a_dimension():
         lambda: theory.ebic(-10.0, 3, 0, 2, 5),
     ],
 )
-def test_an_impossible_number_is_a_sentence(call):
+def test_an_impossible_number_is_refused(call):
     with pytest.raises(InvalidParameter, match="needs"):
         call()
 
 
-def test_whole_numbers_of_numpy_do_not_come_round_again():
+def test_numpy_integers_do_not_overflow():
     n, vc = np.int64(1000), np.int64(50)
     assert theory.shatter_bound(n, vc) == 1000**50 + 1
     assert theory.shatter_bound(np.int64(70), np.int64(80)) == 2**70

@@ -38,13 +38,13 @@ def test_a_folder_with_the_answer(tamis, folder, frame):
     assert "tamis select wine.csv --target kind" in page
 
 
-def test_an_answer_is_not_replaced_unless_that_is_said(tamis, refused, folder):
+def test_results_are_not_replaced_without_force(tamis, refused, folder):
     assert tamis("select", "wine.csv", "-t", "kind").exit_code == 0
     before = (folder / "tamis-wine" / "report.html").read_bytes()
     said = refused("select", "wine.csv", "-t", "kind")
     assert said == (
-        "tamis-wine exists already, and is kept. Write --force to replace the results in it, or "
-        "--folder with another name."
+        "tamis-wine already exists. Write --force to replace the results in it, or --folder with "
+        "another name."
     )
     assert (folder / "tamis-wine" / "report.html").read_bytes() == before
     (folder / "tamis-wine" / "mine.txt").write_text("mine")
@@ -61,11 +61,11 @@ def test_a_method_writes_no_folder_unless_a_page_is_asked_for(tamis, folder):
     assert result.exit_code == 0, result.output
     assert listed(folder / "tamis-wine") == FILES
     page = (folder / "tamis-wine" / "report.html").read_text()
-    assert "A random forest trained on the kept columns: " in page
+    assert "A random forest was trained on the kept columns. " in page
     assert "Could be replaced by" in page
 
 
-def test_what_is_tried_out_for_a_page_has_bounds(frame, monkeypatch):
+def test_substitutes_and_models_of_a_report_have_bounds(frame, monkeypatch):
     data = LabelledTable(frame.drop("kind"), frame["kind"].to_numpy(), "kind", "classification")
     chosen = select(data.X, data.y, "fisher-score", n_features_to_select=3)
     assert set(results.try_out(chosen, data.X, data)) == {"substitutes", "model"}
@@ -83,7 +83,7 @@ def test_what_is_tried_out_for_a_page_has_bounds(frame, monkeypatch):
     [
         (("--budget", "long"), "--budget needs a time such as 60s, 5m or 1h, not 'long'."),
         (("mrmr", "--budget", "5m"), "--budget is for the automatic selection"),
-        (("mrmr", "--resamples", "5"), "--resamples is for the page"),
+        (("mrmr", "--resamples", "5"), "--resamples is for the HTML report"),
         (("--folder", "wine.csv"), "wine.csv is a file"),
         (("--folder", "wine.csv/answer"), "wine.csv is a file"),
     ],
@@ -111,7 +111,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tamis, folder, monkeypatch
     assert listed(folder) == ["wine.csv"]
 
 
-def test_an_interrupt_leaves_a_record_and_the_command_that_goes_on(tamis, folder, monkeypatch):
+def test_an_interrupt_leaves_a_record_and_the_command_to_continue(tamis, folder, monkeypatch):
     work = Auto._round
 
     def interrupted(self, X, y, seed, index):
@@ -206,5 +206,5 @@ def test_who_waits_at_a_terminal_reads_the_notes_first(tamis, folder, frame, mon
     result = tamis("select", "noted.csv", "-t", "kind", "fisher-score")
     read, note, fitted, *_ = result.stderr.splitlines()
     assert read.startswith("tamis: noted.csv: 178 rows, ")
-    assert note.startswith("tamis: note: 'one' has one value")
+    assert note.startswith("tamis: note: 'one' is left out: it has one value")
     assert fitted == "fitted"

@@ -43,7 +43,7 @@ def test_a_file_that_does_not_fit_is_read_in_blocks(tamis, parquet, monkeypatch)
     assert found.stdout.splitlines()[3:] == held.stdout.splitlines()[3:]
 
 
-def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
+def test_columns_are_left_out_and_the_record_is_continued(tamis, parquet):
     first = ("select", "wine", "-t", "kind", "--drop", "alcohol")
     found = tamis(*first, "mrmr", "-k", 1, "--save-record", "steps.json", "--quiet")
     assert found.exit_code == 0, found.output
@@ -53,7 +53,7 @@ def test_columns_are_left_out_and_the_record_goes_on(tamis, parquet):
     assert len(json.loads(longer.stdout)["selected"]) == 2
 
 
-def test_a_lost_cluster_leaves_a_record_to_go_on_from(tamis, parquet, monkeypatch):
+def test_a_lost_cluster_leaves_a_record_to_continue_from(tamis, parquet, monkeypatch):
     whole = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
     own, left = PivotCounts.learn_block, iter(range(2 * 7 + 1))  # the class, a pick, and a block
 
@@ -67,8 +67,8 @@ def test_a_lost_cluster_leaves_a_record_to_go_on_from(tamis, parquet, monkeypatc
         lost = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 4)
     assert lost.exit_code == 2
     kept, gone = lost.stderr.splitlines()
-    told, _, command = kept.partition(" To go on, write: tamis ")
-    assert told == "tamis: the cluster is lost; 2 steps are in tamis-wine/record.json."
+    told, _, command = kept.partition(" To continue, write: tamis ")
+    assert told == "tamis: the cluster was lost; 2 steps are in tamis-wine/record.json."
     assert gone == "tamis: The cluster is gone."
     again = tamis(*shlex.split(command))
     assert again.exit_code == 0, again.output
@@ -97,7 +97,7 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("-t", "kind", "--dask", "local"), "Leave it out, or name a METHOD, such as mrmr"),
+        (("-t", "kind", "--dask", "local"), "Leave --dask out, or name a METHOD, such as mrmr"),
         (("mrmr", "-t", "kind", "--report"), "--report needs the whole table"),
         (("mrmr", "-t", "kind", "--dry-run"), "--dry-run needs the whole table"),
         (("mrmr", "-t", "kin"), "no column 'kin'. Did you mean kind?"),
@@ -158,7 +158,7 @@ def test_a_file_of_a_store_and_an_address_of_this_machine(tamis, store, parquet)
         ("nowhere://visits", "nowhere://visits cannot be reached: Protocol not known: nowhere"),
     ],
 )
-def test_what_is_no_store_is_one_sentence(refused, store, where, told):
+def test_an_invalid_store_is_one_sentence(refused, store, where, told):
     assert told in refused("select", where, "mrmr", "-t", "kind")
 
 

@@ -232,7 +232,8 @@ def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
     assert genetic.progress()[1:] == (1.0, "generation 2")
     exhaustive = Exhaustive(parse("Scatter()"), n_features_to_select=2).fit(X, y)
     assert exhaustive.progress()[1:] == (1.0, "6 subsets")
-    assert recipe("branch-and-bound-j3").fit(X, y).progress()[1:] == (None, "gap 0")
+    bounded = recipe("branch-and-bound-j3").fit(X, y)
+    assert bounded.progress()[1:] == (None, "within 0 of the optimum")
     probes = parse("Probes(Ranking(FisherScore()), n_rounds=3)")
     assert probes.fit(X, y).progress()[1:] == (1.0, "round 3 of 3")
     assert TableSelector(probes).fit(X, y).progress()[1:] == (1.0, "round 3 of 3")
@@ -294,7 +295,7 @@ def full_disk():
     ],
     ids=" ".join,
 )
-def test_a_full_disk_is_said_with_the_name_of_the_file(folder, option):
+def test_the_error_of_a_full_disk_names_the_file(folder, option):
     args = ["select", "wine.csv", "-t", "kind", "fisher-score", *option]
     done = shell(*args, cwd=folder, preexec_fn=full_disk)
     assert done.returncode == 2, done.stderr

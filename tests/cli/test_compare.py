@@ -114,15 +114,15 @@ def test_a_resample_is_scored_at_the_size_that_is_best_on_the_others(compared, f
     assert [test["p_adjusted"] for test in tests.values()] == pytest.approx(adjusted)
 
 
-def test_all_columns_and_guessing_stand_beside(compared, frame):
+def test_all_columns_and_the_majority_class_are_baselines(compared, frame):
     found, text = compared("wine.csv", "-t", "kind", "mrmr", "--estimator", "GaussianNB()")
     rows = {row["method"]: row for row in found["tables"][0]["methods"]}
     expected = by_hand(frame, {"all": make_pipeline(GaussianNB())}, "own", GaussianNB())
     assert list(rows["all columns"]["scores"].values()) == list(
         expected.values("error", "all").values()
     )
-    assert rows["guessing"]["mean"] > 0.5
-    assert re.search("All columns: .*Guessing: ", text, re.DOTALL)
+    assert rows["baseline"]["mean"] > 0.5
+    assert re.search("All columns: .*Baseline: ", text, re.DOTALL)
     assert "GaussianNB()" in text
 
 
@@ -208,7 +208,7 @@ def test_a_method_that_keeps_nothing_guesses(compared, folder):
     found, text = compared("noise.csv", "-t", "y", method, "correlation")
     rows = {row["method"]: row for row in found["tables"][0]["methods"]}
     assert rows[method]["columns"] == 0
-    assert rows[method]["scores"] == rows["guessing"]["scores"]
+    assert rows[method]["scores"] == rows["baseline"]["scores"]
     assert rows[method]["stability"] is None
     assert "failed" not in text
 
@@ -316,7 +316,7 @@ def test_names_of_anybody_do_no_harm(tamis, folder):
     assert not any(re.search(r"(?<!\\)[%#_]", line) for line in body)
 
 
-def test_ctrl_c_leaves_the_fits_and_the_command_that_goes_on(folder):
+def test_ctrl_c_keeps_the_fits_and_prints_the_command_to_continue(folder):
     asked = ["compare", "wine.csv", "-t", "kind", "sfs-knn", "mrmr", "-r", "500"]
     command = [sys.executable, "-m", "tamis.cli", *asked, "--folder", "mine"]
     work = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -327,8 +327,8 @@ def test_ctrl_c_leaves_the_fits_and_the_command_that_goes_on(folder):
     work.send_signal(signal.SIGINT)
     _, said = work.communicate(timeout=100)
     assert work.returncode == 130
-    assert re.search(r"stopped after \d+ of 2000 fits; they are in mine/fits.sqlite", said)
-    assert "To go on: tamis compare wine.csv -t kind sfs-knn mrmr -r 500 --folder mine" in said
+    assert re.search(r"stopped after \d+ of 2000 fits; they are stored in mine/fits.sqlite", said)
+    assert "To continue: tamis compare wine.csv -t kind sfs-knn mrmr -r 500 --folder mine" in said
     assert n_fits(store) >= 2
     assert [path.name for path in (folder / "mine").iterdir()] == ["fits.sqlite"]
 
@@ -353,7 +353,7 @@ def test_a_class_of_two_rows_and_a_target_that_hardly_varies(compared, folder):
     flat = pl.Series("y", [1.5, 2.5] + [0.0] * 38)
     frame.with_columns(flat).write_csv("flat.csv")
     found, text = compared("flat.csv", "-t", "y", "correlation", "--task", "regression")
-    assert "no method is shown to find anything" in text
+    assert "no method is shown to beat the baseline" in text
 
 
 def test_a_protected_folder_and_one_that_is_a_file_are_refused(refused, folder):

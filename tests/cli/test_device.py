@@ -43,7 +43,7 @@ def test_a_device_without_memory_leaves_the_record(tamis, folder, monkeypatch):
         found = tamis(*words, "--device", "cpu")
     assert found.exit_code == 2
     assert "it needed 3.20 GiB more" in found.stderr
-    command = found.stderr.partition("To go on, write: ")[2].splitlines()[0]
+    command = found.stderr.partition("To continue, write: ")[2].splitlines()[0]
     assert "--device" not in command
     again = tamis(*shlex.split(command)[1:])
     assert again.exit_code == 0, again.output

@@ -54,7 +54,7 @@ def test_a_record_brings_its_groups_along(file, tmp_path):
         (["--group", "x=b", "--group", "x=c"], "given twice for 'x'"),
         (["--group", "x=b,c", "--group", "z=c"], "in two of the feature_groups"),
         (["--fixed", "a,q"], "names the column 'q'"),
-        (["--group", "x="], "holds no column"),
+        (["--group", "x="], "has no columns"),
     ],
     ids=str,
 )

@@ -32,7 +32,7 @@ def test_two_columns_are_the_target(tamis, lives):
     first, *_ = result.stdout.splitlines()
     n_events = int(lives["died"].sum())
     assert first == f"lives.csv: 80 rows, 6 columns, target days ({n_events} events)"
-    assert "ordered by the Cox score, for Cox regression" in result.stdout
+    assert "column order: Cox score; model: Cox regression" in result.stdout
     assert "held-out rows: concordance 0." in result.stdout
     with open("out.json") as file:
         written = json.load(file)
@@ -71,7 +71,7 @@ def test_a_comparison_says_that_it_has_no_measure(refused, lives):
         (["--event", "died"], "--event needs --time too"),
         (["--time", "days", "--event", "died", "--target", "a"], "leave --target out"),
         (["--time", "days", "--event", "dead"], "Did you mean died?"),
-        (["--time", "died", "--event", "days"], "the event as 1 where it happened"),
+        (["--time", "died", "--event", "days"], "the event as 1 if it happened"),
         (["--time", "days", "--event", "died", "fisher-score"], "needs classes, but y is a cens"),
         (["--target", "died", "Ranking(CoxScore())"], "needs a censored target, but y is"),
     ],

@@ -45,7 +45,7 @@ def cancer(folder):
 
 @pytest.fixture
 def sugar(folder):
-    """A table with a target of numbers in the folder."""
+    """A table with a numeric target in the folder."""
     X, y = DIABETES.data[:80, :5], DIABETES.target[:80]
     pl.DataFrame(X, schema=DIABETES.feature_names[:5]).with_columns(
         pl.Series("progress", y)
@@ -149,14 +149,14 @@ def test_words_gaps_and_groups(tamis, frame):
 
 def test_a_sample_stands_for_many_rows(tamis, cancer):
     result = tamis("tune", "cancer.csv", "-t", "y", "--sample", 60)
-    assert result.stdout.startswith("cancer.csv: 60 rows drawn of 160 rows, ")
+    assert result.stdout.startswith("cancer.csv: 60 rows drawn from 160 rows, ")
     assert tamis("tune", "cancer.csv", "-t", "y", "--sample", 60).stdout == result.stdout
 
 
 def test_too_many_rows_are_refused_with_a_way_out(cancer, refused, monkeypatch):
     monkeypatch.setattr(tune, "MAX_SAMPLES", 100)
     sentence = refused("tune", "cancer.csv", "-t", "y")
-    assert re.search(r"up to 100 rows here; cancer.csv has 160. Write --sample 100", sentence)
+    assert re.search(r"up to 100 rows here, but cancer.csv has 160. Write --sample 100", sentence)
     monkeypatch.setattr(tune, "free_memory", lambda: 1.0)
     assert "--sample" in refused("tune", "cancer.csv", "-t", "y")
 
@@ -191,20 +191,20 @@ def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
         ([], "Which column is the target?"),
         (["-t", "z"], "no column 'z'"),
         (["-t", "y", "--kernel", "poly"], "--kernel needs linear or rbf"),
-        (["-t", "y", "--gamma", "wide"], "--gamma needs numbers"),
+        (["-t", "y", "--gamma", "wide"], "--gamma needs positive numbers"),
         (["-t", "y", "--gamma", "-1"], "gamma to be a number above 0"),
         (["-t", "y", "--gamma", "1", "--kernel", "linear"], "a linear kernel has none"),
         (["-t", "y", "--c-range", "5"], "--c-range needs"),
         (["-t", "y", "--c-range", "5,1"], "--c-range needs"),
-        (["-t", "y", "--scoring", "neg_log_loss"], "scoring= one of accuracy"),
+        (["-t", "y", "--scoring", "neg_log_loss"], "Use one of accuracy"),
         (["-t", "y", "--scoring", "wrong"], "scoring among"),
         (["-t", "y", "--epsilon", "1"], "--epsilon is for a numeric target"),
-        (["-t", "y", "--folds", "900"], "--folds 900 needs as many rows; there are 160"),
+        (["-t", "y", "--folds", "900"], "--folds 900 needs at least 900 rows, got 160"),
         (["-t", "y", "--groups", "w"], "no column 'w'"),
         (["-t", "y", "--groups", "x1", "--repeats", "2"], "leave out --groups"),
-        (["-t", "y", "--output", "curve.txt"], "should end in .csv or .json"),
+        (["-t", "y", "--output", "curve.txt"], "needs the ending .csv or .json"),
         (["-t", "y", "--output", "cancer.csv"], "holds the data"),
-        (["-t", "x0", "--scoring", "f1"], "parabolas or lines"),
+        (["-t", "x0", "--scoring", "f1"], "a parabola or a line"),
     ],
 )
 def test_what_cannot_be_done_is_refused(refused, cancer, args, sentence):
@@ -216,7 +216,7 @@ def test_a_class_of_one_row_is_refused(refused, folder):
     assert "'2' has a single row" in refused("tune", "single.csv", "-t", "y")
 
 
-def test_an_interrupt_says_what_is_known(tamis, cancer, monkeypatch):
+def test_an_interrupt_prints_the_best_C_so_far(tamis, cancer, monkeypatch):
     shown = ProgressBar.__call__
 
     def count(self, done, total):
@@ -229,13 +229,13 @@ def test_an_interrupt_says_what_is_known(tamis, cancer, monkeypatch):
     result = tamis("tune", "cancer.csv", "-t", "y", "--gamma", "0.1,1")
     assert result.exit_code == 130
     assert result.stdout == ""
-    sentence = "tamis: stopped after 6 of 10 paths. Known from 5 folds with gamma = 0.1: error "
+    sentence = "tamis: stopped after 6 of 10 paths. Found on 5 folds with gamma = 0.1: error "
     assert result.stderr.startswith(sentence)
 
     after = 0
     result = tamis("tune", "cancer.csv", "-t", "y")
     assert result.exit_code == 130
-    assert result.stderr == "tamis: stopped after 0 of 5 paths; nothing is known yet.\n"
+    assert result.stderr == "tamis: stopped after 0 of 5 paths; no result yet.\n"
 
 
 def test_the_drawn_curve_is_the_best_of_each_column():
@@ -285,7 +285,7 @@ def test_small_words():
         ("a path ended before the end of the range", "is better: a path ended before the end"),
     ],
 )
-def test_what_is_not_proved_is_said_in_one_place(tamis, cancer, monkeypatch, reason, said):
+def test_what_is_not_proved_is_reported_once(tamis, cancer, monkeypatch, reason, said):
     def doubtful(*args):
         return replace(certify(*args), closed=False, reason=reason, lower=0.01)
 

@@ -1,4 +1,4 @@
-"""Why a column was kept or left out, in words."""
+"""Explanations of why a column was selected or left out."""
 
 import numpy as np
 import pytest
@@ -34,44 +34,44 @@ def test_a_kept_a_late_and_a_never_chosen_column():
     first, last = search.order_[[0, 4]]
     assert search.explain("worst concave points") == search.explain(int(first))
     assert search.explain(int(first)) == (
-        "'worst concave points' is among the 5 of 30 that Forward keeps; in its order it is number "
-        "1. It entered at step 1 of 5, where it scored 2.701, the best of 30; next came 'worst "
-        "perimeter' with 2.584."
+        "'worst concave points' is among the 5 of 30 columns that Forward selects; its rank is 1. "
+        "It was added at step 1 of 5, with a score of 2.701, the best of 30; the next best was "
+        "'worst perimeter' with 2.584."
     )
-    assert "It entered at step 5 of 5" in search.explain(int(last))
-    told = search.explain("mean radius")
-    assert told.startswith("'mean radius' is not among the 5 of 30 that Forward keeps. It was")
-    assert "looked at in 5 step(s) and never taken" in told
-    assert "'worst concave points' won with 2.701" in told
-    assert "It came closest at step 4" in told
+    assert "It was added at step 5 of 5" in search.explain(int(last))
+    text = search.explain("mean radius")
+    assert text.startswith("'mean radius' is not among the 5 of 30 columns that Forward")
+    assert "It was scored in 5 step(s) and never added" in text
+    assert "'worst concave points' won with 2.701" in text
+    assert "It came closest at step 4" in text
 
 
 def test_removals():
     search = RecursiveElimination(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
-    assert "It never left: when 'smoothness error' did at step 26" in search.explain("worst radius")
-    assert "It left at step 25 of 26, where it cost" in search.explain("worst concavity")
+    assert "It was never removed: at step 26, 'smoothness error'" in search.explain("worst radius")
+    assert "It was removed at step 25 of 26, with a loss of" in search.explain("worst concavity")
 
 
 def test_ranks():
     search = Ranking(FisherScore(), n_features_to_select=5).fit(DATA.data, DATA.target)
-    told = search.explain("mean radius")
-    assert "It scored 1.141 and came in at step 7; the last that was kept, 'mean perim" in told
+    text = search.explain("mean radius")
+    assert "It scored 1.141 and was added at step 7; the last one selected, 'mean perim" in text
 
 
 def test_searches_that_only_value_subsets():
     X, y = table()
     for cls in (Exhaustive, BranchAndBound):
-        told = cls(Scatter(), n_features_to_select=3).fit(X, y).explain(0)
-        assert "values whole subsets, so that no column has a score of its own" in told
+        text = cls(Scatter(), n_features_to_select=3).fit(X, y).explain(0)
+        assert "scores subsets, so no column has a score of its own" in text
     assert np.isnan(Genetic(Scatter(), random_state=0, n_generations=2).fit(X, y).scores_).all()
 
 
 def test_what_the_second_search_never_saw():
     first = Ranking(FisherScore(), n_features_to_select=10)
     search = Then(first, Forward(Scatter(), n_features_to_select=3)).fit(DATA.data, DATA.target)
-    told = search.explain("mean smoothness")
-    assert told.startswith("The second search never saw it. In the first, 'mean smoothness' is not")
-    assert "that Then keeps" in search.explain("mean radius")
+    text = search.explain("mean smoothness")
+    assert text.startswith("The second search did not get it. In the first, 'mean smoothness' is")
+    assert "that Then selects" in search.explain("mean radius")
 
 
 def test_columns_that_were_never_near():
@@ -87,16 +87,16 @@ def test_every_search_explains_every_column(cls):
     X, y = table()
     search = cls(Scatter(), n_features_to_select=3).fit(X, y)
     for column in range(7):
-        told = search.explain(column)
-        assert told.startswith(f"column {column} is ")
-        assert ("is not among" in told) != search.support_[column]
-        assert "nan" not in told
+        text = search.explain(column)
+        assert text.startswith(f"column {column} is ")
+        assert ("is not among" in text) != search.support_[column]
+        assert "nan" not in text
 
 
-def test_ties_are_told():
+def test_ties_are_text():
     X, y = table()
     search = Forward(Scatter(ridge=1e-3), n_features_to_select=2).fit(np.c_[X, X], y)
-    assert "2 columns were equal there, and the lowest index is kept" in search.explain(
+    assert "2 columns were tied; the lowest index is selected" in search.explain(
         int(search.order_[0])
     )
 

@@ -95,9 +95,9 @@ def test_in_a_pipeline_and_a_clone():
 
 def test_too_much_is_fixed():
     X, y = frame()
-    with pytest.raises(InvalidParameter, match="is to keep 1, but fixed_features has 2"):
+    with pytest.raises(InvalidParameter, match="at least 2, the number of fixed_features, got 1"):
         forward(n_features_to_select=1, fixed_features=["pair", "a"]).fit(X, y)
-    with pytest.raises(InvalidParameter, match=r"between 1 and 4.*4 units of the 7 columns"):
+    with pytest.raises(InvalidParameter, match=r"between 1 and 4.*7 columns into 4 units"):
         forward(n_features_to_select=5).fit(X, y)
     assert forward(n_features_to_select=0.5).fit(X, y).unit_support_.sum() == 2
 
@@ -116,7 +116,7 @@ def test_idle_units_are_named():
     X, y = frame()
     X = X.assign(copy=X["a"], other=X["b"])
     search = Ranking(FisherScore(), n_features_to_select=1.0, feature_groups={"again": [7, 8]})
-    with pytest.warns(DegenerateData, match=r"1 unit\(s\) that are constant or copies.*again"):
+    with pytest.warns(DegenerateData, match=r"1 unit\(s\) that are constant or duplicates.*again"):
         search.fit(X, y)
 
 
@@ -126,7 +126,7 @@ def test_explain_speaks_of_groups():
     winner = search.units_.label(int(search.order_[1]), NAMES)
     text = search.explain("pair")
     assert text.startswith("'pair' is ")
-    assert "of 4 that Forward keeps" in text
+    assert "of 4 units that Forward selects" in text
     assert winner in text + search.explain("three")
     assert search.explain("b") == "'b' belongs to the group 'pair'. " + text
     assert search.explain(4) == "column 4 belongs to the group 'pair'. " + text

@@ -71,7 +71,7 @@ def test_training_that_does_not_come_to_rest_is_said_by_us():
     X, y = small_class()
     network = MLPClassifier((6,), solver="lbfgs", max_iter=2, random_state=0)
     criterion = OutputInformation(network, random_state=0)
-    with pytest.warns(NotConverged, match="did not come to rest"):
+    with pytest.warns(NotConverged, match="did not converge"):
         criterion.fit(X, y).loss(np.arange(4))
 
 

@@ -37,7 +37,7 @@ def test_it_survives_a_file(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[1]", "{}", '{"format": 99}', "\x00\xff"])
 def test_what_is_no_record_is_refused(tmp_path, text):
     (tmp_path / "r.json").write_bytes(text.encode("latin1"))
-    with pytest.raises(InvalidTable, match="no record"):
+    with pytest.raises(InvalidTable, match=r"not a record|cannot read"):
         Record.load(tmp_path / "r.json")
 
 
@@ -112,7 +112,7 @@ def test_slices_and_negative_places():
 
 @pytest.mark.parametrize("name", [".", "none.json"])
 def test_a_file_that_cannot_be_read_is_a_sentence(name, tmp_path):
-    with pytest.raises(InvalidTable, match=r"cannot be read: .*Give the file"):
+    with pytest.raises(InvalidTable, match=r"cannot be read: .*Give a file"):
         Record.load(tmp_path / name)
 
 

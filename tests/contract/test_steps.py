@@ -49,23 +49,23 @@ def test_what_moved_is_derived_from_the_subsets():
 @pytest.mark.parametrize(
     ("subsets", "sentence"),
     [
-        ([[3], [3]], "step 2, moves nothing"),
-        ([[3], [4, 5]], "step 2, both adds and takes away"),
-        ([[3], [3, 4], [3]], "step 3, both adds and takes away"),
-        ([[3], [3, 4, 5]], "step 2, goes from 1 to 3 units and passes over the 2 asked for"),
-        ([[3], [3, 3]], "step 2, holds unit 3 twice"),
-        ([[3], [3, 7]], "step 2, names unit 7, where units go from 0 to 6"),
-        ([[3], [3, -1]], "step 2, names unit -1"),
-        ([[0.5]], "step 1, gives .* for a subset"),
-        ([[3]], "asked for 2 unit.s., but its walk ended without"),
+        ([[3], [3]], "step 2, moves no unit"),
+        ([[3], [4, 5]], "step 2, both adds and removes"),
+        ([[3], [3, 4], [3]], "step 3, both adds and removes"),
+        ([[3], [3, 4, 5]], "step 2, goes from 1 to 3 units and skips the 2 asked for"),
+        ([[3], [3, 3]], "step 2, contains unit 3 twice"),
+        ([[3], [3, 7]], "step 2, contains unit 7, but units go from 0 to 6"),
+        ([[3], [3, -1]], "step 2, contains unit -1"),
+        ([[0.5]], "step 1, yields .* a subset needs an array of indices"),
+        ([[3]], "asked for 2 unit.s., but it ended without"),
     ],
 )
 def test_a_wrong_step_is_refused_by_name(subsets, sentence):
     search = Scripted(Scatter(), subsets)
     with pytest.raises(InvalidStep, match=rf"Scripted.*{sentence}"):
         search.fit(*table())
-    good = len(subsets) if "walk ended" in sentence else len(subsets) - 1
-    assert len(search.trace_) == good  # nothing false is kept
+    good = len(subsets) if "it ended" in sentence else len(subsets) - 1
+    assert len(search.trace_) == good  # invalid steps are not recorded
     assert not hasattr(search, "support_")
 
 
@@ -74,7 +74,7 @@ def test_scores_need_units():
         Trace(3).append(Step(np.array([0]), scores=Scores(np.array([0]), np.ones(2))))
     trace = Trace(3)
     trace.append(Step(np.array([0])))
-    with pytest.raises(InvalidStep, match="already holds"):
+    with pytest.raises(InvalidStep, match="already in the subset"):
         trace.extend(Entries(np.array([0]), Scores(np.array([0]), np.ones(1))))
 
 
@@ -184,16 +184,16 @@ class TestAWalkThatGainsNothingSaysSo:
 
     def test_from_where_on_and_once(self):
         search = Forward(Scored(lambda X, y: min(X.shape[1], 2.0)), n_features_to_select=4)
-        said = "Forward: from 2 columns on the walk gains nothing: their value is 2, that of the 4"
+        said = "Forward: more than 2 columns add no value: it is 2 with 2, and 2 with the 4"
         with pytest.warns(NothingGained, match=said) as warned:
             search.fit(self.X, self.y)
         assert len([w for w in warned if w.category is NothingGained]) == 1
         assert search.gains_until_ == 2
-        assert "from 2 columns on the walk gains nothing" in search.summary()
+        assert "more than 2 columns add no value" in search.summary()
 
     def test_a_value_that_falls_again(self):
         search = Forward(Scored(lambda X, y: -abs(X.shape[1] - 3.0)), n_features_to_select=5)
-        with pytest.warns(NothingGained, match="from 3 columns .* value is 0, .* 5 kept -2"):
+        with pytest.warns(NothingGained, match="more than 3 columns .* 0 with 3, and -2 with"):
             search.fit(self.X, self.y)
         assert search.gains_until_ == 3
 

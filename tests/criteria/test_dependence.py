@@ -14,7 +14,7 @@ from tamis.contract import SubsetCriterion
 from tamis.criteria import HSIC
 from tamis.datasets import make_weston
 from tamis.density import sums
-from tamis.density.pairs import _spread
+from tamis.density.pairs import _thin_out
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.search import Backward, FloatingForward, Forward, RecursiveElimination
 
@@ -110,7 +110,7 @@ def test_shortcuts_equal_their_definitions(unbiased, gamma, either_path):
     assert_allclose(fitted.gain(nothing, subset), [fitted.value(subset[[i]]) for i in range(3)])
 
 
-@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("precision", ["double", pytest.param("single", marks=pytest.mark.slow)])
 def test_products_agree_with_rows(precision, monkeypatch):
     """Columns of a wide kernel together by matrix products, and one by one."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
@@ -164,7 +164,7 @@ def test_single_precision_ranks_alike(monkeypatch):
 def test_a_long_target_has_nearly_the_median_of_all_its_pairs():
     y = np.random.default_rng(0).exponential(size=6000)
     pairs = np.abs(y[:, None] - y)[np.triu_indices(6000, 1)] ** 2
-    thinned = _spread(y)
+    thinned = _thin_out(y)
     assert len(thinned) == 4000
     squares = np.abs(thinned[:, None] - thinned)[np.triu_indices(4000, 1)] ** 2
     assert np.median(squares) == pytest.approx(np.median(pairs), rel=1e-3)

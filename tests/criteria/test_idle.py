@@ -51,10 +51,10 @@ def test_no_recipe_takes_them_while_others_are_left(method):
 
 def test_when_nothing_else_is_left_they_are_named():
     X, y = problem()
-    with pytest.warns(DegenerateData, match=r"Forward keeps 2 column\(s\) .* \(0, 10\)"):
+    with pytest.warns(DegenerateData, match=r"Forward selects 2 column\(s\) .* \(0, 10\)"):
         chosen = Forward(MRMR(), n_features_to_select=10).fit(X, y).get_support(indices=True)
     assert 9 not in chosen  # of these the copy shares most with what was chosen
-    with pytest.warns(DegenerateData, match=r"Ranking keeps 1 column\(s\) .* \(9\)"):
+    with pytest.warns(DegenerateData, match=r"Ranking selects 1 column\(s\) .* \(9\)"):
         Ranking(FisherScore(), n_features_to_select=4).fit(X, y)
 
 

@@ -195,7 +195,7 @@ class TestTuning:
         assert criterion.estimator_.C == 2.0
 
     def test_estimators_are_no_parameters_for_a_record(self):
-        with pytest.raises(InvalidParameter, match="cannot be kept in a record"):
+        with pytest.raises(InvalidParameter, match="that a record can store"):
             plain_params("Importances", {"step": SVC()})
 
     def test_recognised(self):
@@ -246,7 +246,7 @@ class TestShap:
     def test_a_model_that_shap_does_not_know(self):
         self.shap()
         criterion = Importances(SVC(kernel="linear"), importance_getter="shap")
-        with pytest.raises(IncompatibleCriterion, match="a forest or boosting that shap knows"):
+        with pytest.raises(IncompatibleCriterion, match="boosting model that shap supports"):
             criterion.fit([[0.0], [1], [2], [3]], [0, 0, 1, 1]).loss(np.array([0]))
 
     def test_where_it_is_not_installed(self, monkeypatch):

@@ -206,7 +206,7 @@ def test_copies_tie_and_the_first_is_added_first(criterion):
     rng = np.random.default_rng(3)
     x = rng.integers(0, 4, 50)
     X = np.column_stack([rng.integers(0, 4, 50), x, x, x]).astype(float)
-    with pytest.warns(DegenerateData, match=r"copies of others \(2, 3\)"):
+    with pytest.warns(DegenerateData, match=r"duplicates of others \(2, 3\)"):
         search = Forward(clone(criterion), n_features_to_select=4).fit(X, x > 1)
     added = [int(step.moved[0]) for step in search.trace_]
     assert added.index(1) < added.index(2) < added.index(3)

@@ -246,13 +246,13 @@ def test_the_tie_is_said_and_what_broke_it(ties):
     X[:, 4] = X[:, 9]
     X[:, [4, 9]] += np.outer(y, [6.5, 7.5])  # both separate the classes, the second by more
     search = Forward(CrossValidated(LDA(), ties=ties), n_features_to_select=1)
-    said = "broken by the squared loss" if ties == "loss" else "of equals the lowest index is"
+    said = "broken by the squared loss" if ties == "loss" else "ties go to the lowest index"
     with pytest.warns(TiedScores, match=said):
         search.fit(X, y)
     assert search.get_support(indices=True) == ([9] if ties == "loss" else [4])
     assert search.trace_.n_equal[0] == 2
     told = search.explain(int(search.get_support(indices=True)[0]))
-    assert "2 columns were equal there" in told
+    assert "2 columns were tied" in told
     assert ("squared loss on the same folds decided" in told) == (ties == "loss")
 
 

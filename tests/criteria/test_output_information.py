@@ -225,7 +225,7 @@ class TestRefusals:
     def test_shares_need_the_columns(self):
         X, y = problem(2)
         criterion = OutputInformation(make_pipeline(PCA(2), network())).fit(X, y)
-        with pytest.raises(IncompatibleCriterion, match="PCA makes others out of them"):
+        with pytest.raises(IncompatibleCriterion, match="not PCA, which makes new ones"):
             criterion.loss(np.arange(7))
 
     def test_regressors(self):
@@ -256,7 +256,7 @@ class TestRefusals:
 
     def test_too_few_rows_in_one_of_the_parts(self):
         X, y = load_iris(return_X_y=True)
-        with pytest.raises(InvalidParameter, match="leaves 2 rows"):
+        with pytest.raises(InvalidParameter, match="leaves 2 on one"):
             OutputInformation(validation=0.01).fit(X, y)
 
     def test_it_only_prices_removals(self):

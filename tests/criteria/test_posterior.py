@@ -553,7 +553,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
         ({"by": Permutation(0)}, InvalidParameter, "Permutation needs n_repeats"),
         ({"calibration": 1}, InvalidParameter, "an int of at least 2"),
         ({"calibration": 1.5}, InvalidParameter, r"a number in \(0, 1\)"),
-        ({"calibration": None}, InvalidParameter, "gives no probabilities"),
+        ({"calibration": None}, InvalidParameter, "has no predict_proba"),
         ({"by": "derivative", "output": "decision"}, InvalidParameter, "no derivative"),
     ],
 )
@@ -565,16 +565,16 @@ def test_bad_parameters_are_named(options, error, sentence):
 @pytest.mark.parametrize(
     ("criterion", "sentence"),
     [
-        (PosteriorSensitivity(SVC(kernel="precomputed")), "precomputed kernel sees none"),
+        (PosteriorSensitivity(SVC(kernel="precomputed")), "has a precomputed kernel"),
         (PosteriorSensitivity(LogisticRegression(), by="derivative"), "needs an SVC"),
         (PosteriorSensitivity(LinearSVC(), by="derivative"), "needs an SVC"),
         (PosteriorSensitivity(SVC(kernel="sigmoid"), by="derivative"), "RBF, polynomial or linear"),
         (
             PosteriorSensitivity(LogisticRegression(), by=Zero(centres=True)),
-            "needs a kernel machine",
+            "needs an SVM",
         ),
-        (PosteriorSensitivity(network(), by=Zero(centres=True)), "needs a kernel machine"),
-        (PosteriorSensitivity(GaussianNB(), by=Zero(centres=True)), "needs a kernel machine"),
+        (PosteriorSensitivity(network(), by=Zero(centres=True)), "needs an SVM"),
+        (PosteriorSensitivity(GaussianNB(), by=Zero(centres=True)), "needs an SVM"),
     ],
 )
 @pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")

@@ -289,7 +289,7 @@ class TestGroups:
 
         def known(**params):
             criterion = PosteriorSensitivity(SVC(C=100, gamma=20.0), on="held-out")
-            parts = criterion.fit(self.X, self.y, **params)._compared.machines(self.X).answering
+            parts = criterion.fit(self.X, self.y, **params)._compared.machines(self.X).predicting
             hits = [machine.predict(self.X[rows]) == self.y[rows] for machine, rows in parts]
             return np.concatenate(hits).mean()
 
@@ -357,7 +357,9 @@ class TestGroups:
 
     def test_too_few_groups(self):
         criterion = PosteriorSensitivity(SVC())
-        with pytest.raises(InvalidParameter, match="two groups or more, not 1"):
+        with pytest.raises(
+            InvalidParameter, match="at least two groups to make folds of whole groups, not 1"
+        ):
             criterion.fit(self.X, self.y, groups=np.zeros(len(self.y))).loss(ALL)
         with pytest.raises(InvalidParameter, match="is in too few groups"):
             criterion.fit(self.X, self.y, groups=self.y).loss(ALL)

@@ -150,7 +150,7 @@ class TestSingular:
 
     def test_a_column_that_gives_the_answer_away(self):
         X = np.column_stack([self.X, self.y])
-        with pytest.raises(SingularScatter, match="Column 7 does not vary inside a class"):
+        with pytest.raises(SingularScatter, match="Column 7 does not vary within a class"):
             Scatter().fit(X, self.y)
         assert Forward(Scatter(ridge=1e-6), n_features_to_select=1).fit(X, self.y).support_[7]
 

@@ -243,7 +243,7 @@ def test_variance_is_that_of_the_columns_as_they_are():
     assert_allclose(Variance().fit(X).scores_[[0, 1, 3]], expected)
     assert Variance().fit(X).scores_[2] == 0
     assert Ranking(Variance()).fit(X[:, :2], lives(30)[1]).n_features_ == 1
-    with pytest.raises(InvalidTable, match="too far"):
+    with pytest.raises(InvalidTable, match="too large"):
         Variance().fit(np.full((3, 1), 1e300) * [[1], [2], [3]])
 
 
@@ -251,7 +251,7 @@ def test_variance_is_that_of_the_columns_as_they_are():
 
 
 def test_expressions_know_survival_models(monkeypatch):
-    if vocabulary.found("CoxPHSurvivalAnalysis") is not None:
+    if vocabulary.find("CoxPHSurvivalAnalysis") is not None:
         text = "Forward(CrossValidated(CoxPHSurvivalAnalysis(alpha=0.1)))"
         assert write(parse(text)) == text
         assert "RandomSurvivalForest" in did_you_mean("RandomSurvivlForest", vocabulary.all_names())

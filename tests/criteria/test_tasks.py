@@ -67,7 +67,7 @@ def test_wrappers_ask_the_criterion_inside():
 
 def test_real_numbers_are_no_classes_whatever_is_said():
     X, y = table()
-    with pytest.raises(InvalidTarget, match="cut y into classes"):
+    with pytest.raises(InvalidTarget, match="discretise y"):
         FisherScore(task="classification").fit(X, y + 0.5)
 
 

@@ -109,7 +109,7 @@ def test_p_values_do_not_underflow():
 
 
 def test_no_degree_of_freedom_is_a_sentence():
-    with pytest.raises(InvalidParameter, match="degree of freedom"):
+    with pytest.raises(InvalidParameter, match="degrees of freedom"):
         PValue().fit(np.eye(3), [0, 1, 2])
 
 

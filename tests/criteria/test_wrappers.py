@@ -98,5 +98,5 @@ def test_the_task_of_the_criterion_inside_is_the_wrappers():
 
 @pytest.mark.parametrize("answer", [None, "much", np.arange(3), {}])
 def test_a_function_that_answers_no_number_is_a_sentence(answer):
-    with pytest.raises(InvalidScore, match=f"one number, not {type(answer).__name__}. Let it"):
+    with pytest.raises(InvalidScore, match=f"one number, not {type(answer).__name__}. Write"):
         Forward(Scored(lambda X, y: answer)).fit(*table())

@@ -227,8 +227,8 @@ def test_unknown_names_are_answered_with_what_there_is(archive, name):
     archive()
     with pytest.raises(InvalidTable) as caught:
         load(name)
-    assert f"load knows no data set {name!r}." in str(caught.value)
-    assert "It can read now: 'diabetes', 'digits', 'iris', 'small', 'wdbc'" in str(caught.value)
+    assert f"load cannot find a data set {name!r}." in str(caught.value)
+    assert "Available are 'diabetes', 'digits', 'iris', 'small', 'wdbc'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -245,18 +245,18 @@ def test_files_outside_the_folder_are_out_of_reach(archive, folder, monkeypatch)
     archive()
     (folder / "inner").mkdir()
     monkeypatch.setenv("TAMIS_DATA", str(folder / "inner"))
-    with pytest.raises(InvalidTable, match="no data set"):
+    with pytest.raises(InvalidTable, match="cannot find a data set"):
         load("folder:../small")
 
 
 def test_unknown_sources():
-    with pytest.raises(InvalidTable, match=r"sources 'sklearn', 'folder', 'openml'.*openml:iris"):
+    with pytest.raises(InvalidTable, match=r"needs a source .*, got .kaggle.*openml:iris"):
         load("kaggle:iris")
 
 
 @pytest.mark.parametrize("name", [None, 61, b"iris"])
 def test_names_are_strings(name):
-    with pytest.raises(InvalidParameter, match="load needs the name of a data set; got"):
+    with pytest.raises(InvalidParameter, match="load needs the name of a data set, got"):
         load(name)
 
 

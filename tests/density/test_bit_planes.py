@@ -72,7 +72,7 @@ def test_too_many_codes_are_said(monkeypatch):
     monkeypatch.setattr(quantiles, "MOST_LEVELS", 20)
     look = DistinctValues(columns_of, 1, 4, np.ones(1, dtype=bool), ["post"], "MRMR")
     source = MemoryMap(np.arange(60.0)[:, None], np.zeros(60), block_rows=9)
-    with pytest.raises(InvalidTable, match="column 'post' as a level, and it has more than 19"):
+    with pytest.raises(InvalidTable, match="at most 19 values in column 'post'"):
         source.reduce(look)
 
 
@@ -87,7 +87,7 @@ def packed_blocks(ends, seed=0):
     cuts = np.full((len(N_LEVELS), 299), np.inf)
     for j, n in enumerate(N_LEVELS):
         cuts[j, : n - 1] = np.arange(1, n) - 0.5
-    own = Cuts(cuts, N_LEVELS, np.zeros(len(N_LEVELS), dtype=bool)).with_codes(3)
+    own = Cuts(cuts, N_LEVELS, np.zeros(len(N_LEVELS), dtype=bool)).with_column(np.arange(1.0, 3))
     packing = Packing(own, Labels(np.arange(3), np.zeros(3), ends[-1]))
     blocks = [
         packing(RowBlock(codes[a:b].astype(np.int16), y[a:b], a, ""))

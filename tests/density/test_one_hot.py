@@ -9,7 +9,7 @@ from tamis._namespace import computing_on, spare_memory
 from tamis.criteria import CMIM, DISR, JMI, MIFS, MRMR, NMIFS, PairInformation, PairMRMR
 from tamis.density import one_hot
 from tamis.density.discrete import Coded
-from tamis.density.one_hot import OneHotLevels, counted
+from tamis.density.one_hot import OneHotLevels, count
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -60,7 +60,7 @@ def test_sums_are_those_of_the_tables(kept, block, exact, even, monkeypatch):
 def test_more_rows_than_single_precision_counts(monkeypatch):
     n = (1 << 24) + 5
     ones = torch.ones((1, n), dtype=torch.float32)
-    assert int(counted(ones, ones.T)[0, 0]) == n
+    assert int(count(ones, ones.T)[0, 0]) == n
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from tamis.density.simplex import minimise_on_simplex, projected, smallest_sphere
+from tamis.density.simplex import minimise_on_simplex, project, smallest_sphere
 from tamis.exceptions import InvalidParameter
 
 
@@ -101,7 +101,7 @@ def test_projection_is_the_nearest_point():
     for _ in range(20):
         point = rng.normal(size=5) * 2
         expected = minimise_on_simplex(np.eye(5), point)
-        assert_allclose(projected(point), expected, atol=1e-9)
+        assert_allclose(project(point), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,4 +1,4 @@
-"""A search that is stopped in its middle goes on from there."""
+"""An interrupted search resumes at its last step."""
 
 import json
 from dataclasses import replace
@@ -110,7 +110,7 @@ GATES = (
 
 
 class Keeping:
-    """Counts the records that are kept, and pulls the plug after so many."""
+    """Counts the records that are saved, and stops after some of them."""
 
     def __init__(self, monkeypatch, stop_after=None):
         self.n_kept, keep = 0, checkpoint.StoreKeeper.post
@@ -158,7 +158,7 @@ def test_compositions_and_embedded_selectors_go_on(tmp_path, monkeypatch, method
 
 
 class Duck(BaseEstimator):
-    """Not of tamis: takes callbacks, shows a record at every step, and goes on from one."""
+    """Estimator of another library with callbacks, a record at every step, and resume."""
 
     calls: list = []  # noqa: RUF012
 

@@ -171,7 +171,7 @@ def test_steps_are_kept_apart_from_sizes_in_a_store(tmp_path):
 
 
 def test_steps_need_a_trace_and_a_number():
-    with pytest.raises(TamisError, match="keeps its steps in trace_, which Chosen does not"):
+    with pytest.raises(TamisError, match="needs a method with trace_, and Chosen has none"):
         evaluate(Chosen(), WINE, CrossValidation(2), estimators=KNN, sizes=Steps([1]))
     with pytest.raises(InvalidParameter, match=r"at least 1, not \[0, 2\]"):
         Steps([0, 2])
@@ -471,7 +471,7 @@ def test_a_failing_method_does_not_stop_the_rest(tmp_path):
 
 
 def test_if_all_fail_the_reason_is_raised():
-    with pytest.raises(TamisError, match=r"no task at all.*no luck today"):
+    with pytest.raises(TamisError, match=r"failed in all tasks.*no luck today"):
         evaluate({"bad": Breaks()}, WINE, Realizations(2), "n_features")
 
 
@@ -570,9 +570,9 @@ def test_on_noise_selection_inside_is_at_chance_and_outside_is_not():
     error = np.sqrt(values.var(ddof=1) * (1 / 40 + 1))
     assert abs(values.mean() - 0.5) < 2 * error
     outside = np.argsort(-f_classif(X, y)[0])[:5]
-    with pytest.warns(SelectedOutside, match="fitted outside"):
-        flattered = evaluate({"f": outside}, (X, y), plan, "accuracy", estimators=KNN, sizes="own")
-    assert np.mean(list(flattered.values("accuracy", "f").values())) > 0.65
+    with pytest.warns(SelectedOutside, match="fitted before the rows were split"):
+        optimistic = evaluate({"f": outside}, (X, y), plan, "accuracy", estimators=KNN, sizes="own")
+    assert np.mean(list(optimistic.values("accuracy", "f").values())) > 0.65
 
 
 @pytest.mark.parametrize(
@@ -606,13 +606,13 @@ def test_a_fitted_method_is_fitted_anew_inside():
         ({"methods": []}, "at least one method"),
         ({"methods": "svm"}, "scikit-learn estimators as methods, not 'svm'"),
         ({"methods": [SVC, KNN]}, "estimators as methods"),
-        ({"methods": [KNN, KNeighborsClassifier()]}, "two of them read alike"),
+        ({"methods": [KNN, KNeighborsClassifier()]}, "two of them are written alike"),
         ({"metrics": "errror"}, "No metric is called 'errror'"),
-        ({"metrics": ["error", "stability"]}, "no measure of one realization"),
+        ({"metrics": ["error", "stability"]}, "not a metric of one realization"),
         ({"metrics": []}, "at least one metric"),
         ({"sizes": "some"}, "sizes='all', 'own', 'best'"),
         ({"sizes": [0]}, "at least 1"),
-        ({"sizes": "best"}, "metric of predictions"),
+        ({"sizes": "best"}, "metric of their predictions"),
         ({"data": {}}, "needs data"),
         ({"data": 3}, "as a pair"),
     ],
@@ -646,11 +646,11 @@ def test_best_without_inner_rows():
 
 def test_ambiguous_views_name_the_choices():
     found = evaluate({"f": FISHER}, WINE, Realizations(1), estimators=KNN, sizes=[1, 2])
-    with pytest.raises(InvalidParameter, match=r"which of size \[1, 2\]"):
+    with pytest.raises(InvalidParameter, match=r"one of size \[1, 2\]"):
         found.values("error", "f")
     with pytest.raises(InvalidParameter, match="no scores for metric='auc'"):
         found.values("auc", "f")
-    with pytest.raises(InvalidParameter, match="no method 'g'"):
+    with pytest.raises(InvalidParameter, match="method among f, got 'g'"):
         found.orders("g")
     with pytest.raises(InvalidParameter, match="as reference"):
         compare(found, "g")
@@ -667,8 +667,8 @@ def test_the_time_of_a_method_can_be_the_measure():
 @pytest.mark.parametrize(
     ("X", "y", "sentence"),
     [
-        (np.zeros((0, 3)), [], "two rows or more"),
-        (np.zeros((5, 0)), [0, 1, 0, 1, 0], "and a column"),
+        (np.zeros((0, 3)), [], "at least two rows"),
+        (np.zeros((5, 0)), [0, 1, 0, 1, 0], "and one column"),
         (np.zeros((4, 2)), np.array(["a", 1, "a", 1], dtype=object), r"one type.*y\.astype\(str\)"),
     ],
 )

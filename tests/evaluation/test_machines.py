@@ -51,7 +51,7 @@ def experiment(methods=None, n=5, **options):
 
 @pytest.fixture
 def cluster():
-    """A cluster of its own for each test: on a busy machine a killed worker may not come back."""
+    """A cluster of its own for each test: on a busy computer a killed worker may not come back."""
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -113,12 +113,18 @@ def valued(log):
     return found
 
 
-@pytest.mark.parametrize("place", ["memory", "file", "file elsewhere"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "memory",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("file", "file on another host")),
+    ],
+)
 def test_a_search_goes_on_where_its_worker_was_killed(cluster, tmp_path, monkeypatch, place):
     """By way of the scheduler, or of the store where the worker can write to it."""
     _, client = cluster
     monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
-    if place == "file elsewhere":  # as seen from any worker
+    if place == "file on another host":  # as seen from any worker
         monkeypatch.setattr(checkpoint, "_identity", lambda path: ("another-host", 1, 1))
     client.wait_for_workers(2, timeout=60)
     store = None if place == "memory" else tmp_path / "s.sqlite"
@@ -170,7 +176,7 @@ def test_a_cluster_that_loses_all_workers_is_sent_the_data_again(cluster):
 
 
 def test_data_are_sent_once_not_with_every_task(cluster, monkeypatch):
-    """A source says how often it is pickled here; tasks must carry a reference only."""
+    """A source counts how often it is pickled; tasks must only carry a reference."""
     from tamis.evaluation import sources
 
     _, client = cluster

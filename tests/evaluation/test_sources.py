@@ -58,7 +58,7 @@ def test_a_draw_serves_all_methods_and_travels_without_its_rows():
 
 def test_what_cannot_be_drawn_is_said(tmp_path):
     X, y = made()
-    with pytest.raises(InvalidParameter, match=r"evaluate draws rows.*Drawn\("):
+    with pytest.raises(InvalidParameter, match=r"evaluate needs a number of rows.*Drawn\("):
         evaluate(SelectKBest(), MemoryMap(X, y), estimators=GaussianNB())
     with pytest.raises(InvalidParameter, match="n_samples to be an int of at least 2"):
         Drawn(MemoryMap(X, y), 1.5)

@@ -150,7 +150,7 @@ def test_a_foreign_database_is_left_alone(tmp_path):
         file.execute("CREATE TABLE task (mine)")
     file.close()
     before = path.read_bytes()
-    with pytest.raises(InvalidStore, match="another program; nothing was changed"):
+    with pytest.raises(InvalidStore, match="another program and was not changed"):
         Store(path)
     assert path.read_bytes() == before
 
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n" * 1000)
     before = path.read_bytes()
-    with pytest.raises(InvalidStore, match="some other file; nothing was changed"):
+    with pytest.raises(InvalidStore, match="is not a store and was not changed"):
         evaluate(FISHER, WINE, Realizations(1), "n_features", store=path)
     assert path.read_bytes() == before
 
@@ -193,7 +193,7 @@ def test_another_format_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InvalidStore, match="is no folder"):
+    with pytest.raises(InvalidStore, match="is not a folder"):
         Store(tmp_path / "nowhere" / "s.sqlite")
     with pytest.raises(InvalidStore, match="cannot be opened"):
         Store(tmp_path)
@@ -284,7 +284,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path):
     with Store(path) as store:
         assert store.checkpointed("k") is None
         assert store.checkpointed("l") == "two"
-        assert store.drop_damaged() == ["how far the task k had come"]
+        assert store.drop_damaged() == ["the checkpoint of task k"]
         assert store.checkpoints() == {"l"}
 
 
@@ -366,7 +366,7 @@ class Forked:
         names = {}
         exec(EXPERIMENT, names)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks next to threads
             self.pid = os.fork()
         if self.pid == 0:
             try:

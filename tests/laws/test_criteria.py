@@ -141,7 +141,7 @@ TAKING_NAN += [ScoreSensitivity(IMPUTING, n_values=4), JMI(missing="pairs")]
 
 @pytest.mark.parametrize("criterion", TAKING_NAN, ids=name)
 def test_what_says_so_takes_nan(criterion):
-    laws.nan_is_taken(criterion)
+    laws.nan_is_accepted(criterion)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_does_not_refuses_nan_in_a_sentence(criterion):
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_categories], ids=name)
 def test_what_takes_categories_takes_codes_as_names(criterion):
-    laws.codes_are_names(criterion)
+    laws.codes_have_no_order(criterion)
 
 
 # of neighbours at one distance scikit-learn finds others in a sparse table
@@ -190,7 +190,7 @@ def test_what_does_not_refuses_blocks_of_rows(criterion):
     X, y = table()
     source = MemoryMap(X, y)
     labels = source.reduce(TargetLabels("law"), target_only=True)
-    with pytest.raises(InvalidParameter, match="cannot learn from blocks of rows"):
+    with pytest.raises(InvalidParameter, match="cannot learn from row blocks"):
         criterion.fit(BlockTable(source, labels, "law"))
 
 
@@ -380,8 +380,8 @@ class LosesOnCopies(BackwardCriterion):
         (laws.string_labels_are_classes, NeedsNumbers()),
         (laws.no_nan_on_constant_and_copied_columns, DividesByZero()),
         (laws.no_nan_on_constant_and_copied_columns, LosesOnCopies()),
-        (laws.nan_is_taken, FalselyTakesNaN()),
-        (laws.codes_are_names, CutsCategories()),
+        (laws.nan_is_accepted, FalselyTakesNaN()),
+        (laws.codes_have_no_order, CutsCategories()),
         (laws.sparse_is_dense, ForgetsTheZeros()),
         (laws.targets_may_be_several, AddsTargets()),
     ],

@@ -109,7 +109,7 @@ def follows(law, name, problems, **options):
 #: They differ from another recipe in a setting, and take seconds.
 TWINS = {"sd-g-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"} | {
     *("mlp-fspp-rfe-permuted", "gated-fsmlp-crc-open", "rmb-regression-rfe", "mlp-fspp-init"),
-    "gated-fsmlp-crc-joint",
+    *("gated-fsmlp-crc-joint", "fsmlp-al-crc-joint", "boruta-regression"),
 }
 
 

@@ -44,20 +44,20 @@ def test_one_huge_score_hides_no_other(cls):
 
 # Ranking takes both of a pair, and a genetic search sees only some of the equal subsets.
 @pytest.mark.parametrize("cls", [c for c in searches() if c not in (Ranking, Genetic)], ids=name)
-def test_of_equals_the_lowest_index_is_kept(cls):
-    laws.of_equals_the_lowest_index_is_kept(maker(cls))
+def test_ties_go_to_the_lowest_index(cls):
+    laws.ties_go_to_the_lowest_index(maker(cls))
 
 
 @pytest.mark.parametrize("cls", [c for c in searches() if c is not BranchAndBound], ids=name)
-def test_what_gains_nothing_is_said(cls):
-    laws.what_gains_nothing_is_said(maker(cls))
+def test_a_size_without_gain_is_reported(cls):
+    laws.a_size_without_gain_is_reported(maker(cls))
 
 
 @pytest.mark.parametrize(
     "law",
     [
-        laws.the_trace_tells_the_truth,
-        laws.the_answer_is_what_was_asked,
+        laws.the_trace_matches_the_criterion,
+        laws.the_size_is_what_was_asked,
         laws.order_and_ranking_agree_with_the_support,
         laws.stopped_anywhere_and_resumed_it_ends_the_same,
         laws.columns_may_come_in_any_order,
@@ -182,7 +182,7 @@ class SaysItAlways(_Wrong):
 
 
 class KeepsItToItself(_Wrong):
-    def _doubts(self, criterion):
+    def _warnings(self, criterion):
         return []
 
 
@@ -210,21 +210,21 @@ class NeverTheSame(_Wrong):
 @pytest.mark.parametrize(
     ("law", "member"),
     [
-        (laws.the_trace_tells_the_truth, LiesAboutValues),
-        (laws.the_trace_tells_the_truth, LiesAboutScores),
-        (laws.the_answer_is_what_was_asked, StopsEarly),
+        (laws.the_trace_matches_the_criterion, LiesAboutValues),
+        (laws.the_trace_matches_the_criterion, LiesAboutScores),
+        (laws.the_size_is_what_was_asked, StopsEarly),
         (laws.order_and_ranking_agree_with_the_support, OrdersBackwards),
         (laws.every_score_is_counted, AsksInSecret),
         (laws.stopped_anywhere_and_resumed_it_ends_the_same, ForgetsWhereItWas),
         (laws.a_record_is_extended_to_another_size, LooksAhead),
         (laws.columns_may_come_in_any_order, LikesTheFirstColumns),
         (laws.rows_may_come_in_any_order, LikesTheFirstRow),
-        (laws.of_equals_the_lowest_index_is_kept, KeepsTheLast),
+        (laws.ties_go_to_the_lowest_index, KeepsTheLast),
         (laws.scaling_columns_changes_nothing, NeverStandardizes),
         (laws.one_huge_score_hides_no_other, LikesTheFirstOfTheSmall),
         (laws.an_infinite_score_is_the_best, FearsInfinity),
-        (laws.what_gains_nothing_is_said, SaysItAlways),
-        (laws.what_gains_nothing_is_said, KeepsItToItself),
+        (laws.a_size_without_gain_is_reported, SaysItAlways),
+        (laws.a_size_without_gain_is_reported, KeepsItToItself),
         (laws.a_failed_fit_leaves_nothing_behind, NeverForgets),
         (laws.fit_leaves_parameters_and_data_alone, WritesDefaultsBack),
         (laws.fitting_twice_gives_the_same, NeverTheSame),

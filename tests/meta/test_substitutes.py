@@ -29,7 +29,7 @@ from tamis.criteria import (
 from tamis.datasets import make_mixed
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta import Fusion, Probes
-from tamis.meta.swaps import likeness
+from tamis.meta.swaps import similarities
 from tamis.search import Backward, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
 from tamis.validation.resamples import folds_of
@@ -111,8 +111,8 @@ def test_what_stands_in_is_within_the_loss_that_is_stated():
     generous = search.substitutes(X, y, max_loss=10.0, random_state=0)
     assert generous.of(1) == [3]
     assert generous.max_loss == 10.0
-    assert "for 1 of 2 kept columns" in repr(found)
-    assert "do not quote" in repr(found)
+    assert "for 1 of 2 selected columns" in repr(found)
+    assert "use them only to compare" in repr(found)
     assert list(found.to_frame().columns) == list(found.swaps[0]._fields)
 
 
@@ -221,7 +221,7 @@ def test_a_category_by_its_levels():
     codes = rng.integers(0, 3, 80).astype(float)
     number = np.array([5.0, -1.0, 5.5])[codes.astype(int)] + 0.1 * rng.normal(size=80)
     X = np.column_stack([codes, number, rng.normal(size=80)])
-    found = likeness(X, np.array([1]), Grouping(3), np.array([True, False, False]))
+    found = similarities(X, np.array([1]), Grouping(3), np.array([True, False, False]))
     means = np.array([number[codes == level].mean() for level in range(3)])[codes.astype(int)]
     assert_allclose(found[0, 0], means.std() / number.std())  # the correlation ratio
     assert_allclose(found[0, 1], 1)
@@ -261,14 +261,14 @@ def test_nothing_kept_has_none():
         empty = Probes(Ranking(Correlation()), expected_false=0.05, random_state=0).fit(X, y)
     found = empty.substitutes(X, y, random_state=0)
     assert len(found) == 0
-    assert repr(found) == "<Substitutes for 0 of 0 kept columns>"
+    assert repr(found) == "<Substitutes for 0 of 0 selected columns>"
 
 
 def test_another_table_is_refused():
     X, y = doubled()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     search = Forward(Correlation(), n_features_to_select=2).fit(frame, y)
-    with pytest.raises(InvalidTable, match="fitted to, of 6 columns; this one has 5"):
+    with pytest.raises(InvalidTable, match="fitted to, with 6 columns; this one has 5"):
         search.substitutes(frame.drop(columns="f"), y)
     with pytest.raises(InvalidTable, match="same order"):
         search.substitutes(frame[list("bacdef")], y)
@@ -363,7 +363,7 @@ def test_a_row_without_weight_is_as_if_it_were_not_there():
 def test_weights_that_are_none_are_said(weights):
     X, y = doubled()
     search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
-    with pytest.raises(InvalidParameter, match="sample_weight for each of 90 rows"):
+    with pytest.raises(InvalidParameter, match="sample_weight as 90 numbers"):
         search.substitutes(X, y, sample_weight=weights)
 
 
@@ -378,7 +378,7 @@ def test_an_estimator_that_takes_no_weights_is_said():
 @pytest.mark.parametrize(
     ("model", "error", "match"),
     [
-        (KNeighborsClassifier(), InvalidTarget, "tells classes apart"),
+        (KNeighborsClassifier(), InvalidTarget, "is a classifier"),
         ("ridge", InvalidParameter, "estimator that predicts"),
         (Ridge, InvalidParameter, "estimator that predicts"),
         (StandardScaler(), InvalidParameter, "estimator that predicts"),

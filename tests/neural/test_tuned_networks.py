@@ -94,7 +94,7 @@ def test_the_best_prefix_has_the_greatest_cross_validated_score():
         kept = search.n_features_
         assert set(search.get_support(indices=True)) == set(order[:kept])
         assert scores[kept - 1] > max(scores) - 0.02  # folds of their own, shuffled
-        assert "flatters" in search.choice_.reason
+        assert "optimistic" in search.choice_.reason
 
 
 def test_the_best_prefix_refuses_what_it_cannot_do():

@@ -132,7 +132,7 @@ def test_what_is_fixed_stays(make):
     assert selector.unit_support_.sum() == 2
     assert selector.order_[0] == worst
     assert_allclose(selector.gates_, free.gates_)
-    with pytest.raises(InvalidParameter, match="fixed_features has 3"):
+    with pytest.raises(InvalidParameter, match="at least 3, the number of fixed_features"):
         make(fixed_features=[0, 1, 2]).fit(X, y)
 
 

@@ -13,7 +13,7 @@ from tamis.auto.target import Truth
 from tamis.datasets import load
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.experiment,
     pytest.mark.skipif("TAMIS_DATA" not in os.environ, reason="tables are read from TAMIS_DATA"),
     pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound"),
 ]

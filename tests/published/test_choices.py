@@ -14,7 +14,10 @@ from tamis.meta import Contest, HonestSize, Knockoffs, Probes, StabilitySelectio
 from tamis.recipes import recipe
 from tamis.search import Forward, Ranking
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")]
+pytestmark = [
+    pytest.mark.experiment,
+    pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound"),
+]
 
 
 def noise(seed, *, classes):

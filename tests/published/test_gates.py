@@ -17,7 +17,7 @@ from tamis.datasets import names as table_names
 from tamis_book import read, reproduce
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.experiment,
     pytest.mark.skipif(
         not {"iris", "wdbc", "sonar", "glass", "srbct"} <= set(table_names()),
         reason="the tables are read from TAMIS_DATA",

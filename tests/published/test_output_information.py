@@ -5,7 +5,7 @@ import pytest
 from tamis.datasets import make_corral, make_weston
 from tests.published.test_sensitivity import hits
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.experiment
 
 
 @pytest.mark.parametrize(("n_samples", "bar"), [(200, 26), (90, 21), (70, 18)])

@@ -20,7 +20,7 @@ from tamis.search import RecursiveElimination
 from tamis_book import read, reproduce
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.experiment,
     pytest.mark.skipif("TAMIS_DATA" not in os.environ, reason="tables are read from TAMIS_DATA"),
 ]
 

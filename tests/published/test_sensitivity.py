@@ -21,7 +21,7 @@ from tamis.datasets import (
 )
 from tamis.recipes import prepare, recipe
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.experiment
 
 
 def is_hit(order, problem):

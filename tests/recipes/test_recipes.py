@@ -43,7 +43,7 @@ TRAINED = {
     *("lasso-mlp", "mlp-fspp-rfe", "moi-rfe", "ga-knn"),
     *("forest-rfe", "random-forest-rfe", "boosting-rfe", "boruta"),
 }
-#: Each differs from another recipe in a setting, and tunes a machine for seconds.
+#: Each differs from another recipe in one setting, and tunes an SVM for seconds.
 TWINS = {
     *("sd-g-init", "sd-l-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"),
     *(
@@ -56,7 +56,7 @@ TWINS = {
 }
 
 
-#: They tune machines, or grow forests, for seconds on a table of 442 rows; the laws run them too.
+#: They tune SVMs or train forests for seconds on a table of 442 rows; the laws run them too.
 LONG_ON_DIABETES = {"sd-g-rfe", "boruta-regression", "forest-regression-rfe"}
 
 
@@ -190,7 +190,7 @@ def test_boruta_takes_any_search_and_no_number():
     assert recipe("boruta", n_rounds=30, early_rejection=False).n_rounds == 30
     assert recipe("boruta", n_estimators=7).search.criterion.estimator.n_estimators == 7
     assert recipe("boruta-regression").search.criterion.estimator.n_estimators == 100
-    with pytest.raises(InvalidParameter, match="it decides how many it keeps"):
+    with pytest.raises(InvalidParameter, match="it determines the number itself"):
         prepare("boruta", n_features_to_select=3)
 
 
@@ -255,9 +255,9 @@ def test_unknown_recipe():
     ("text", "sentence"),
     [
         ("FisherScore()", r"FisherScore\(\) is a criterion.*Write Forward\(FisherScore\(\)\)"),
-        ("SVC()", r"SVC\(\) is no method"),
-        ("[1]", "is no method"),
-        ("svm-rfe(C=)", "is no expression"),
+        ("SVC()", r"SVC\(\) is not a method"),
+        ("[1]", "is not a method"),
+        ("svm-rfe(C=)", "is not an expression"),
         ("svm-rfe(3)", "takes no argument without a name, not 1. Its parameters are C, "),
         ("svm-rfe(CC=3)", "has no parameter 'CC'"),
         ("svm-rfe(C=x)", "is called x at character 11"),
@@ -379,9 +379,9 @@ def test_bad_arguments_of_select():
         select(X)
     with pytest.raises(InvalidParameter, match="task to be 'auto'"):
         select(X, y, task="class")
-    with pytest.raises(InvalidSpec, match="is no method"):
+    with pytest.raises(InvalidSpec, match="is not a method"):
         select(X, y, 3)
-    with pytest.raises(InvalidSpec, match="is no method"):
+    with pytest.raises(InvalidSpec, match="is not a method"):
         select(X, y, SVC())
     with pytest.raises(InvalidTarget, match="at least two classes"):
         select(X, np.zeros(len(X), dtype=int))

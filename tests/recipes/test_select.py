@@ -7,7 +7,12 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 import tamis
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidTarget
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTarget,
+    MissingExtra,
+)
 
 IRIS = load_iris(as_frame=True).frame.assign(
     species=lambda frame: np.array(["setosa", "versicolor", "virginica"])[frame["target"]]
@@ -52,7 +57,7 @@ def test_an_unknown_column(frame):
 @pytest.mark.parametrize(
     ("X", "y", "target", "sentence"),
     [
-        (FRAME, IRIS["target"], "species", "both y and target='species' are given. Leave one"),
+        (FRAME, IRIS["target"], "species", "got both y and target='species'. Leave one"),
         (
             FRAME.to_numpy(),
             None,
@@ -97,3 +102,9 @@ def test_a_target_that_is_missing_in_some_rows_is_said(of, gap):
     for given in ({"target": "y"}, {"y": np.array(words)}):
         with pytest.raises(InvalidTarget, match=r"needs a target in every row.*1 row\(s\): 149"):
             tamis.select(frame, **given)
+
+
+def test_a_frame_without_polars_names_the_extra(monkeypatch):
+    monkeypatch.setattr("tamis.table.frames.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="need polars, which is not installed"):
+        tamis.select(FRAME, target="species", method="mrmr")

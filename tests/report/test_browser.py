@@ -136,7 +136,7 @@ def test_searching(browser, pages):
     said = looked_for(page, "gene 123")
     assert said == f"1–{len(there)} of {len(there)} found among 10000 columns"
     assert sorted(rows(page)) == sorted(there)
-    assert looked_for(page, "nonsense") == "No column has these words."
+    assert looked_for(page, "nonsense") == "No column matches."
 
 
 def test_kept_only(browser, pages):
@@ -267,7 +267,7 @@ def test_without_javascript_the_page_is_read(browser, pages):
         browser.ask("Emulation.setScriptExecutionDisabled", value=False)
 
 
-def test_what_cannot_be_seen_is_told(browser, pages):
+def test_charts_have_labels_for_screen_readers(browser, pages):
     """Strips have medians as labels, tables have heads, every control has a name."""
     page = opened(browser, pages["wine"])
     assert page.run(

@@ -160,7 +160,7 @@ def test_replacements_are_close_and_not_kept(whole, eliminated, wine):
         assert {swap.unit for swap in swaps} == set(sorted(others, key=lambda j: -r[unit, j])[:3])
 
 
-def test_swaps_that_were_tried_are_told(eliminated, wine):
+def test_tried_swaps_are_shown(eliminated, wine):
     from types import SimpleNamespace as Tried
 
     kept, others = (
@@ -186,7 +186,7 @@ def test_swaps_that_were_tried_are_told(eliminated, wine):
     assert "rise of the loss" in page.said["columns"]
 
 
-def test_a_model_tells_what_it_makes_of_the_columns(eliminated, wine):
+def test_effects_on_a_model_are_shown(eliminated, wine):
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -223,8 +223,8 @@ def test_without_resamples_there_is_no_error_and_no_stability(wine):
     assert gathered.errors is None
     assert gathered.agreement is None
     assert "stability" not in page.text
-    assert "no estimate of errors" in page.said["head"]
-    assert "on the rows of the selection: no estimate of errors" in page.said["size"]
+    assert "There is no error estimate" in page.said["head"]
+    assert "on the rows used for the selection. This is not an error estimate." in page.said["size"]
     assert "tamis select wine.csv --target y sfs-j3 --resamples 20" in page.said["size"]
     assert "Kept in resamples" not in page.said["columns"]
     assert gathered.values.value == pytest.approx(chosen.trace_.values)
@@ -295,7 +295,7 @@ def test_the_same_error_at_every_C_is_one_sentence(wine):
     assert np.ptp(search.curve_.coefficients) == 0
     chosen = Ranking(FisherScore(), n_features_to_select=1).fit(X + 1e-3 * wine.X[:, :2], wine.y)
     page = Page(report(chosen, X, wine.y, tuned=search).html())
-    assert "gives the same cross-validated error rate, none" in page.said["tuning"]
+    assert "has the same cross-validated error rate, none" in page.said["tuning"]
     assert "<svg" not in page.html.split('id="tuning"')[1].split("</section>")[0]
 
 
@@ -319,7 +319,7 @@ def test_more_than_forty_show_the_closest():
     assert "and 15 more" in page.said["head"]
 
 
-def test_nothing_close_is_said():
+def test_columns_without_a_close_one_are_marked():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5))
     chosen = Ranking(Correlation(), n_features_to_select=2).fit(X, X[:, 0] + X[:, 1])
@@ -342,7 +342,7 @@ def test_nothing_selected_is_an_answer():
         chosen = HonestSize(Ranking(Correlation()), random_state=0).fit(X, y)
     page = Page(report(chosen, X, y).html())
     assert page.said["head"].count("No column is worth keeping") == 2
-    assert "squared loss on rows left out" in page.said["head"]
+    assert "squared loss on held-out rows" in page.said["head"]
     assert "columns" not in page.text
     assert "redundancy" not in page.text
     assert "ranking" in page.text
@@ -367,7 +367,7 @@ def test_a_search_that_was_stopped_says_how_to_resume(wine):
     assert "So far, keep" in page.said["head"]
 
 
-def test_failed_resamples_are_said(eliminated, wine, resampled):
+def test_failed_resamples_are_reported(eliminated, wine, resampled):
     from dataclasses import replace
 
     from tamis.evaluation import Failure
@@ -377,7 +377,7 @@ def test_failed_resamples_are_said(eliminated, wine, resampled):
     assert any(c.fact == "1 resample failed." and "no memory" in c.consequence for c in cares)
 
 
-def test_a_size_read_off_the_curve_is_said(eliminated, wine, resampled):
+def test_a_size_read_off_the_curve_is_a_caveat(eliminated, wine, resampled):
     given = {"results": resampled, "size_from_results": True}
     cares = report(eliminated, wine.X, wine.y, **given).cares
     assert any("read off the same curve" in care.fact for care in cares)
@@ -390,7 +390,7 @@ def test_no_error_seen_is_not_no_error(wine):
     assert gathered.errors.kept.value == 0
     page = Page(gathered.html())
     bound = 100 * (1 - 0.05 ** (1 / 178))
-    assert f"a true error of up to {bound:.1f}\u00a0%" in page.text["care"]
+    assert f"an error rate of {bound:.1f}\u00a0%" in page.text["care"]
     assert "error rate of none on held-out rows" in page.said["head"]
     assert "± 0.0" not in page.said["head"]
 
@@ -406,7 +406,7 @@ def test_wide_tables_are_warned_of():
 # -- other selections and tables ------------------------------------------------------------------
 
 
-def test_a_selection_that_held_rows_out_tells_its_curve(wine):
+def test_a_selection_with_held_out_errors_has_a_curve(wine):
     X, y = wine.X[:, 1:], wine.X[:, 0]
     chosen = HonestSize(Ranking(Correlation()), random_state=0).fit(X, y)
     gathered = report(chosen, X, y)
@@ -416,10 +416,10 @@ def test_a_selection_that_held_rows_out_tells_its_curve(wine):
     assert "size" in page.text
     assert "path" not in page.text
     assert "Importance" not in page.said["columns"]  # its scores are places counted down
-    assert "gives none a score of its own" in page.said["columns"]
+    assert "ranks columns without scoring them" in page.said["columns"]
 
 
-def test_a_selection_by_halves_tells_its_stability(wine):
+def test_a_selection_by_halves_has_its_own_stability(wine):
     X, y = wine.X[:, 1:], wine.X[:, 0]
     chosen = StabilitySelection(Ranking(Correlation()), n_pairs=5, random_state=0).fit(X, y)
     gathered = report(chosen, X, y)
@@ -428,7 +428,7 @@ def test_a_selection_by_halves_tells_its_stability(wine):
     assert "Stability across 10 resamples" in Page(gathered.html()).said["stability"]
 
 
-def test_a_selection_behind_an_encoder_tells_its_own(wine):
+def test_a_selection_inside_an_encoder_has_its_own_estimates(wine):
     """Columns are those of the frame, with what was set aside among them."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(wine.X[:, 1:], columns=wine.feature_names[1:])
@@ -451,7 +451,7 @@ def test_a_selection_behind_an_encoder_tells_its_own(wine):
     assert np.isnan(gathered.units.scores).all()
 
 
-def test_an_automatic_selection_tells_its_own_errors(eliminated, wine):
+def test_an_automatic_selection_has_its_own_errors(eliminated, wine):
     """Whatever has these attributes is read: no class is asked for."""
     from types import SimpleNamespace as Facts
 
@@ -496,7 +496,7 @@ def test_an_automatic_selection_tells_its_own_errors(eliminated, wine):
 
 
 @pytest.mark.parametrize(("n_kept", "n_weak"), [(1, 1), (5, 1), (5, 2)])
-def test_what_resamples_do_not_keep_is_said_in_words(n_kept, n_weak, wine):
+def test_columns_that_resamples_rarely_keep_are_a_caveat(n_kept, n_weak, wine):
     chosen = Ranking(FisherScore(), n_features_to_select=n_kept).fit(wine.X, wine.y)
     share = np.ones(13)
     share[chosen.order_[:n_weak]] = 0.2
@@ -509,7 +509,7 @@ def test_what_resamples_do_not_keep_is_said_in_words(n_kept, n_weak, wine):
     assert bold[n_kept, n_weak] in Page(report(chosen, wine.X, wine.y).html()).said["care"]
 
 
-def test_groups_are_told_as_one(wine):
+def test_a_group_is_shown_as_one_unit(wine):
     groups = {"phenols": [5, 6, 7], "ash": [2, 3]}
     chosen = Ranking(FisherScore(), n_features_to_select=3, feature_groups=groups)
     chosen.fit(wine.X, wine.y)
@@ -518,7 +518,7 @@ def test_groups_are_told_as_one(wine):
     assert "All 10 columns and groups" in page.said["ranking"]
 
 
-def test_a_table_of_any_kinds_is_told():
+def test_a_mixed_table_has_a_report():
     table = make_mixed(300, random_state=0, like="incomes")
     chosen = tamis.select(table.to_frame(), table.y, n_features_to_select=4)
     gathered = report(chosen, table.to_frame(), table.y)
@@ -526,11 +526,11 @@ def test_a_table_of_any_kinds_is_told():
     assert "levels" in kinds
     page = Page(gathered.html())
     assert "Bars are shares of the most frequent values" in page.said["columns"]
-    assert "kept columns that are numbers" in page.said["redundancy"]
+    assert "numeric kept columns" in page.said["redundancy"]
     assert page.wrong == []
 
 
-def test_descriptions_stand_beside_names(eliminated, wine):
+def test_descriptions_are_shown_next_to_names(eliminated, wine):
     told = {"flavanoids": "a kind of <phenol>"}
     page = Page(report(eliminated, wine.X, wine.y, descriptions=told).html())
     assert "a kind of <phenol>" in page.said["ranking"]
@@ -629,7 +629,7 @@ def test_a_table_with_text_and_gaps_is_resampled_too():
     assert gathered.agreement.share.tolist() == [1, 0, 0]
 
 
-def test_the_strongest_pairs_are_told_where_there_are_some(wine, eliminated):
+def test_the_strongest_pairs_are_shown_if_there_are_any(wine, eliminated):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(200, 6))
     y = (X[:, 1] - 0.5) * (X[:, 4] - 0.5) > 0
@@ -637,8 +637,8 @@ def test_the_strongest_pairs_are_told_where_there_are_some(wine, eliminated):
     page = report(chosen, X, y, names=["a", "<b>", "c", "d", "e", "f"]).html()
     assert 'href="#pairs"' in page
     best = chosen.interactions_[0].information
-    assert f"&lt;b&gt; and e have {best:.2g} nats of information on the target together" in page
-    assert "All 15 pairs were looked at" in page
+    assert f"&lt;b&gt; and e carry {best:.2g} nats of information about the target" in page
+    assert "All 15 pairs were scored" in page
     assert "#pairs" not in report(eliminated, wine.X, wine.y).html()
 
 
@@ -651,7 +651,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(whole, monkeypatch,
         whole[0].html()
 
 
-def test_results_of_another_metric_are_told_as_they_are(wine, eliminated):
+def test_results_of_another_metric_are_shown_unchanged(wine, eliminated):
     method = tamis.recipe("ridge-rfe", n_features_to_select=5)
     results = evaluate(
         {"rfe": method}, wine, Realizations(3), ["ber", "accuracy"], estimators=SVC(), sizes=[5, 13]

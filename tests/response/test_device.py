@@ -20,6 +20,7 @@ from tamis.response import Permutation, Zero
 from tamis.response.calibration import Sigmoids
 from tamis.response.device import linked_change
 from tamis.response.distances import LaplaceDivergence
+from tamis.response.engines import registry
 from tamis.svm import NewtonSVC, NewtonSVR
 
 N_ROWS = 40
@@ -41,8 +42,9 @@ def small_strips(monkeypatch):
 
 @pytest.fixture
 def by_copies(monkeypatch):
-    """Compare by altered copies of the rows, whatever the model."""
-    monkeypatch.setattr("tamis.response.engines.registry._fast", lambda *given: None)
+    """Use altered copies of the rows for all models."""
+    for engine in registry.ENGINES:
+        monkeypatch.setattr(engine, "opened", lambda *given: None)
 
 
 def problem(seed=0):
@@ -146,16 +148,16 @@ def test_the_divergence_keeps_its_digits(place):
     assert_allclose(host(terms[1])[:, 0], exact, rtol=1e-12, atol=1e-25)
 
 
-def said(criterion, X, y, place, **units):
-    """The warnings of two rounds on a device."""
+def device_warnings(criterion, X, y, place, **units):
+    """Return the device warnings of two calls, and the loss."""
     with computing_on(place), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         criterion.grouped(units.get("groups")).fit(X, y)
         for _ in range(2):
             loss = criterion.loss(np.arange(criterion.n_units_))
     criterion.grouped(None)
-    told = [str(w.message) for w in caught if issubclass(w.category, DeviceWarning)]
-    return told, loss
+    messages = [str(w.message) for w in caught if issubclass(w.category, DeviceWarning)]
+    return messages, loss
 
 
 @pytest.mark.parametrize(
@@ -164,17 +166,17 @@ def said(criterion, X, y, place, **units):
         (DensitySensitivity(SVR(kernel="poly")), "SVR"),
         (DensitySensitivity(Ridge()), "Ridge"),
         (DensitySensitivity(SVR(gamma=0.1), by="removal"), "without a column"),
-        (DensitySensitivity(SVR(gamma=0.1), by=Zero(centres=True)), "in centres"),
+        (DensitySensitivity(SVR(gamma=0.1), by=Zero(centres=True)), "to centres"),
         (ScoreSensitivity(SVR(gamma=0.1), scoring="neg_max_error", n_values=2), "accuracy"),
     ],
     ids=str,
 )
-def test_what_runs_on_the_processor_says_so_once(criterion, word, place):
+def test_work_on_the_processor_warns_once(criterion, word, place):
     X, f = problem()
-    told, loss = said(criterion, X, f, place)
-    assert len(told) == 1
-    assert word in told[0]
-    assert "on the processor" in told[0]
+    messages, loss = device_warnings(criterion, X, f, place)
+    assert len(messages) == 1
+    assert word in messages[0]
+    assert "on the processor" in messages[0]
     assert place.parts["scores"] == ["processor"]
     assert_allclose(loss, criterion.fit(X, f).loss(np.arange(8)), rtol=1e-9)
 
@@ -190,13 +192,13 @@ def test_what_runs_on_the_processor_says_so_once(criterion, word, place):
     ],
     ids=str,
 )
-def test_machines_without_one_row_each(criterion, place):
-    """Their inverse is made on the device; the processor follows them."""
+def test_leave_one_out_models(criterion, place):
+    """The device computes their inverse, the CPU their sensitivity."""
     X, f = problem()
     y = f if isinstance(criterion, DensitySensitivity) else f > 0
-    told, loss = said(criterion, X, y, place)
-    assert len(told) == 1
-    assert "What machines without one row each answer" in told[0]
+    messages, loss = device_warnings(criterion, X, y, place)
+    assert len(messages) == 1
+    assert "The sensitivity of leave-one-out models" in messages[0]
     assert place.parts == {"training": [place.name], "scores": ["processor"]}
     assert_allclose(loss, criterion.fit(X, y).loss(np.arange(8)), rtol=0, atol=1e-12)
 
@@ -204,9 +206,9 @@ def test_machines_without_one_row_each(criterion, place):
 def test_groups_run_on_the_processor(place):
     X, f = problem()
     criterion, groups = DensitySensitivity(NewtonSVR(gamma=0.1)), [[0, 6], [1], [2], [3, 4], [5, 7]]
-    told, loss = said(criterion, X, f, place, groups=groups)
-    assert len(told) == 1
-    assert "groups of columns" in told[0]
+    messages, loss = device_warnings(criterion, X, f, place, groups=groups)
+    assert len(messages) == 1
+    assert "groups of columns" in messages[0]
     expected = criterion.grouped(groups).fit(X, f).loss(np.arange(5))
     assert_allclose(loss, expected, rtol=0, atol=1e-10 * expected.max())
 

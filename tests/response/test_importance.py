@@ -197,7 +197,7 @@ def test_frames_of_any_columns(make):
     assert_allclose(found, expected, atol=1e-12)
     shuffled = importance(model, frame, y, by="permutation", random_state=1, n_repeats=2)
     assert shuffled.importances.shape == (3, 2)
-    with pytest.raises(InvalidParameter, match="texts or categories to 0"):
+    with pytest.raises(InvalidParameter, match="needs numeric columns"):
         importance(model, frame, y, by="zero")
 
 
@@ -224,7 +224,7 @@ def test_processes_change_nothing():
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"by": "removal"}, InvalidParameter, "asks a model that is fitted"),
+        ({"by": "removal"}, InvalidParameter, "which trains other models"),
         ({"by": "nothing"}, InvalidParameter, "importance needs by to be"),
         ({"n_repeats": 0}, InvalidParameter, "n_repeats to be an int"),
         ({"scoring": ["accuracy"]}, InvalidParameter, "importance needs one score"),

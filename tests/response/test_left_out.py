@@ -159,7 +159,7 @@ def test_what_double_precision_cannot_solve_is_said():
     with pytest.raises(InvalidParameter, match="NewtonSVR cannot solve its system"):
         DensitySensitivity(poly, on="left-out").fit(X + 1e6, y).loss(np.arange(4))
     linear = NewtonSVR(epsilon=0.0, kernel="linear")
-    with pytest.warns(NotConverged, match="NewtonSVR is right to"):
+    with pytest.warns(NotConverged, match="NewtonSVR has an error of"):
         DensitySensitivity(linear, on="left-out").fit(1e6 * X, y).loss(np.arange(4))
 
 
@@ -201,12 +201,12 @@ def test_it_finds_the_columns_that_matter():
         (
             DensitySensitivity(make_pipeline(StandardScaler(), NewtonSVR(epsilon=0.0)),
                                on="left-out"),
-            "by itself",
+            "outside a pipeline",
         ),
-        (ScoreSensitivity(NewtonSVR(epsilon=0.0), on="left-out"), "no machine for each row"),
+        (ScoreSensitivity(NewtonSVR(epsilon=0.0), on="left-out"), "no leave-one-out models"),
     ],
 )  # fmt: skip
-def test_what_has_no_such_machines(criterion, match):
+def test_estimators_without_leave_one_out_models(criterion, match):
     X, y = problem()
     with pytest.raises(IncompatibleCriterion, match=match):
         criterion.fit(X, y)

@@ -60,7 +60,7 @@ def test_a_subclass_may_differ():
     X = table("continuous")
     model = Mine(4, random_state=0).fit(X, target(X, "2"))
     assert is_tree_model(model)
-    refused(model, "predict_proba", X, "its class is derived")
+    refused(model, "predict_proba", X, "its class is a subclass")
 
 
 def test_answers_that_are_not_the_trees():
@@ -68,7 +68,7 @@ def test_answers_that_are_not_the_trees():
     model = made("RandomForest", "2").fit(X, target(X, "2"))
     own = model.predict_proba
     model.predict_proba = lambda rows: np.clip(own(rows) + 1e-6, 0, 1)
-    refused(model, "predict_proba", X, "differ from its answers by 1e-06")
+    refused(model, "predict_proba", X, "differ from its predictions by 1e-06")
 
 
 @pytest.mark.parametrize("name", ["RandomForest", "HistGradientBoosting"])
@@ -94,8 +94,8 @@ def test_wrongly_read_trees_are_noticed(name, field, monkeypatch):
     X = table("missing")
     model = made(name, "2").fit(X, target(X, "2"))
     monkeypatch.setitem(READERS, ("sklearn", f"{name}Classifier"), wrong)
-    refused(model, "predict_proba", X, "differ from its answers")
-    refused(model, "codes", X, "differ from its answers")
+    refused(model, "predict_proba", X, "differ from its predictions")
+    refused(model, "codes", X, "differ from its predictions")
 
 
 def test_corrupted_models_are_not_read():
@@ -129,14 +129,14 @@ def test_another_number_of_columns():
     X = table("continuous")
     model = made("RandomForest", "regression").fit(X, target(X, "regression"))
     warn_of_copies.cache_clear()
-    with pytest.warns(LoopInstead, match="it has 6 columns and the rows 4"):
+    with pytest.warns(LoopInstead, match="it has 6 columns, but X has 4"):
         assert open_trees(model, "predict", asked(model, "predict"), X[:, :4]) is None
 
 
 def test_missing_values_that_the_model_refuses():
     X = table("continuous")
     model = made("GradientBoosting", "regression").fit(X, target(X, "regression"))
-    refused(model, "predict", table("missing"), "it takes no missing values")
+    refused(model, "predict", table("missing"), "it does not accept missing values")
 
 
 def test_text_categories():
@@ -145,7 +145,7 @@ def test_text_categories():
     words = pandas.Series(np.array(["a", "b", "c"])[np.arange(N) % 3], dtype="category")
     frame = pandas.DataFrame({"number": X[:, 0], "word": words})
     model = HistGradientBoostingRegressor(max_iter=3).fit(frame, X[:, 0] + (words == "a"))
-    with pytest.raises(Exception, match="its categories are no numbers"):
+    with pytest.raises(Exception, match="its categories are not numeric"):
         scikit_learn.read_histogram_boosting(model)
 
 
@@ -155,7 +155,7 @@ GUESTS = {
         "LGBM", {"objective": lambda y, f: (f - y, np.ones_like(f))}, "its objective is custom",
     ),
     "a linear booster": ("XGB", {"booster": "gblinear", "max_depth": None}, "booster is gblinear"),
-    "another mark for missing": ("XGB", {"missing": -1.0}, "it takes -1.0 for missing"),
+    "another mark for missing": ("XGB", {"missing": -1.0}, "it treats -1.0 as missing"),
     "an unknown objective": (
         "XGB", {"objective": "survival:cox"}, "its objective is survival:cox",
     ),
@@ -191,7 +191,7 @@ def test_counters_of_catboost():
     model = made("CatBoost", "2", cat_features=[1]).fit(frame, target(X, "2"))
     raw = asked(model, "predict_proba")
     warn_of_copies.cache_clear()
-    with pytest.warns(LoopInstead, match="it counts categories"):
+    with pytest.warns(LoopInstead, match="it has categorical columns"):
         assert open_trees(model, "predict_proba", raw, X) is None
 
 
@@ -242,7 +242,7 @@ def test_a_missing_value_that_nobody_announced():
     whole = np.nan_to_num(X)
     ensemble = open_trees(model, "predict_proba", raw, whole)
     engine = TreeEngine(ensemble, "predict_proba", raw, whole)
-    with pytest.raises(ValueError, match="without missing values in column 0, and one came"):
+    with pytest.raises(ValueError, match="needs column 0 without missing values"):
         engine.shuffled(X, np.arange(N), singles())
     announced = open_trees(model, "predict_proba", raw, whole, may_miss=np.ones(6, dtype=bool))
     TreeEngine(announced, "predict_proba", raw, whole).shuffled(X, np.arange(N), singles())

@@ -238,7 +238,7 @@ def test_a_chain(depth):
 
 def test_units_that_share_a_column(forest):
     X, _, engine = forest
-    with pytest.raises(ValueError, match="need to differ"):
+    with pytest.raises(ValueError, match="need to be disjoint"):
         absolute(engine, X, None, [np.array([0, 1]), np.array([1])])
 
 

@@ -163,7 +163,7 @@ class TestBadInput:
 
     def test_nan_decides_nothing(self):
         failing = Scored(lambda X, y: np.nan)
-        with pytest.raises(InvalidScore, match="answered NaN"):
+        with pytest.raises(InvalidScore, match="returned NaN"):
             Forward(failing).fit(self.X, self.y)
 
     def test_fewer_rows_than_columns(self):

@@ -8,7 +8,7 @@ from tamis._seeds import stream
 from tamis.criteria import Penalised, Remembered, Scatter
 from tamis.exceptions import InvalidParameter
 from tamis.search import Exhaustive, Genetic
-from tamis.search.genetic import CROSSOVERS, SELECTIONS, Population, resized, tournament
+from tamis.search.genetic import CROSSOVERS, SELECTIONS, Population, resize_rows, tournament
 from tamis.testing.problem import make_table as table
 
 
@@ -64,12 +64,12 @@ def test_crossovers_take_the_bits_they_should():
 def test_resizing_keeps_members_and_gives_the_exact_size():
     bits = stream(5).random((50, 10)) < 0.5
     bits[0] = False
-    sized = resized(bits, 4, stream(6))
+    sized = resize_rows(bits, 4, stream(6))
     assert (sized.sum(axis=1) == 4).all()
     small = bits.sum(axis=1) <= 4
     assert (sized[small] >= bits[small]).all()
     assert (sized[~small] <= bits[~small]).all()
-    free = resized(bits, None, stream(6))
+    free = resize_rows(bits, None, stream(6))
     assert_array_equal(free[1:], bits[1:])
     assert free[0].sum() == 1
 
@@ -138,13 +138,13 @@ def test_wrong_options_are_sentences(options):
 
 def test_units_that_tell_nothing_are_bred_only_where_others_do_not_suffice():
     bits = stream(8).random((200, 6)) < 0.5
-    free = resized(bits.copy(), None, stream(9), idle=np.array([1, 4]))
+    free = resize_rows(bits.copy(), None, stream(9), idle=np.array([1, 4]))
     assert not free[:, [1, 4]].any()
     assert free.any(axis=1).all()
-    sized = resized(bits.copy(), 5, stream(9), idle=np.array([1, 4]))
+    sized = resize_rows(bits.copy(), 5, stream(9), idle=np.array([1, 4]))
     assert sized[:, [0, 2, 3, 5]].all()
     assert (sized.sum(axis=1) == 5).all()
-    fixed = resized(bits.copy(), 2, stream(9), np.array([1]), np.array([1, 4]))
+    fixed = resize_rows(bits.copy(), 2, stream(9), np.array([1]), np.array([1, 4]))
     assert fixed[:, 1].all()
     assert not fixed[:, 4].any()
 

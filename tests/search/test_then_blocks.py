@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_said(monkeypatch):
 
 def test_the_first_search_must_learn_from_blocks():
     X, y = made()
-    with pytest.raises(InvalidParameter, match=r"HSIC.*cannot learn from blocks"):
+    with pytest.raises(InvalidParameter, match=r"HSIC.*cannot learn from row blocks"):
         Then(Ranking(HSIC()), Forward(Scatter())).fit(MemoryMap(X, y))
 
 

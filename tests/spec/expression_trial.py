@@ -1,4 +1,4 @@
-"""Give every parameter of every name that expressions know a text, fit, and watch the machine.
+"""Pass a text to every parameter of every name in expressions, fit, and watch files and processes.
 
 Run in a process and a folder of its own: a hook of Python's reports every file that is opened,
 every module that is imported, every program that is started. Printed is each event that mentions
@@ -16,7 +16,7 @@ from sklearn.datasets import make_classification
 
 from tamis.exceptions import InvalidSpec
 from tamis.spec import parse
-from tamis.spec.vocabulary import GUESTS, all_names, found, parameters_of
+from tamis.spec.vocabulary import GUESTS, all_names, find, parameters_of
 
 TRAPS = ("tamis_trap", "tamis_trap.sprung")
 X, Y = make_classification(24, 4, n_informative=3, n_redundant=0, random_state=0)
@@ -74,10 +74,10 @@ def tried(name: str, parameter: str, trap: str) -> str:
     """Whether an argument was refused by the reader, made or fitted."""
     words = {
         p.name: NEEDED.get(p.name, "None")
-        for p in parameters_of(found(name))
+        for p in parameters_of(find(name))
         if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     }
-    known = {p.name for p in parameters_of(found(name))}
+    known = {p.name for p in parameters_of(find(name))}
     words |= {w: v for w, v in QUICK.get(GUESTS.get(name, ""), {}).items() if w in known}
     words[parameter] = repr(trap)
     try:
@@ -100,14 +100,14 @@ def main() -> None:
     np.seterr(all="ignore")
     outcomes: dict[str, int] = {}
     for name in sorted(all_names()):
-        found(name)  # imported before anything is watched
+        find(name)  # imported before anything is watched
     parse("SVC()").fit(X, Y)
     sys.addaudithook(watch)
     sprung = []
     only = sys.argv[1:] or sorted(all_names())
     for name in only:
         for parameter in [
-            p.name for p in parameters_of(found(name)) if p.kind is not p.VAR_POSITIONAL
+            p.name for p in parameters_of(find(name)) if p.kind is not p.VAR_POSITIONAL
         ]:
             for trap in TRAPS:
                 events.clear()

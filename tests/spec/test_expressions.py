@@ -1,4 +1,4 @@
-"""The language of expressions: what it reads, what it refuses, and what it says then."""
+"""Expressions: what is read, what is refused, and the messages."""
 
 import subprocess
 import sys
@@ -146,7 +146,7 @@ def test_the_catalogue_has_no_abstract_classes():
     packages = (auto, criteria, search, choice, meta, neural, table)
     public = {name for package in packages for name in package.__all__}
     assert all(name in public for group in groups.values() for name in group)
-    # beside the criteria stand what they are given: ways to perturb a column, tuned machines
+    # parts of criteria are listed with them: perturbations, tuned SVMs
     helpers = {"Derivative", "Marginal", "Permutation", "Removal", "Zero", "TunedMLP"} | {
         f"{how}{what}" for how in ("Relative", "Tuned") for what in ("SVC", "SVR")
     }
@@ -180,7 +180,7 @@ REFUSED = {
     "-True": "cannot be read",
     "-'a'": "cannot be read",
     "--1": "cannot be read",
-    "x := 1": "is no expression",
+    "x := 1": "is not an expression",
     "SVC": "SVC at character 1 is not called. Write SVC().",
     "Forward(Scatter)": "Scatter at character 9 is not called. Write Scatter().",
     "Forward(nan)": "is called nan at character 9",
@@ -188,7 +188,7 @@ REFUSED = {
     "   ": "The expression is empty",
     "Forward(": "'(' was never closed at character 8",
     "Forward(Scatter('J3)": "unterminated string literal",
-    "a b": "is no expression",
+    "a b": "is not an expression",
     "{[1]: 2}": "needs numbers, strings or tuples as keys",
     "Scater('J3')": "Did you mean Scatter?",
     "floatingforward(Scatter())": "Did you mean FloatingForward",

@@ -1,7 +1,7 @@
 """No expression reaches a file, a folder, a callable by its path, or joblib's memory.
 
-Held to for every parameter of every name in the vocabulary: by what it is annotated with, by what
-its description says, and by trial.
+This is checked for every parameter of every name in the vocabulary: by its annotation, by its
+description, and by trial.
 """
 
 import inspect
@@ -17,7 +17,7 @@ import pytest
 
 from tamis.exceptions import InvalidSpec
 from tamis.spec import parse, write
-from tamis.spec.vocabulary import GUESTS, all_names, found, library_of, parameters_of
+from tamis.spec.vocabulary import GUESTS, all_names, find, library_of, parameters_of
 from tamis_book import read, reproduce
 
 TRIAL = Path(__file__).with_name("expression_trial.py")
@@ -38,12 +38,13 @@ ANY_TEXT = {
     "token_pattern": "a regular expression",
     "verbose_feature_names_out": "a format of names",
 }
-#: Parameters whose descriptions speak of files or paths, and what is meant.
+#: Parameters whose descriptions mention files or paths, and their meaning.
 SPOKEN_OF = {
     "alphas": "the regularization path",
     "analyzer": "rows that are files, which input refuses",
     "cache_size": "megabytes",
     "compute_full_tree": "what memory is for, which is refused",
+    "criterion": "a criterion whose values are cached in memory",
     "encoding": "how rows that are files are read, which input refuses",
     "eps": "the length of the regularization path",
     "fit_path": "the regularization path",
@@ -61,13 +62,16 @@ SPOKEN_OF = {
     "reg_lambda": "a link",
     "subsample": "a link",
 }
-WAYS = r"\bfiles?\b|filename|folder|director|\bpaths?\b|\bcach|pickle|joblib\.Memory|\burl|download"
+WAYS = (
+    r"\bfiles?\b|filename|folder|director|(?<!search )\bpaths?\b|\bcach|pickle|joblib\.Memory|"
+    r"\burl|download"
+)
 
 
 def parameters():
     """Every name with every parameter."""
     for name in sorted(all_names()):
-        for p in parameters_of(found(name)):
+        for p in parameters_of(find(name)):
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 yield name, p
 
@@ -75,7 +79,7 @@ def parameters():
 def is_refused(name, parameter):
     needed = [
         f"{p.name}=None"
-        for p in parameters_of(found(name))
+        for p in parameters_of(find(name))
         if p.default is p.empty and p.kind is not p.VAR_POSITIONAL and p.name != parameter
     ]
     try:
@@ -86,10 +90,10 @@ def is_refused(name, parameter):
 
 
 def test_by_annotation():
-    """scikit-learn says which values a parameter takes: any text, or what can cache."""
+    """scikit-learn declares the values of a parameter: any text, or a cache."""
     free = set()
     for name, p in parameters():
-        allowed = getattr(found(name), "_parameter_constraints", {}).get(p.name, ())
+        allowed = getattr(find(name), "_parameter_constraints", {}).get(p.name, ())
         caches = any("cache" in getattr(kind, "methods", ()) for kind in allowed)
         annotated = re.search("Path|Memory", str(p.annotation))
         if (str in list(allowed) or caches or annotated) and not is_refused(name, p.name):
@@ -100,7 +104,7 @@ def test_by_annotation():
 def test_by_description():
     spoken_of = set()
     for name, p in parameters():
-        text = inspect.getdoc(found(name)) or ""
+        text = inspect.getdoc(find(name)) or ""
         section = re.search(rf"^ *{p.name} *:.*?(?=^\w|\Z)", text, re.DOTALL | re.MULTILINE)
         told = section and re.search(WAYS, section[0], re.IGNORECASE)
         if told and not is_refused(name, p.name):
@@ -237,4 +241,4 @@ def test_a_table_of_an_experiment_file_is_a_name(tmp_path, monkeypatch, table):
     text = EXPERIMENT.format(method="m = 'pipe()'", tuning="", table=table)
     (tmp_path / "own.toml").write_text(text)
     (sentence,) = reproduce(str(tmp_path / "own.toml"), realizations=1).missing
-    assert f"load knows no data set '{table}'" in sentence
+    assert f"load cannot find a data set '{table}'" in sentence

@@ -252,7 +252,7 @@ def ls_groups(made):
 
 
 def sentence(error):
-    return [] if "every training part" in str(error) or "positive weight" in str(error) else [error]
+    return [] if "every training fold" in str(error) or "positive weight" in str(error) else [error]
 
 
 def look_at_grid(made, C):

@@ -110,7 +110,7 @@ def test_losses_are_negative_scores():
 
 
 @pytest.mark.parametrize("search", [SVCPathCV, SVRPathCV])
-def test_every_other_scorer_is_refused_in_a_sentence(search):
+def test_every_other_scorer_is_refused(search):
     X, y = classification(n=30)
     done = {*SCORES, "roc_auc"} if search is SVCPathCV else {
         "r2", "neg_mean_squared_error", "neg_mean_absolute_error"
@@ -189,7 +189,7 @@ def test_a_preprocessor_learns_inside_the_folds(kernel):
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")
-def test_a_table_with_words_and_gaps():
+def test_a_table_with_text_and_missing_values():
     X, y = classification(n=80)
     frame = pl.DataFrame({"a": X[:, 0], "b": [None, *X[1:, 1].tolist()], "c": ["u", "v"] * 40})
     prepare = make_pipeline(TableEncoder(), StandardScaler())
@@ -199,11 +199,11 @@ def test_a_table_with_words_and_gaps():
     assert search.score(frame, y) > 0.6
     numbers = SVRPathCV("linear", cv=3, preprocessor=prepare).fit(frame, X[:, 0])
     assert numbers.score(frame, X[:, 0]) > 0.9
-    with pytest.raises(InvalidParameter, match="no columns to prepare"):
+    with pytest.raises(InvalidParameter, match="no columns to preprocess"):
         SVCPathCV("precomputed", preprocessor=prepare).fit(frame, y)
 
 
-def test_probabilities_where_asked_for():
+def test_probabilities_on_request():
     X, y = classification(n=80)
     labels = np.array(["no", "yes"])[y]
     search = SVCPathCV("linear", cv=4, probability=True).fit(X, labels)
@@ -280,12 +280,12 @@ def test_without_refit_there_is_no_estimator():
 def test_a_target_that_does_not_vary_has_no_r2():
     X, y = regression(n=30)
     y[:10] = 1.0
-    with pytest.raises(InvalidTarget, match="varies in every test part"):
+    with pytest.raises(InvalidTarget, match="varies in every test fold"):
         SVRPathCV(scoring="r2", cv=KFold(3)).fit(X, y)
     assert np.isfinite(SVRPathCV(scoring="r2", cv=KFold(3), pool="samples").fit(X, y).best_score_)
 
 
-def test_the_certificate_is_a_sentence():
+def test_the_certificate_prints_as_a_sentence():
     X, y = classification(n=60)
     search = SVCPathCV("linear", cv=3).fit(X, y)
     words = repr(search.certificate_)
@@ -303,7 +303,7 @@ def test_the_certificate_is_a_sentence():
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_numbers_in_words_lie_inside(seed):
+def test_numbers_in_text_lie_inside(seed):
     rng = np.random.default_rng(seed)
     low = 10.0 ** rng.uniform(-12, 12)
     interval = IntervalOfC(low, low * (1 + 10.0 ** rng.uniform(-13, 2)), False, False)

@@ -43,7 +43,7 @@ ALL = [
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("scale", [1e100, 1e200, 1.7e308])
 @pytest.mark.parametrize(("cls", "options"), ALL)
-def test_huge_columns_are_an_answer_or_a_sentence(cls, options, scale, kernel):
+def test_huge_columns_are_solved_or_refused(cls, options, scale, kernel):
     X, y = classification(n=16, d=5)
     X = X / np.abs(X).max() * scale
     with warnings.catch_warnings():
@@ -67,7 +67,7 @@ def test_weights_out_of_proportion(cls, options, weight):
 @pytest.mark.parametrize("cls", [SVRPath, SVRPathCV])
 def test_a_regression_refuses_a_text_target(cls):
     X, _ = classification(n=12)
-    with pytest.raises(InvalidTarget, match=f"{cls.__name__} needs a target of numbers.*'low'"):
+    with pytest.raises(InvalidTarget, match=f"{cls.__name__} needs a numeric target.*'low'"):
         cls("linear").fit(X, np.where(np.arange(12) < 6, "low", "high"))
 
 
@@ -86,15 +86,15 @@ def test_a_fold_without_weight_for_a_class_is_refused(cls, capfd):
     assert capfd.readouterr() == ("", "")  # LIBSVM would print
 
 
-def test_a_machine_that_never_comes_to_rest_is_bounded(monkeypatch):
+def test_an_svm_that_never_converges_is_bounded(monkeypatch):
     # training by pairs does not end where bounds differ by so much
     monkeypatch.setattr("tamis.svm.search.base.most_steps", lambda n_rows: 20)
     X, y = classification(n=40)
-    with pytest.warns(NotConverged, match="did not come to rest"):
+    with pytest.warns(NotConverged, match="did not converge"):
         SVCPathCV("linear", cv=2).fit(X, y)
 
 
-def test_a_grid_of_machines_that_never_come_to_rest_is_bounded(monkeypatch):
+def test_a_grid_of_svms_that_never_converge_is_bounded(monkeypatch):
     steps = []
 
     def watched(**options):
@@ -112,11 +112,11 @@ def test_few_rows_with_a_polynomial_kernel_come_to_an_end(scale):
     assert GradientC("poly", cv=2).fit(X, [0, 1, 0, 1]).best_C_ > 0
 
 
-def test_a_path_that_is_lost_is_not_walked_again_and_again(monkeypatch):
+def test_a_path_that_is_lost_is_not_followed_again_and_again(monkeypatch):
     # one column hides the others: lambda is below what the kernel is known to
     walks = []
-    walk = follow._walk
-    monkeypatch.setattr(follow, "_walk", lambda *args: walks.append(1) or walk(*args))
+    walk = follow._follow_once
+    monkeypatch.setattr(follow, "_follow_once", lambda *args: walks.append(1) or walk(*args))
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(30, 7)) * [1e8, 1, 1, 1, 1, 1, 1], rng.integers(0, 2, 30)
     with pytest.warns(NotCertified, match="a path"):
@@ -125,7 +125,7 @@ def test_a_path_that_is_lost_is_not_walked_again_and_again(monkeypatch):
     assert len(walks) <= 2 * 2  # of each fold, with near copies apart and as one
 
 
-def test_a_violation_that_no_repair_helps_ends_the_walk():
+def test_a_violation_that_no_repair_helps_ends_the_path():
     X, y = classification(n=20)
     path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
     state = homotopy.SolverState(path.programme)
@@ -135,7 +135,7 @@ def test_a_violation_that_no_repair_helps_ends_the_walk():
             homotopy.keep_to(state, violation, 1.0)
 
 
-def test_bounds_of_the_intercept_that_are_no_numbers_end_the_walk():
+def test_bounds_of_the_intercept_that_are_nan_end_the_path():
     X, y = classification(n=20)
     programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
     state = homotopy.SolverState(programme)
@@ -146,13 +146,13 @@ def test_bounds_of_the_intercept_that_are_no_numbers_end_the_walk():
         homotopy._bounds(state, line)
 
 
-def test_a_path_that_cannot_be_begun_is_a_sentence(monkeypatch):
+def test_a_path_that_cannot_be_started_is_refused(monkeypatch):
     def stuck(*args):
         raise Stuck
 
     monkeypatch.setattr(follow, "start", stuck)
     X, y = classification(n=20)
-    with pytest.raises(PathLost, match="A regularization path could not be begun"):
+    with pytest.raises(PathLost, match="A regularization path could not be started"):
         SVCPath("linear").fit(X, y)
 
 
@@ -216,7 +216,7 @@ def test_outputs_too_large_for_a_number_are_cut_and_in_doubt():
         assert (found.rounding[np.abs(found.h) >= FARTHEST_OUTPUT] == FARTHEST_OUTPUT).all()
 
 
-def test_a_violation_that_is_no_number_is_without_end():
+def test_a_violation_that_is_nan_is_infinite():
     X, y = classification(n=20)
     path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
     path.segments[-1].violation[0] = np.nan
@@ -261,7 +261,7 @@ def test_a_smooth_function_that_explodes_is_made_of_numbers():
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")  # as weights are so large
-def test_a_prediction_too_large_for_a_number_is_a_sentence():
+def test_a_prediction_too_large_for_a_number_is_refused():
     X, y = classification(n=20, d=4)
     path = SVRPath("linear").fit(X, 1e90 * y, np.full(20, 1e100))
     with pytest.raises(InvalidTable, match="prediction for row 1 at C = 1 is too large"):
@@ -270,27 +270,27 @@ def test_a_prediction_too_large_for_a_number_is_a_sentence():
     assert np.isfinite(decided).all()
 
 
-def test_a_tube_out_of_all_proportion_is_a_sentence():
+def test_a_tube_out_of_all_proportion_is_refused():
     X, y = classification(n=12)
-    with pytest.raises(InvalidParameter, match="a lambda = 1 / C of the size of the kernel"):
+    with pytest.raises(InvalidParameter, match="lambda = 1 / C of about the size of the kernel"):
         SVRPath("linear", epsilon=1e100).fit(1e-150 * X, 1.0 * y)
 
 
 @pytest.mark.parametrize("cls", [SVCPath, SVRPath])
-def test_weights_too_large_to_be_added_are_a_sentence(cls):
+def test_weights_too_large_to_be_added_are_refused(cls):
     X, y = classification(n=12)
     with pytest.raises(InvalidParameter, match=r"weights up to 1e\+250.* they reach 1\.7e\+308"):
         cls("linear").fit(X, y, np.full(12, 1.7e308))
 
 
 @pytest.mark.parametrize("cls", [SVRPath, SVRPathCV])
-def test_a_target_too_large_to_be_subtracted_is_a_sentence(cls):
+def test_a_target_too_large_to_be_subtracted_is_refused(cls):
     X, y = classification(n=12)
-    with pytest.raises(InvalidTarget, match=r"differences are numbers, up to 1e\+300"):
+    with pytest.raises(InvalidTarget, match=r"target up to 1e\+300"):
         cls("linear").fit(X, np.where(y > 0, 1.7e308, -1.7e308))
 
 
-def test_a_target_too_small_for_the_kernel_is_a_sentence():
+def test_a_target_too_small_for_the_kernel_is_refused():
     X, y = classification(n=12)
     with pytest.raises(InvalidParameter, match="and a target of 2"):
         SVRPath("linear", epsilon=0.0).fit(1e10 * X, 2e-310 * y)
@@ -308,7 +308,7 @@ def test_the_best_C_of_tiny_columns_is_a_number(scale, middle):
         SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)
 
 
-def test_a_gap_that_is_no_number_is_without_end(monkeypatch):
+def test_a_gap_that_is_nan_is_infinite(monkeypatch):
     X, y = classification(n=20)
     programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
     state = homotopy.SolverState(programme)

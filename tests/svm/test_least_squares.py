@@ -102,7 +102,7 @@ def test_sentences():
         LSSVCPathCV(C_range=(1.0, 0.5)).fit(X, y)
     with pytest.raises(InvalidTarget, match="OneVsRestClassifier"):
         LSSVCPathCV().fit(X, np.arange(20) % 3)
-    with pytest.raises(InvalidTarget, match="every class in every training part"):
+    with pytest.raises(InvalidTarget, match="every class in every training fold"):
         LSSVCPathCV(cv=[(np.flatnonzero(y > 0), np.flatnonzero(y < 0))]).fit(X, y)
 
 
@@ -141,7 +141,7 @@ def test_the_path_does_not_see_where_the_origin_is(kernel, shift):
         ({"gamma": []}, "needs gamma to be a number above 0"),
         ({"C_range": (1e-300, 1e300)}, "needs C_range to be a pair of rising numbers from 1e-100"),
         ({"cv": []}, "at least one fold"),
-        ({"cv": [(np.arange(40), np.arange(0))]}, "needs rows in both parts"),
+        ({"cv": [(np.arange(40), np.arange(0))]}, "needs training and test rows"),
     ],
 )
 def test_what_has_no_path(options, match):

@@ -82,7 +82,7 @@ def test_conditions_of_optimality(kernel, C, intercept):
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
-def test_linear_machines_of_scikit_learn(C):
+def test_linear_svms_of_scikit_learn(C):
     X, y, f = problem(80)
     theirs = LinearSVC(C=C, fit_intercept=False, tol=1e-12, max_iter=10**6).fit(X, y)
     ours = NewtonSVC(C, kernel="linear", fit_intercept=False).fit(X, y)
@@ -214,7 +214,7 @@ def test_other_libraries_agree(library):
     assert_allclose(host(theirs.weights), ours.weights, atol=1e-11)
 
 
-def test_one_view_with_other_machines():
+def test_one_view_with_other_svms():
     X, y, f = problem()
     for machine, target in ((NewtonSVC(2.0), y), (NewtonSVR(2.0), f)):
         fitted = machine.fit(X, target)
@@ -251,7 +251,7 @@ def test_parameters_are_refused(parameters, sentence):
         NewtonSVC(**parameters).fit(X, y)
 
 
-def test_what_cannot_be_trained_is_a_sentence():
+def test_what_cannot_be_trained_is_refused():
     X, y, f = problem(20)
     with pytest.raises(InvalidParameter, match="epsilon to be a number of at least 0"):
         NewtonSVR(epsilon=-1.0).fit(X, f)
@@ -466,9 +466,9 @@ def test_one_weight_for_all_samples():
     assert_allclose(by_number, NewtonSVC(3.0).fit(X, y).decision_function(X))
 
 
-def test_what_double_precision_cannot_solve_is_said():
+def test_what_double_precision_cannot_solve_is_reported():
     X, _, f = problem(40)
-    with pytest.warns(NotConverged, match="is right to .* only"):
+    with pytest.warns(NotConverged, match="has an error of"):
         NewtonSVR(kernel="poly", degree=1, gamma=1.0).fit(X * 1e6, f)
 
 

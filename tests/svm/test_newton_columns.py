@@ -228,7 +228,7 @@ def test_norms_without_each_column(name, C):
         assert_allclose(found, np.square(w), atol=bound)
 
 
-def test_norms_of_machines_trained_without_each_column():
+def test_norms_of_svms_trained_without_each_column():
     X, y, _ = problem()
     X = X * 1e6 + 1e12
     machine = NewtonSVC(1e6, kernel="linear")
@@ -327,7 +327,7 @@ def test_columns_too_large_to_be_squared():
         NewtonSVC(kernel="linear").fit(X * 1e160, y)
 
 
-def test_a_limit_of_steps_is_said():
+def test_a_limit_of_steps_is_reported():
     X, y, _ = problem(60)
     with pytest.warns(NotConverged, match="max_iter=1"):
         NewtonSVC(1e6, kernel="linear", max_iter=1).fit(X * 1e6, y)

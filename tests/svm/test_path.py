@@ -112,12 +112,12 @@ def test_a_weight_of_two_is_a_sample_twice():
 
 
 @pytest.mark.parametrize("gamma", [1e-9, 1e-7, 1e-4])
-def test_a_nearly_constant_kernel_is_no_obstacle(gamma):
+def test_a_nearly_constant_kernel_is_handled(gamma):
     X, y = classification()
     assert SVCPath("rbf", gamma=gamma, lambda_range=(1e-4, 1e4)).fit(X, y).violation_ <= 1e-6
 
 
-def test_a_large_offset_of_the_columns_is_no_obstacle():
+def test_a_large_offset_of_the_columns_is_handled():
     X, y = classification()
     near, far = SVCPath("linear").fit(X, y), SVCPath("linear").fit(X + 1024.0, y)
     np.testing.assert_allclose(
@@ -126,7 +126,7 @@ def test_a_large_offset_of_the_columns_is_no_obstacle():
 
 
 def sweep(seeds):
-    """Violations of the optimality conditions and the seeds that were not vouched for."""
+    """Violations of the optimality conditions and the seeds that were not certified."""
     worst, flagged = [], []
     for seed in seeds:
         X, y, kernel, gamma = degenerate(seed)
@@ -198,7 +198,7 @@ def test_a_constant_kernel_predicts_the_larger_class():
         ([[0.0], [1.0]], [0.5, 1.5], {}, ValueError, "continuous"),
     ],
 )
-def test_bad_input_is_refused_in_a_sentence(X, y, options, error, sentence):
+def test_bad_input_is_refused(X, y, options, error, sentence):
     with pytest.raises(error, match=sentence):
         SVCPath(**options).fit(X, y)
 
@@ -212,7 +212,7 @@ def test_weights_that_empty_a_class_are_refused():
 
 def test_a_C_outside_the_range_is_refused():
     path = SVCPath().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InvalidParameter, match="knows C from"):
+    with pytest.raises(InvalidParameter, match="needs C from"):
         path.predict([[0.0]], C=1e6)
 
 

@@ -56,7 +56,7 @@ def split_errors(name, n_splits):
 
 # where codes of few values tie, a certificate may stay open
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")
-@pytest.mark.slow
+@pytest.mark.experiment
 @pytest.mark.parametrize("row", TABLE_6_3)
 def test_the_published_error_is_within_the_range_of_ten_splits(row):
     name, error, _ = TABLE_6_3[row]
@@ -64,7 +64,7 @@ def test_the_published_error_is_within_the_range_of_ten_splits(row):
     assert found.min() - 5e-4 <= error <= found.max() + 5e-4
 
 
-@pytest.mark.slow
+@pytest.mark.experiment
 @pytest.mark.parametrize("row", UNSOUND)
 def test_an_error_of_zero_is_out_of_reach(row):
     assert split_errors(UNSOUND[row], 3).min() > 0.01

@@ -57,7 +57,7 @@ def test_gap_and_equality_with_the_whole_program(n, d, gamma):
     assert found.radius2 == pytest.approx(smallest_sphere(K)[0], abs=1e-10)
 
 
-def test_one_class_machine_finds_the_same():
+def test_one_class_svm_finds_the_same():
     X = np.random.default_rng(1).normal(size=(80, 4))
     K = rbf_kernel(X, gamma=0.2)
     model = OneClassSVM(gamma=0.2, nu=1 / 80, tol=1e-10).fit(X)

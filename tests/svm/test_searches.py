@@ -119,7 +119,7 @@ def test_an_intercept_that_rounding_decides_is_in_doubt():
     """With balanced weights and a small C, LIBSVM has one of three intercepts."""
     X, y, rng = clouds()
     cv = list(GroupKFold(4).split(X, y, rng.integers(0, 6, 60)))
-    with pytest.warns(NotCertified, match="rounding decides the intercept: begin C_range above"):
+    with pytest.warns(NotCertified, match="rounding decides the intercept: start C_range above"):
         search = SVCPathCV(class_weight="balanced", cv=cv, C_range=(0.002, 0.05)).fit(X, y)
     low, high = (
         curve(0.01) for curve in (search.certificate_.optimistic, search.certificate_.pessimistic)
@@ -188,14 +188,14 @@ def test_folds_may_be_masks(search):
     ("cv", "match"),
     [
         ([], "needs at least one fold in cv"),
-        ([(np.arange(60), [])], "the test part of fold 0 has none"),
-        ([([], np.arange(60))], "the training part of fold 0 has none"),
+        ([(np.arange(60), [])], "fold 0 has no such test rows"),
+        ([([], np.arange(60))], "fold 0 has no such training rows"),
         ([(np.arange(60), np.arange(61))], "needs folds of row numbers below 60"),
         ([(np.ones(60, bool), np.ones(59, bool))], "masks with 60 entries"),
         ([(np.arange(60), np.linspace(0, 1, 5))], "type float64"),
     ],
 )
-def test_folds_that_give_no_score_are_a_sentence(search, cv, match):
+def test_folds_that_give_no_score_are_refused(search, cv, match):
     X, y, _ = clouds()
     with pytest.raises(InvalidParameter, match=match):
         search(cv=cv).fit(X, y)
@@ -204,10 +204,10 @@ def test_folds_that_give_no_score_are_a_sentence(search, cv, match):
 
 
 @pytest.mark.parametrize("search", [SVCPathCV, SVRPathCV])
-def test_a_test_part_without_weight_is_a_sentence(search):
+def test_a_test_part_without_weight_is_refused(search):
     X, y, _ = clouds()
     rows = np.arange(60)
-    with pytest.raises(InvalidParameter, match="rows of positive weight in both parts"):
+    with pytest.raises(InvalidParameter, match="training and test rows of positive weight"):
         search(cv=[(rows[20:], rows[:20])]).fit(X, y, (rows >= 20).astype(float))
 
 
@@ -230,7 +230,7 @@ def test_a_certificate_states_its_problem():
     X, y, _ = clouds()
     search = SVCPathCV(class_weight="balanced", cv=3, C_range=(0.5, 8), refit=False)
     assert search.fit(X, y, np.full(60, 2.0)).certificate_.problem == (
-        "kernel='rbf', gamma='scale'; class weights balanced on each training part; sample weights "
+        "kernel='rbf', gamma='scale'; class weights balanced on each training fold; sample weights "
         "in training and score; 3 folds; error averaged over the folds"
     )
     numbers = SVRPathCV("linear", cv=3, pool="samples", C_range=(0.5, 8), refit=False).fit(

@@ -63,7 +63,7 @@ def objective(w, X, y, box, tube):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_every_optimum_of_a_walk_is_that_of_the_programme(name):
+def test_every_optimum_of_a_path_is_that_of_the_programme(name):
     """By duality: no weights have a lower objective than the dual of any multipliers."""
     (X, y), model = MACHINES[name]
     for machine in multipliers(model.fit(X, y), y):
@@ -114,7 +114,7 @@ def test_the_order_is_that_of_RFE(name):
 
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("C", [1e-4, 1.0])
-def test_hostile_tables_against_machines_trained_on_each_subset(kind, C):
+def test_hostile_tables_against_svms_trained_on_each_subset(kind, C):
     X, y = hostile(kind)
     walked = WeightNorm(SVC(kernel="linear", C=C)).fit(X, y)
     columns = np.arange(X.shape[1])
@@ -152,7 +152,7 @@ def test_rows_without_weight_do_not_count():
     assert_allclose(found, left, rtol=1e-9)
 
 
-def test_a_resumed_walk_is_the_walk():
+def test_a_resumed_path_is_the_path():
     X, y = table()
     search = RecursiveElimination(WeightNorm(SVC(kernel="linear")), n_features_to_select=1)
     whole = search.fit(X, y)

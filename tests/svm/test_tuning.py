@@ -124,7 +124,7 @@ def test_the_bracket_holds_the_curve():
     assert (found.optimistic(GRID) == found.pessimistic(GRID)).mean() > 0.99
 
 
-def test_a_bracket_that_does_not_close_says_so():
+def test_a_bracket_that_does_not_close_is_reported():
     X, y = classification(n=60)
     search = SVCPathCV("rbf", gamma=0.5, cv=3).fit(X, y)
     from tamis.svm.curves.certificate import certify
@@ -141,10 +141,10 @@ def test_bad_requests_are_refused():
         SVCPathCV(rule="smallest").fit(X, y)
     with pytest.raises(InvalidParameter, match="pool to be 'folds'"):
         SVCPathCV(pool="all").fit(X, y)
-    with pytest.raises(InvalidTarget, match="every training part"):
+    with pytest.raises(InvalidTarget, match="every training fold"):
         SVCPathCV(cv=KFold(2)).fit(X, np.repeat([0, 1], 20))
     search = SVCPathCV(cv=[(np.arange(5, 40), np.arange(2))], scoring="roc_auc")
-    with pytest.raises(InvalidTarget, match="both classes in every test part"):
+    with pytest.raises(InvalidTarget, match="both classes in every test fold"):
         search.fit(X, np.repeat([0, 1], 20))
 
 

@@ -82,7 +82,7 @@ def test_what_has_no_calendar(columns, sentence):
 
 def test_a_name_that_is_taken():
     frame = visits().with_columns(when_month=pl.lit(3))
-    with pytest.raises(InvalidTable, match="'when_month', which the table has"):
+    with pytest.raises(InvalidTable, match="'when_month', which the table already has"):
         add_calendar(frame)
 
 

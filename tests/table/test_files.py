@@ -102,7 +102,7 @@ def test_libsvm_columns_are_called_by_their_index(libsvm, frame, start):
     np.testing.assert_allclose(features, frame.drop("kind").to_numpy(), rtol=1e-6)
 
 
-def test_format_can_be_said(libsvm, folder):
+def test_the_format_can_be_given(libsvm, folder):
     assert len(read(libsvm("heart_scale", 1), "libsvm").sparse.names) == 6
 
 
@@ -190,7 +190,7 @@ def test_commas_in_names_are_no_decimal_commas(folder):
     assert read(folder / "t.csv").frame.rows() == [(1.5, "u"), (2.5, "v")]
 
 
-def test_kinds_that_the_first_rows_do_not_tell(folder):
+def test_kinds_that_the_first_rows_do_not_show(folder):
     lines = ["a,b,y", *(f"{j},1,u" for j in range(1500)), "0.5,x,v"]
     (folder / "t.csv").write_text("\n".join(lines))
     found = read(folder / "t.csv").frame
@@ -209,20 +209,20 @@ BROKEN = {
     "empty.csv": (b"", "is empty"),
     "header.csv": (b"a,b,kind\n", "has no rows below its header"),
     "header.arff": (b"@relation r\n@attribute a real\n@data\n", "has no rows"),
-    "junk.csv": (bytes(range(256)) * 9, "is no text"),
-    "junk.arff": (bytes(range(256)) * 9, "is no text"),
-    "junk.parquet": (bytes(range(256)) * 9, "is no Parquet file"),
-    "junk.svm": (bytes(range(256)) * 9, "is no LIBSVM file"),
-    "words.svm": (b"hello world\n", "is no LIBSVM file"),
-    "junk.feather": (bytes(range(256)) * 9, "is no Arrow or Feather file"),
+    "junk.csv": (bytes(range(256)) * 9, "is not a text file"),
+    "junk.arff": (bytes(range(256)) * 9, "is not a text file"),
+    "junk.parquet": (bytes(range(256)) * 9, "is not a Parquet file"),
+    "junk.svm": (bytes(range(256)) * 9, "is not a LIBSVM file"),
+    "words.svm": (b"hello world\n", "is not a LIBSVM file"),
+    "junk.feather": (bytes(range(256)) * 9, "is not an Arrow or Feather file"),
     "junk.csv.gz": (bytes(range(256)) * 9, "cannot be unpacked as gzip"),
     "junk.csv.zst": (bytes(range(256)) * 9, "cannot be unpacked as zstd"),
     "cut.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(500).hex().encode())[:200], "cut.csv.gz"),
-    "table.gz": (gzip.compress(b"a,b\n1,2\n"), "says nothing about its format"),
+    "table.gz": (gzip.compress(b"a,b\n1,2\n"), "so its format is unknown"),
     "blank.svm": (b"\n\n", "holds no values"),
     "latin.csv": ("größe,kind\n1,a\n".encode("latin1"), "is not written in UTF-8"),
-    "table.doc": (b"PK", "the extension '.doc', which says nothing about its format"),
-    "table": (b"a,b\n1,2\n", "has no extension, which says nothing"),
+    "table.doc": (b"PK", "the extension '.doc', so its format is unknown"),
+    "table": (b"a,b\n1,2\n", "has no extension, so its format"),
     "huge.svm": (b"1 2147483646:1\n" + b"0 1:1\n" * 99, "more than the"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
     "twice.arff": (b"@attribute a real\n@attribute a real\n@data\n1,2\n", "called 'a'"),
@@ -230,10 +230,10 @@ BROKEN = {
     "ragged.arff": (b"@attribute a real\n@data\n1,2\n", "line 3, has 2 values for 1 columns"),
     "nodata.arff": (b"@relation r\n@attribute a real\n", "it has no line @data"),
     "none.arff": (b"@relation r\n@data\n1\n", "declares no @attribute"),
-    "text.arff": (b"a,b\n1,2\n", "line 1 reads 'a,b'"),
+    "text.arff": (b"a,b\n1,2\n", "line 1 is 'a,b'"),
     "odd.arff": (b"@attribute a\n@data\n1\n", "declares no column"),
     "word.arff": (b"@attribute a real\n@data\nx\n", "could not convert string to float: 'x'"),
-    "sparse.arff": (b"@attribute a real\n@data\n{7 1}\n", "is no sparse row"),
+    "sparse.arff": (b"@attribute a real\n@data\n{7 1}\n", "is not a sparse row"),
     "numbers.csv": (b"1,2,3\n4,5,6\n", "begins with numbers, not with names. Write --no-header"),
 }
 
@@ -314,7 +314,7 @@ def test_excel(folder, frame):
     frame.write_excel(folder / "wine.xlsx")
     as_written(read(folder / "wine.xlsx").frame, frame)
     (folder / "junk.xlsx").write_bytes(b"PK")
-    with pytest.raises(InvalidTable, match="is no Excel file"):
+    with pytest.raises(InvalidTable, match="is not an Excel file"):
         read(folder / "junk.xlsx")
 
 

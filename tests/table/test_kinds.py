@@ -107,7 +107,7 @@ def test_the_hard_table():
     assert "kind" not in table.X.columns
 
 
-def test_what_is_left_out_can_be_kept():
+def test_columns_that_are_left_out_can_be_kept():
     table = inspect(hard(), target="kind", keep=["code", "sample"])
     assert table.aside == {}
     assert sorts(table)["leak"] == ("code",)
@@ -116,7 +116,7 @@ def test_what_is_left_out_can_be_kept():
         inspect(hard(), target="kind", keep=["cod"])
 
 
-def test_strong_columns_are_said_and_stay():
+def test_strong_columns_are_reported_and_used():
     frame = hard().with_columns(
         pl.when(pl.int_range(80) == 3).then(20).otherwise(pl.col("code")).alias("nearly")
     )
@@ -125,13 +125,13 @@ def test_strong_columns_are_said_and_stay():
     assert "nearly" in table.X.columns
 
 
-def test_an_identifier_that_follows_the_target_is_said():
+def test_an_identifier_that_predicts_the_target_is_reported():
     frame = pl.DataFrame(
         {"row": range(100), "x": RNG.normal(size=100), "y": ["a"] * 40 + ["b"] * 60}
     )
     alert = inspect(frame, target="y").alerts[0]
     assert alert.sort == "identifier"
-    assert "'row' even foretells the target" in alert.sentence
+    assert "'row' even predicts the target" in alert.sentence
 
 
 def test_a_number_that_is_the_real_target_in_other_units():
@@ -158,12 +158,12 @@ def far(y):
 
 
 @pytest.mark.parametrize("size", [1e12, -1e12, 1e308])
-def test_a_row_beside_which_the_others_hardly_count_is_named(size):
+def test_a_row_that_dominates_the_variance_is_reported(size):
     y = np.random.default_rng(0).normal(size=60)
     assert far(y) == []
     y[16] = size
     (sentence,) = far(y)
-    assert sentence.startswith(f"The target is {size:.3g} in row 17, where its median is ")
+    assert sentence.startswith(f"The target is {size:.3g} in row 17, but its median is ")
     assert "1 of 60 rows makes up 100 % of its variance" in sentence
 
 
@@ -191,7 +191,7 @@ def test_rows_of_a_draw_have_no_number_of_the_table():
     y = np.random.default_rng(0).normal(size=60)
     y[16] = 1e12
     with on_rows_drawn(RowDraw(60, 6000, 0)):
-        assert far(y)[0].startswith("The target is 1e+12 in one of the rows drawn, where ")
+        assert far(y)[0].startswith("The target is 1e+12 in one of the rows drawn, but ")
 
 
 def test_a_column_without_a_name_that_counts_rows_is_left_out(tmp_path):
@@ -236,7 +236,7 @@ def test_foresight_agrees_with_a_tree_of_one_column():
     assert ((quick >= LEAKS) == (slow >= LEAKS)).mean() > 0.8
 
 
-def test_nothing_foretells_noise():
+def test_no_column_predicts_noise():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60)
     assert Foresight(y, "classification", 9).of_numbers(rng.normal(size=(60, 3000))).max() < LEAKS
@@ -263,10 +263,10 @@ def test_codes_need_enough_rows():
 def test_the_table_in_words():
     words = repr(inspect(hard(), target="kind"))
     assert words.splitlines()[0] == "80 rows, 66 columns, target kind (3 classes)"
-    assert "and 60 more of kind number (g0, g1, g2, ...), 9 of them with gaps" in words
+    assert "and 60 more of kind number (g0, g1, g2, ...), 9 of them with missing values" in words
     assert "! 'code' is left out: each value stands for one value of the target" in words
     narrow = repr(inspect(hard().select("site", "g1", "kind"), target="kind"))
-    assert "Nothing in it calls for a word." in narrow
+    assert "No alerts." in narrow
     assert max(map(len, words.splitlines())) <= 100
 
 
@@ -320,7 +320,7 @@ def test_plain_columns_lie_in_one_array():
     assert frame.to_numpy(allow_copy=False).tolist() == [[1, 0.5, 1], [2, 1.5, 1], [3, 2.5, 1]]
 
 
-def test_rows_that_repeat_others_are_said():
+def test_duplicate_rows_are_reported():
     rng = np.random.default_rng(0)
     told = {"a": rng.normal(size=40), "b": rng.choice(["u", "v"], 40), "y": rng.normal(size=40)}
     frame = pl.DataFrame(told)
@@ -330,13 +330,13 @@ def test_rows_that_repeat_others_are_said():
         return [a.sentence for a in inspect(table, "y").alerts if a.sort == "repeated rows"]
 
     (sentence,) = alerts(copied)
-    assert sentence.startswith("10 of 50 rows repeat an earlier one, the target included.")
+    assert sentence.startswith("10 of 50 rows repeat an earlier one, including the target.")
     assert alerts(frame) == []
     levels = frame.select(pl.col("a") > 0, "b", pl.col("y").round(0))  # alike, as few levels are
     assert alerts(levels) == []
 
 
-def test_classes_of_which_none_can_be_learned_are_said():
+def test_classes_that_are_all_rare_are_reported():
     days = pl.DataFrame({"a": range(9), "y": [f"2020-01-0{day}" for day in range(1, 10)]})
     (alert,) = [a for a in inspect(days, "y").alerts if a.sort == "rare classes"]
     assert alert.sentence.startswith("All 9 classes have fewer than 5 rows: '2020-01-01' (1), ")
@@ -355,13 +355,13 @@ def days(n, n_values=None):
     return pl.Series((start + RNG.integers(0, n_values or 900, n)).astype("datetime64[us]"))
 
 
-def test_dates_are_said_to_be_positions_in_time():
+def test_the_alert_on_dates_explains_their_use():
     frame = pl.DataFrame({"x": RNG.normal(size=300), "sold on": days(300)})
     sentence = note(frame, "dates")
     assert sentence == (
         "'sold on' is used as its position in time; write --calendar for month, weekday and hour "
-        "as columns. If rows depend on time, errors of random folds are optimistic: write --cv "
-        'time:"sold on" for folds in order of time.'
+        "as columns. If rows depend on time, errors on random folds are optimistic: write --cv "
+        'time:"sold on" for folds in time order.'
     )
     assert "--calendar" not in note(add_calendar(frame), "dates")
     texts = frame.with_columns(pl.col("sold on").dt.strftime("%d.%m.%Y"))
@@ -380,7 +380,7 @@ def test_dates_are_said_to_be_positions_in_time():
     ],
     ids=["few occasions", "spans", "times of day", "constant"],
 )
-def test_what_is_not_a_date_that_varies(column):
+def test_no_alert_on_dates_with_few_values(column):
     assert note(pl.DataFrame({"x": RNG.normal(size=300), "when": column}), "dates") is None
 
 
@@ -403,11 +403,11 @@ NOT_SHARED = {
 
 
 @pytest.mark.parametrize("kind", SHARED)
-def test_identifiers_that_rows_share_are_said(kind):
+def test_identifiers_that_rows_share_are_reported(kind):
     name, values = SHARED[kind]
     sentence = note(pl.DataFrame({"x": RNG.normal(size=1500), name: values}), "repeated ids")
     assert sentence.startswith(f"{name!r} looks like an identifier that rows share: ")
-    assert sentence.endswith(f"should stay in one fold: write --groups {name}.")
+    assert sentence.endswith(f"should stay in the same fold: write --groups {name}.")
 
 
 @pytest.mark.parametrize("kind", NOT_SHARED)

@@ -166,7 +166,7 @@ def test_a_category_is_taken_or_left_as_one():
     assert first.value == pytest.approx(alone["site"])
 
 
-def test_groups_and_fixed_features_speak_of_the_columns_of_the_frame():
+def test_groups_and_fixed_features_refer_to_columns_of_the_frame():
     made = make_mixed(200, random_state=0, like="passengers")
     frame = made.to_frame()
     search = search_for(made.y, 2).set_params(
@@ -193,10 +193,10 @@ def test_identifiers_and_codes_are_left_out_unless_kept():
     assert caught[0].filename == __file__ or "request" in caught[0].filename
     assert found.aside_ == {"sample": "identifier", "code": "code"}
     assert found.explain("code") == (
-        "'code' was not offered to the search: each of its values stands for one value of the "
+        "'code' was left out before the search: each of its values stands for one value of the "
         "target."
     )
-    assert "number" in found.explain("g0")
+    assert "rank" in found.explain("g0")
     kept = tamis.select(frame, made.y, "fisher-score", n_features_to_select=1, keep=["code"])
     assert kept.columns == ["code"]
 
@@ -238,7 +238,7 @@ def test_records_are_saved_and_gone_on_from(tmp_path):
     assert write(same) == found.record_.expression
 
 
-def test_a_search_that_is_stopped_goes_on_where_it_was():
+def test_a_stopped_search_can_be_continued():
     made = make_mixed(120, random_state=0, like="incomes")
     frame = made.to_frame()
     forward = Forward(Scatter("J3", ridge=0.01), n_features_to_select=4)
@@ -285,7 +285,7 @@ def test_an_encoder_that_does_not_say_what_came_of_what():
     from sklearn.decomposition import PCA
 
     X, y = sklearn.datasets.load_wine(return_X_y=True, as_frame=True)
-    with pytest.raises(InvalidParameter, match="which column the output 'pca0' of PCA came of"):
+    with pytest.raises(InvalidParameter, match="which column the output 'pca0' of PCA came from"):
         TableSelector(Ranking(FisherScore()), PCA()).fit(X, y)
 
 
@@ -324,11 +324,11 @@ def broken(kind):
             InvalidTable,
             r"The column 'x' has 30 infinite values\. Correct them, or write drop",
         ),
-        ("nothing", InvalidTable, r"no column to choose from: 'id', 'c' are left out"),
+        ("nothing", InvalidTable, r"no column to select from: 'id', 'c' are left out"),
     ],
 )
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_what_is_wrong_is_named(kind, error, sentence, library):
+def test_errors_name_the_cause(kind, error, sentence, library):
     frame, y = broken(kind)
     with pytest.raises(error, match=sentence):
         TableSelector(search_for(np.array(["u", "v"]))).fit(LIBRARIES[library](frame), y)
@@ -346,7 +346,7 @@ def test_wrong_parameters():
         TableSelector(Ranking(FisherScore()), keep="id").fit(X, y)
 
 
-def test_without_polars_one_is_told_what_to_install(monkeypatch):
+def test_without_polars_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr("tamis.table.frames.find_spec", lambda name: None)
     X, y = sklearn.datasets.load_wine(return_X_y=True)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]'"):
@@ -414,11 +414,11 @@ def test_types_that_only_one_library_has(name):
     [
         (pd.concat([ODD["zones"]] * 2, axis=1), "more than one column called 't'"),
         (pd.DataFrame(index=range(40)), "needs a table with columns"),
-        ([["a", 1]] * 40, "takes words in frames only"),
+        ([["a", 1]] * 40, "needs a frame if there are text columns"),
         (ODD["zones"].head(1), "at least 2 rows"),
     ],
 )
-def test_what_is_no_table(X, sentence):
+def test_invalid_tables_are_refused(X, sentence):
     with pytest.raises(InvalidTable, match=sentence):
         TableSelector(Ranking(FisherScore())).fit(X, WHO[: len(X)])
 

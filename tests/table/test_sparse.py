@@ -113,7 +113,7 @@ def test_a_leak_of_a_rare_class_is_found():
 def test_what_does_not_fit_is_refused_where_zeros_are_needed(tamis, refused, monkeypatch):
     written(*made())
     monkeypatch.setattr(memory, "free_memory", lambda: 8.0 * 120 * 30 - 1)
-    assert "its zeros included" in refused("select", "t.svm", "svm-rfe")
+    assert "made dense" in refused("select", "t.svm", "svm-rfe")
     assert tamis("select", "t.svm", "mrmr").exit_code == 0
 
 
@@ -126,7 +126,7 @@ def test_an_index_that_stands_for_more_columns_than_have_names(refused, monkeypa
 def test_nothing_but_the_target(refused):
     written(*made(d=3))
     left_out = ["--drop", "x1", "--drop", "x2", "--drop", "x3"]
-    assert "No column is left beside the target" in refused("select", "t.svm", *left_out)
+    assert "No column is left besides the target" in refused("select", "t.svm", *left_out)
 
 
 def test_columns_by_name(tamis, refused):
@@ -142,7 +142,7 @@ def test_columns_by_name(tamis, refused):
     assert "0 to 4" in shown.stdout
 
 
-def test_a_record_goes_on(tamis):
+def test_a_record_can_be_continued(tamis):
     written(*made())
     whole = selected(tamis, "t.svm", "mrmr", "-k", 5)
     selected(tamis, "t.svm", "mrmr", "-k", 3, "--save-record", "part.json")

@@ -197,9 +197,9 @@ def test_folds_that_blocks_cannot_have_are_refused():
         GIVEN[:1] * 2,
         [(np.array([900]), GIVEN[0][1])],
     ):
-        with pytest.raises(InvalidParameter, match=r"left out once and trains in all others"):
+        with pytest.raises(InvalidParameter, match=r"in one test fold and in the training rows"):
             folds_of_blocks("CrossValidated", table, wrong)
-    with pytest.raises(InvalidParameter, match="row 0 is in no test part"):
+    with pytest.raises(InvalidParameter, match="row 0 is in no test fold"):
         folds_of_blocks("CrossValidated", table, GIVEN[:1])
     with pytest.raises(InvalidTarget, match=r"500 folds, but no class has more than"):
         folds_of_blocks("CrossValidated", table, 500)

@@ -21,10 +21,10 @@ from tamis.exceptions import DamagedRow, InvalidParameter, TamisError
 from tamis.meta import HonestSize
 from tamis.search import Ranking
 from tamis.validation.held_out import (
+    encode_target,
     held_out_losses,
     missed,
     probabilities,
-    right_answers,
     squared_losses,
 )
 
@@ -122,7 +122,7 @@ def test_nothing_answers_the_shares():
     assert_allclose(
         held_out_losses(None, np.empty((5, 0)), y, train, test, "classification"), [0.5]
     )
-    assert_array_equal(right_answers(y, "regression"), y[:, None])
+    assert_array_equal(encode_target(y, "regression"), y[:, None])
 
 
 def test_one_that_regresses_answers_for_classes():
@@ -241,7 +241,7 @@ def test_losses_that_nobody_can_give():
     with pytest.raises(InvalidParameter, match="losses=True or False"):
         measured(losses="squared")
     found = measured()
-    with pytest.raises(InvalidParameter, match="say which of estimator"):
+    with pytest.raises(InvalidParameter, match="choose one of estimator"):
         found.losses("F", size=1)
     with pytest.raises(InvalidParameter, match="kind 'squared' or 'error'"):
         found.losses("F", "absolute")

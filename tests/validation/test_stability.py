@@ -80,11 +80,11 @@ def test_sizes_may_differ():
         ([[0, 1]], 5, "two selections"),
         ([[0, 1], [2]], None, "n_features"),
         ([[0, 9], [2]], 5, "n_features"),
-        ([[], []], 5, "keep nothing"),
+        ([[], []], 5, "have no columns"),
         ([[0, 1], [0, 1]], 2, "all columns"),
         ([np.ones(3, bool), np.ones(4, bool)], None, "one length"),
     ],
 )
-def test_bad_input_gets_a_sentence(selections, n_features, sentence):
+def test_bad_input_is_refused(selections, n_features, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         stability(selections, n_features)

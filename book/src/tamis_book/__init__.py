@@ -1,9 +1,10 @@
-"""Published tables, computed again: experiment files, and how they are run.
+"""Reproduction of published tables: experiment files, and functions that run them.
 
 tamis reproduce --list
 tamis reproduce thesis-3.1 --realizations 10
 
-Next to them are comparators of the tables: searches for C by a grid and by descent.
+The package also has the comparators ``GridC`` and ``GradientC``, which choose C by a grid and by
+gradient descent.
 """
 
 from importlib import import_module
@@ -29,7 +30,7 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: a list of names needs no solver."""
+    """Import a public name when it is first used, so that listing names does not load a solver."""
     if name not in _HOMES:
         raise AttributeError(f"module 'tamis_book' has no attribute {name!r}")
     return getattr(import_module(f"tamis_book.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Numbers of a published table next to ours, and whether they agree."""
+"""Comparison of published numbers with ours."""
 
 from typing import NamedTuple
 
@@ -9,37 +9,43 @@ from tamis.evaluation import hit_interval, same_rate
 from tamis.evaluation.metrics import metric
 from tamis_book.experiment import Experiment
 
-#: Significance level of a difference between ours and the published number.
+#: Significance level of a difference between our number and the published number.
 LEVEL = 0.05
 
 
 class Cell(NamedTuple):
-    """One number of a table, ours and the published one.
+    """A number of a table: ours and the published one.
 
     Attributes
     ----------
     part, method : str
     size : int or None
-        Number of columns that was asked for, or the step; None for the method's own number.
+        Requested number of columns or step. None if each method chooses its own number.
     ours, deviation : float
-        Mean over the realizations and its spread; for hits their count.
+        Mean and standard deviation over the realizations. For hits, their count.
     low, high : float
-        Range of ours; for a stability its interval.
+        Range over the realizations. For a stability, its confidence interval.
     n_realizations : int
     published : float or None
     mark : str
-        "=" if the two agree, "+" if ours is better, "-" if it is worse, "?" if the published number
-        is not a target, empty if one of them is missing. Hit counts are compared by Fisher's exact
-        test, means by about two standard errors of their difference, the published one having
-        the spread of ours; or the experiment says that the published number must lie between
-        ``low`` and ``high``, or how far apart the two may be.
+        "=" if the two numbers agree, "+" if ours is better, "-" if it is worse, "?" if the
+        published number is wrong, empty if one of them is missing. Hit counts are compared by
+        Fisher's exact test, and means by about two standard errors of their difference, with our
+        standard deviation for both. An experiment may instead require that the published number
+        lies between ``low`` and ``high``, or set a greatest difference.
     sign, published_sign : str or None
-        "+" if the reference of the table wins by a paired t-test, "-" if it loses, None if there
-        was no test; and the printed one.
+        "+" if the reference of the table is better by a paired t-test, "-" if it is worse, None if
+        there was no test. The second is the published sign.
     n_features, published_n_features : float or None
-        Mean number of columns, in experiments that have baselines; and the printed one.
+        Mean number of columns in experiments with baselines, and the published mean number.
     beside : str or None
-        For a baseline the method whose numbers of columns it has.
+        For a baseline, the method whose numbers of columns it copies.
+
+    Examples
+    --------
+    >>> from tamis_book import Cell
+    >>> Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, published=2, mark="=").mark
+    '='
     """
 
     part: str
@@ -60,14 +66,14 @@ class Cell(NamedTuple):
 
 
 def mark_cell(experiment: Experiment, cell: Cell, published: float) -> str:
-    """Compare ours with the published number, by the rule of the experiment.
+    """Return the mark of a cell, by the experiment's rule.
 
-    One realization has no spread, so that its mark is empty.
+    It is empty for a single realization, which has no standard deviation.
     """
     low, high = agreement_range(experiment, cell)
     if np.isnan(low) or (experiment.is_range and cell.n_realizations < 2):
         return ""
-    # printed numbers are rounded
+    # published numbers are rounded
     slack = 0.5 * 10.0**-experiment.decimals if experiment.is_range else 1e-9
     hit = experiment.metric == "hit"
     if low - slack <= published <= high + slack or (not hit and np.isclose(cell.ours, published)):
@@ -77,9 +83,9 @@ def mark_cell(experiment: Experiment, cell: Cell, published: float) -> str:
 
 
 def agreement_range(experiment: Experiment, cell: Cell) -> tuple[float, float]:
-    """Return the least and the greatest published number that agree with ours; NaN if unknown.
+    """Return the smallest and the greatest number that agree with ours, or NaN if unknown.
 
-    For hits these are counts of the published number of realizations.
+    For hits, these are counts out of the published number of realizations.
     """
     n, n_published = cell.n_realizations, experiment.realizations
     if experiment.metric == "hit":
@@ -96,10 +102,10 @@ def agreement_range(experiment: Experiment, cell: Cell) -> tuple[float, float]:
 
 
 def interval(experiment: Experiment, cell: Cell) -> tuple[float, float]:
-    """Return the 95 % interval of our number: a count by Wilson's rule, a mean by Student's.
+    """Return the 95 % interval of our number: Wilson's for a count, Student's for a mean.
 
-    For an experiment that agrees by range it is the range of ours, for a stability its interval;
-    NaN if there is one realization.
+    In experiments that compare by range, it is the range of our numbers, or the interval of a
+    stability. It is NaN for a single realization.
     """
     n = cell.n_realizations
     if experiment.metric == "hit":
@@ -112,10 +118,7 @@ def interval(experiment: Experiment, cell: Cell) -> tuple[float, float]:
 
 
 def _reach(cell: Cell, n_published: float) -> float:
-    """Return how far two means may be apart by chance.
-
-    Few realizations estimate the spread poorly, which Student's quantile allows for.
-    """
+    """Return the largest difference between two means that is not significant by a t-test."""
     n = cell.n_realizations
     if n < 2:
         return float("nan")

@@ -25,21 +25,22 @@ def published(
     width: int = 420,
     height: int = 230,
 ) -> Any:
-    """Draw the numbers of a published table, hollow, next to ours with their range of agreement.
+    """Draw the numbers of a published table next to ours, with the range in which they agree.
 
-    Where methods were measured at several numbers of columns they are lines, with a band of one
-    standard error, and the published numbers dashed.
+    Methods that were measured at several numbers of columns are drawn as lines with a band of one
+    standard error. Lines of published numbers are dashed.
 
     Parameters
     ----------
     reproduction : Reproduction
-        Of :func:`tamis_book.reproduce`.
+        Result of :func:`tamis_book.reproduce`.
     part : str, optional
-        Which part of the table; by default the first.
+        Part of the table. The default is the first part.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the colour variables of a report's style sheet.
     width, height : int
-        Of the plot itself, in pixels; without numbers of columns the height follows the methods.
+        Size of the plot in pixels. Without numbers of columns, the height depends on the number of
+        methods.
 
     Returns
     -------
@@ -68,14 +69,14 @@ def published(
 
 
 def cells_of(found: Reproduction, part: str) -> list[Cell]:
-    """Return the cells of a part, without those of baselines."""
+    """Return the cells of a part, without baselines."""
     return [cell for cell in found.cells if cell.part == part and cell.beside is None]
 
 
 def draw_published(
     cells: Sequence[Cell], experiment: Experiment, colours: Palette, width: int, height: int
 ) -> dict[str, Any]:
-    """Draw one part."""
+    """Draw a single part of a table."""
     measure = _metric_of(experiment)
     if len({cell.size for cell in cells}) < 2:
         rows = [_spanned(cell, experiment) for cell in cells]
@@ -91,20 +92,20 @@ def draw_published(
 
 
 def _metric_of(experiment: Experiment) -> MetricFormat:
-    """Return how the numbers of an experiment are shown: as they are printed."""
+    """Return the format of an experiment's numbers, which is the format of the publication."""
     if experiment.metric == "hit":
         return MetricFormat("hits", "%", greater_is_better=True, percent=True)
     known = METRICS.get(experiment.metric)
     if known is not None and known.percent and experiment.scale == 100:
         return known
-    words = {"mse": "mean squared error"}.get(experiment.metric)
-    words = words or (experiment.metric if known is None else known.words)
+    title = {"mse": "mean squared error"}.get(experiment.metric)
+    title = title or (experiment.metric if known is None else known.words)
     scale = "" if experiment.scale == 1 else f" × {experiment.scale:g}"
-    return MetricFormat(words + scale, "", metric(experiment.metric).greater_is_better)
+    return MetricFormat(title + scale, "", metric(experiment.metric).greater_is_better)
 
 
 def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
-    """Return a number of ours; hits are shares, since the numbers of realizations may differ."""
+    """Return our number with its range. Hits are shown as percentages of the realizations."""
     low, high = agreement_range(experiment, cell)
     other, ours = cell.published, cell.ours
     if experiment.metric == "hit":
@@ -116,7 +117,7 @@ def _spanned(cell: Cell, experiment: Experiment) -> SpannedNumber:
 
 
 def _line(name: str, cells: Sequence[Cell], measure: MetricFormat, *, printed: bool) -> ErrorCurve:
-    """Return our numbers with their standard errors, or the published ones, as a line."""
+    """Return a line of our numbers with standard errors, or of the published numbers."""
     cells = sorted(cells, key=lambda cell: cell.size or 0)
     size = np.array([cell.size or 0 for cell in cells], dtype=np.intp)
     mean = np.array([cell.published if printed else cell.ours for cell in cells], dtype=float)

@@ -1,6 +1,6 @@
-"""The command ``tamis reproduce``, which tamis finds by an entry point.
+"""The command ``tamis reproduce``, which tamis finds through an entry point.
 
-What it does is imported when it runs: ``tamis --help`` has no use for it.
+The implementation is imported lazily, so that ``tamis --help`` stays fast.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tamis.cli.options import Options, add_command, argument, check_processes, f
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(Options):
-    """Compute published tables again, and print ours next to the published numbers.
+    """Reproduce published tables, and print our numbers next to the published ones.
 
     tamis reproduce --list
 
@@ -27,19 +27,20 @@ class ReproduceOptions(Options):
 
     command: ClassVar[str] = "reproduce"
 
-    experiments: list[str] = argument("Experiments, see --list; or *.toml.", "NAME...", ())
-    list_names: bool = flag("List the names.", "--list")
-    everything: bool = flag("Run all of them.", "--all")
-    realizations: int | None = option("Number of realizations (as published).", "N", min=1)
+    experiments: list[str] = argument("Experiments (see --list) or *.toml files.", "NAME...", ())
+    list_names: bool = flag("List all experiments.", "--list")
+    everything: bool = flag("Run all experiments.", "--all")
+    realizations: int | None = option("Number of realizations [default: as published].", "N", min=1)
     jobs: int | None = option("Number of processes.", "N", callback=check_processes)
     dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
-    store: Path | None = option("Keep finished tasks here, and go on from them.", "FILE")
-    tune: bool = flag("Choose hyper-parameters as published.", "--tune")
+    store: Path | None = option("Store of finished tasks, to resume from.", "FILE")
+    tune: bool = flag("Tune hyper-parameters as published.", "--tune")
     output: list[Path] = option(
-        "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
-    )
+        "Write tables: *.csv, *.md, *.tex or *.json; repeatable.", "FILE", "--output", "-o",
+        default=(),
+    )  # fmt: skip
     report: Path | None = option("Write an HTML report of the experiment: *.html.", "FILE")
-    folder: Path | None = option("Write reports, tables and charts of all there.", "FOLDER")
+    folder: Path | None = option("Write reports, tables and charts to this folder.", "FOLDER")
     quiet: bool = flag("Print no progress.", "--quiet", "-q")
 
 

@@ -1,6 +1,7 @@
-"""Other ways to choose C, for comparison: a grid, and descent on a smooth function."""
+"""Comparison methods that choose C by a grid or by gradient descent."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,30 +29,49 @@ from tamis_book.objectives import (
 )
 
 
-class GridC(TunedClassifier):
+@dataclass(eq=False, repr=False)
+class _Options:
+    """Parameters that both classes share with :class:`tamis.svm.SVCPathCV`."""
+
+    kernel: str = "rbf"
+    _: KW_ONLY
+    gamma: float | str = "scale"
+    C_range: tuple[float, float] | None = None
+    cv: Any = 5
+    scoring: str | tuple[str, float] | None = None
+    pool: str = "folds"
+    lambda_range: tuple[float, float] = RANGE
+    degree: int = 3
+    coef0: float = 0.0
+    class_weight: dict[Any, float] | str | None = None
+    refit: bool = True
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GridC(_Options, TunedClassifier):
     """Support vector classifier with the best C of a grid, by cross-validation.
 
     Parameters
     ----------
     kernel, gamma, C_range, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
-        As in :class:`tamis.svm.SVCPathCV`; ``gamma`` is one value.
+        As in :class:`tamis.svm.SVCPathCV`. ``gamma`` is a single value.
     step : float, default=1.0
-        Distance of the grid's points in log2.
+        Step of the grid in log2 C.
     refine : int, default=0
-        How often to halve the step and try both neighbours of the best point: with large data,
-        where the exact path does not fit, a grid with refinement is what remains.
+        Number of refinements. Each halves the step and tries both neighbours of the best point. For
+        data that are too large for the exact path, use a grid with refinement.
     solver : {"libsvm", "path"}, default="libsvm"
-        Train at every point of the grid, or read its values off the exact paths of the folds, which
-        takes as long for two thousand points as for two.
+        "libsvm" trains an SVM at every point of the grid. "path" computes the exact paths of the
+        folds, which takes the same time for any number of points.
 
     Attributes
     ----------
     best_C_, best_score_, best_gamma_, best_estimator_
-        Of equals the smallest C; as everywhere, a greater score is better.
+        The best parameters, score and model. Ties go to the smallest C.
     C_ : ndarray
-        The values of C tried, increasing.
+        The values of C tried, in ascending order.
     scores_ : ndarray
-        The score of each, the greatest of which is ``best_score_``.
+        The score of each value. Greater is better.
 
     Examples
     --------
@@ -70,41 +90,12 @@ class GridC(TunedClassifier):
         "solver": one_of("libsvm", "path"),
     }
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        step: float = 1.0,
-        refine: int = 0,
-        solver: str = "libsvm",
-        gamma: float | str = "scale",
-        C_range: tuple[float, float] | None = None,
-        cv: Any = 5,
-        scoring: str | tuple[str, float] | None = None,
-        pool: str = "folds",
-        lambda_range: tuple[float, float] = RANGE,
-        degree: int = 3,
-        coef0: float = 0.0,
-        class_weight: dict[Any, float] | str | None = None,
-        refit: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.step = step
-        self.refine = refine
-        self.solver = solver
-        self.gamma = gamma
-        self.C_range = C_range
-        self.cv = cv
-        self.scoring = scoring
-        self.pool = pool
-        self.lambda_range = lambda_range
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.refit = refit
+    step: float = 1.0
+    refine: int = 0
+    solver: str = "libsvm"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Try the grid and train with its best C."""
+        """Score all points of the grid, and train with the best C."""
         rows = self._begin(X, y, sample_weight)
         if self.solver == "libsvm" or self.refit:
             self._check_refit(rows, "solver='path', refit=False")
@@ -133,7 +124,7 @@ class GridC(TunedClassifier):
         return max(sorted(tried), key=lambda e: round(tried[e], 12))
 
     def _function(self, rows: TuningRows, splits: list[Fold]) -> Callable[[float], float]:
-        """The score as a function of log2 C."""
+        """Return a function that maps log2 C to the score."""
         if self.solver == "libsvm":
             return lambda exponent: self._value(exponent, rows, splits)
         check_size("GridC", len(rows.X))
@@ -142,11 +133,11 @@ class GridC(TunedClassifier):
         return lambda exponent: score(2.0**exponent)
 
     def _value(self, exponent: float, rows: TuningRows, splits: list[Fold]) -> float:
-        """The score at ``C = 2 ** exponent``."""
+        """Return the score at ``C = 2 ** exponent``."""
         X, target, weights = rows.X, rows.target, rows.weight / rows.weight.max()
         right, total = [], []
         for train, test in splits:
-            machine = SVC(
+            svc = SVC(
                 C=2.0**exponent,
                 kernel=self.kernel,
                 gamma=self.gamma,
@@ -159,17 +150,17 @@ class GridC(TunedClassifier):
             inner = X[np.ix_(train, train)] if pairwise else X[train]
             outer = X[np.ix_(test, train)] if pairwise else X[test]
             with retold():
-                machine.fit(inner, target[train], self._bounds(rows, train))
+                svc.fit(inner, target[train], self._bounds(rows, train))
             weight = weights[test]
             counts = np.bincount(target[test], weight, len(self.classes_))
             if self.scoring == "roc_auc":
                 pairs = np.array([counts.prod()])
-                decisions = machine.decision_function(outer)
+                decisions = svc.decision_function(outer)
                 area = roc_auc_score(target[test], decisions, sample_weight=weight)
                 right.append(area * pairs[:, None])
                 total.append(pairs[:, None])
                 continue
-            hit = machine.predict(outer) == target[test]
+            hit = svc.predict(outer) == target[test]
             right.append(np.bincount(target[test], hit * weight, len(counts))[:, None])
             total.append(counts[:, None])
         score, sign = graded(self.scoring)
@@ -178,30 +169,33 @@ class GridC(TunedClassifier):
         return sign * float(np.mean([score(r, t)[0] for r, t in zip(right, total, strict=True)]))
 
 
-class GradientC(TunedClassifier):
-    """Support vector classifier with a C found by descent on a smooth function of log C.
+@dataclass(eq=False, repr=False, kw_only=True)
+class GradientC(_Options, TunedClassifier):
+    """Support vector classifier with a C found by gradient descent on a smooth objective.
 
-    L-BFGS from one starting point finds a stationary point of a function that is not quite the
-    error: see :class:`tamis.svm.SVCPathCV` for the optimum of the error itself.
+    L-BFGS finds a stationary point near the start. The objective only approximates the error.
+    :class:`tamis.svm.SVCPathCV` finds the optimum of the error itself.
 
     Parameters
     ----------
     kernel, gamma, C_range, cv, scoring, pool, lambda_range, degree, coef0, class_weight, refit
-        As in :class:`tamis.svm.SVCPathCV`; two classes, ``gamma`` is one value. ``scoring``
-        only judges the result.
+        As in :class:`tamis.svm.SVCPathCV`, for two classes. ``gamma`` is a single value.
+        ``scoring`` is used only to measure the result.
     objective : {"error", "radius-margin", "span"}, default="error"
-        The cross-validated error with the step replaced by a sigmoid (Keerthi, Sindhwani and
-        Chapelle 2007), or the radius-margin bound (Chung et al. 2003) or the span estimate
-        (Chapelle et al. 2002) of the leave-one-out error on all samples.
+        The cross-validated error with its step replaced by a sigmoid (Keerthi, Sindhwani and
+        Chapelle 2007), the radius-margin bound (Chung et al. 2003), or the span estimate (Chapelle
+        et al. 2002). The last two estimate the leave-one-out error on all samples.
     start : float, default=1.0
-        The lambda to start from.
+        Initial value of lambda = 1 / C.
 
     Attributes
     ----------
     best_C_, best_score_, best_gamma_, best_estimator_
-        The score is that of ``scoring`` at ``best_C_``, greater is better.
+        The parameters found, the score by ``scoring`` (greater is better), and the model.
     objective_value_ : float
+        Value of the objective at ``best_C_``.
     n_evaluations_ : int
+        Number of evaluations of the objective.
 
     Examples
     --------
@@ -219,36 +213,8 @@ class GradientC(TunedClassifier):
         "start": number(above=0),
     }
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        objective: str = "error",
-        start: float = 1.0,
-        gamma: float | str = "scale",
-        C_range: tuple[float, float] | None = None,
-        cv: Any = 5,
-        scoring: str | tuple[str, float] | None = None,
-        pool: str = "folds",
-        lambda_range: tuple[float, float] = RANGE,
-        degree: int = 3,
-        coef0: float = 0.0,
-        class_weight: dict[Any, float] | str | None = None,
-        refit: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.objective = objective
-        self.start = start
-        self.gamma = gamma
-        self.C_range = C_range
-        self.cv = cv
-        self.scoring = scoring
-        self.pool = pool
-        self.lambda_range = lambda_range
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.refit = refit
+    objective: str = "error"
+    start: float = 1.0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -256,11 +222,11 @@ class GradientC(TunedClassifier):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Descend from ``start`` and train with the C found."""
+        """Minimise the objective from ``start``, and train with the C found."""
         rows = self._begin(X, y, sample_weight)
         check_size("GradientC", len(rows.y))
         if len(self.classes_) > 2:
-            # the first words are the ones scikit-learn looks for
+            # scikit-learn's estimator checks expect a message that begins like this
             raise InvalidTarget(
                 "Only binary classification is supported by GradientC: its objectives are defined "
                 f"for two classes; y has {len(self.classes_)}. Use SVCPathCV."
@@ -298,7 +264,7 @@ class GradientC(TunedClassifier):
 
 
 def _score(search: Any, folds: list[PathFold]) -> Callable[[float], float]:
-    """The score of every C over the folds, exactly."""
+    """Return a function that maps C to the exact score over the folds."""
     steps = [fold.steps(search.scoring)[0] for fold in folds]
     function, sign = graded(search.scoring)
     curve = curve_of(steps, function, sign > 0, search.pool)[0]

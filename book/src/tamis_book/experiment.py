@@ -1,4 +1,4 @@
-"""A published table and how to compute it again: the contents of an experiment file."""
+"""An experiment: a published table, and how to reproduce it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,9 +19,6 @@ from tamis._checks import (
 from tamis.evaluation import CrossValidation, Realizations
 from tamis.evaluation.realizations import Plan
 
-#: Metrics that are printed in two tables of the same realizations.
-TWINS = ("mse", "scc")
-
 TEXT = instance_of(str, "a text")
 TEXTS = Constraint(
     ("a text for every name",),
@@ -29,49 +26,51 @@ TEXTS = Constraint(
 )
 INTS = Constraint(("a list of ints",), lambda value: all(is_int(k) for k in value))
 
-#: For each method one number per size or step, None if the table has none.
+#: For each method, one number per size or step, or None if the table has none.
 Numbers = Mapping[str, tuple[float | None, ...]]
 
 
 @dataclass(frozen=True)
 class Part:
-    """One block of a table: a data set with a number of training rows.
+    """A block of a table: a data set with a number of training rows.
 
     Attributes
     ----------
     name : str
-        Heading.
+        Heading of the block.
     data : dict
-        ``load``: name of a table; or ``make``: name of a problem, with its arguments, drawn once
-        from ``seed`` or, with ``fresh = true``, again for every realization; or ``read``: a table
-        in a file next to the experiment, with ``target`` and optionally ``task``, ``drop`` and
-        ``keep``. ``relevant`` names the columns that matter if the data do not.
+        The data, by one of three keys. ``load`` is the name of a table. ``make`` is the name of a
+        synthetic problem, with its arguments. It is generated once from ``seed``, or for every
+        realization with ``fresh = true``. ``read`` is a table in a file next to the experiment,
+        with ``target`` and optionally ``task``, ``drop`` and ``keep``. ``relevant`` lists the
+        relevant columns if the data do not.
     train, test, validation : int, float or None
     stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.
     folds : int or None
-        Number of stratified folds, in place of ``train``: each is a realization, with other folds
-        when all are used up.
+        Number of stratified folds, instead of ``train``. Each fold is a realization. If more are
+        needed, the cross-validation is repeated.
     splits : str
-        Name of the splits that came with the table: its arrays ``NAME_train_idx`` and
-        ``NAME_test_idx`` are the rows, in place of ``train``.
+        Name of the splits that came with the table, instead of ``train``. The table's arrays
+        ``NAME_train_idx`` and ``NAME_test_idx`` hold the rows.
     sizes : tuple of int
-        Numbers of columns to measure at; without any, each method's own number.
+        Numbers of columns. If empty, each method's own number is used.
     steps : tuple of int
-        Steps of each method's trace to measure after, in place of sizes.
+        Steps of each method's search path, instead of sizes.
     methods : dict of str to str
-        In addition to, or in place of, those of the experiment.
+        Methods of this part. They are added to those of the experiment, or replace them.
     published, published_columns : dict of str to tuple of float or None
-        For each method one number, or one per size or step; and the mean numbers of columns printed
-        with them.
+        Published numbers of each method (a single number, or one per size or step), and published
+        mean numbers of columns.
     signs : dict of str to tuple of str
-        For each method and size "+" if the reference is printed to win, "-" to lose, or "".
+        Published signs for each method and size: "+" if the reference is better, "-" if it is
+        worse, or "".
     estimators : dict of str to str
-        In place of those of the experiment.
+        Models of this part, instead of those of the experiment.
     unsound : str
-        Why the published numbers of this part are not a target; empty if they are.
+        Why the published numbers of this part are wrong. Empty if they are not.
     unsound_above : float or None
-        Only numbers above this are unsound; None for all.
+        Only published numbers above this value are wrong. None if all are.
     note : str
     """
 
@@ -106,60 +105,67 @@ class Part:
 
     @property
     def points(self) -> tuple[int | None, ...]:
-        """Sizes or steps at which methods are measured; None for a method's own size."""
+        """Sizes or steps of the part. None means each method's own size."""
         return self.sizes or self.steps or (None,)
 
     def where(self, point: int | None) -> dict[str, Any]:
-        """Return a point as arguments of :meth:`tamis.evaluation.Results.values`."""
+        """Return a size or step as arguments for :meth:`tamis.evaluation.Results.values`."""
         return {"rule": f"step {point}"} if self.steps else {"size": point}
 
     def at(self, table: Numbers, method: str, point: int | None) -> float | None:
-        """Return the published number of a method at a point, if there is one."""
+        """Return the number of a method at a size or step, or None if there is none."""
         row = table.get(method)
         return None if row is None else row[0 if point is None else self.points.index(point)]
 
     def is_sound(self, published: float) -> bool:
-        """Whether a published number is a target."""
+        """Return whether a published number is not known to be wrong."""
         above = self.unsound_above
         return not self.unsound or (above is not None and published <= above)
 
 
 @dataclass(frozen=True, repr=False)
 class Experiment:
-    """A published table and how to compute it again; the attributes are the words of a file.
+    """A published table, and how to reproduce it. The attributes are the keys of a TOML file.
 
     Attributes
     ----------
     name, title, source : str
-        The name is that of the file.
+        Name of the file, title of the table, and its publication.
     parts : tuple of Part
     metric : str
-        Such as "hit", "error", "mse" or "stability".
+        Name of the metric, such as "hit", "error", "mse" or "stability".
     agreement : {"chance", "range"} or float
-        The rule by which ours and a published number agree: "chance", if they differ no more than
-        means or counts of that many realizations do; "range", for the number of a single
-        realization, if it lies between the least and the greatest of ours; or a greatest
-        difference.
+        When our number and a published number agree. "chance": the difference between means or
+        counts over that number of realizations is not significant. "range": the published number,
+        from a single realization, lies within the range of ours. A number is the greatest
+        difference allowed.
     realizations : int
+        Published number of realizations.
     scale : float
-        Factor of the published numbers.
+        Factor by which our numbers are multiplied, such as 100 for percentages.
     seed : int
     methods : dict of str to str
-        Recipes, or expressions that may call the estimators.
+        Recipes or expressions. Expressions may call the estimators.
     baselines : dict of str to str
-        Other methods, shown next to every number of ours with the same number of columns in every
-        realization.
+        Methods that are shown for comparison. In every realization, they use the same number of
+        columns as our method.
     estimators : dict of str to str
         Models that are trained on the selected columns.
     tuning : dict or None
-        How hyper-parameters were chosen; it is done on request.
+        How the publication tuned hyper-parameters.
     reference : str or None
-        The method that the printed tests compare with the others.
+        The method that the published tests compare with the others.
     unsound : dict of str to str
-        Methods whose published numbers are not a target, and why.
+        Methods whose published numbers are wrong, and why.
     notes : tuple of str
     cost : float or None
-        About how many processor seconds a realization takes, by which the shortest run first.
+        Approximate processor seconds of a realization. The fastest experiments run first.
+
+    Examples
+    --------
+    >>> from tamis_book import read
+    >>> read("thesis-3.2").metric
+    'hit'
     """
 
     _constraints: ClassVar[Constraints] = {
@@ -195,7 +201,7 @@ class Experiment:
         check_parameters(self)
 
     def plan(self, part: Part, realizations: int | None = None) -> Plan:
-        """Return the realizations of one part."""
+        """Return the plan of a part: the training and test rows of its realizations."""
         n = self.realizations if realizations is None else realizations
         if part.folds is not None:
             return CrossValidation(part.folds, seed=self.seed).first(n)
@@ -208,30 +214,26 @@ class Experiment:
 
     @property
     def measured(self) -> str:
-        """The metric of each realization; a stability is of all realizations together."""
+        """Metric that is computed in each realization.
+
+        For a stability this is "n_features", because a stability is computed from all realizations
+        together.
+        """
         return "n_features" if self.metric == "stability" else self.metric
 
     @property
-    def measured_together(self) -> tuple[str, ...]:
-        """Metrics of each task: tables of errors and of correlations come as twins.
-
-        The second of them finds the tasks of the first done, if they share a store.
-        """
-        return TWINS if self.measured in TWINS else (self.measured,)
-
-    @property
     def is_range(self) -> bool:
-        """Whether a published number agrees if it lies between ``low`` and ``high`` of a cell."""
+        """Whether a published number agrees if it is between ``low`` and ``high`` of a cell."""
         return self.agreement == "range" or self.metric == "stability"
 
     @property
     def all_methods(self) -> dict[str, str]:
-        """Methods of the experiment and of its parts."""
+        """All methods of the experiment and of its parts."""
         return {**self.methods, **{k: text for p in self.parts for k, text in p.methods.items()}}
 
     @property
     def decimals(self) -> int:
-        """Number of decimals of the published numbers."""
+        """Greatest number of decimals among the published numbers."""
         rows = [row for part in self.parts for row in part.published.values()]
         numbers = [Decimal(repr(value)) for row in rows for value in row if value is not None]
         return max((-int(number.as_tuple().exponent) for number in numbers), default=0)

@@ -6,28 +6,28 @@
     source = "Author (year), title, table 3"
     metric = "hit"                       # or error, mse, cv_error, stability (with interval), ...
     agreement = "chance"                 # or range: the published number is within ours; or 2:
-                                         # the two differ by no more
+                                         # the greatest difference
     realizations = 30
-    scale = 100                          # what the published numbers are multiplied by
-    cost = 3.5                           # about how many processor seconds a realization takes
-    reference = "SD-L"                   # the method that the printed tests are about
+    scale = 100                          # factor of the published numbers
+    cost = 3.5                           # approximate processor seconds of a realization
+    reference = "SD-L"                   # the method that published tests compare with the others
 
     [methods]                            # expressions, recipes, or calls of the estimators below
     FisherS = "Ranking(FisherScore())"
 
-    [baselines]                          # shown next to the methods, with as many columns
+    [baselines]                          # shown next to the methods, with equal numbers of columns
     F = "Ranking(FisherScore())"
 
-    [estimators]                         # trained on the chosen columns
+    [estimators]                         # trained on the selected columns
     svm = "SVC(C=8, gamma=0.125)"
 
-    [tuning]                             # done on request, in place of the settings above
+    [tuning]                             # only with --tune, instead of the settings above
     rule = "mean-of-5"
     estimator = "svm"
     grid = { C = [1, 8], gamma = [0.1, 1] }
 
-    [unsound]                            # published rows that are not a target, and why
-    mRMR = "cannot be had from the stated formula"
+    [unsound]                            # published rows that are wrong, and why
+    mRMR = "does not follow from the stated formula"
 
     [[parts]]                            # one block of columns of the table
     name = "200"
@@ -36,9 +36,9 @@
     folds = 5                            # instead of train: cross-validation
     splits = "raetsch"                   # instead of train: splits that came with the table
     published = { FisherS = 0 }          # one number, or one per entry of sizes
-    signs = { FisherS = ["+"] }          # where the reference wins or loses by a paired t-test
+    signs = { FisherS = ["+"] }          # the reference wins (+) or loses (-) by a paired t-test
 
-A table of one's own needs no ``source`` and no parts::
+A table of your own needs no ``source`` and no parts::
 
     title = "My table"
     data = "mine.csv"                    # next to this file, or in a folder below
@@ -65,36 +65,36 @@ from tamis_book.experiment import Experiment, Part
 
 FOLDER = Path(__file__).parent / "experiments"
 ENDING = ".toml"
-#: Words of a table of one's own.
+#: Keys that describe a table in a file.
 TABLE_WORDS = {"read", "target", "task", "drop", "keep"}
 EXPERIMENT_WORDS = {field.name for field in fields(Experiment)} - {"name"}
 PART_WORDS = {field.name for field in fields(Part)}
 
 
 def names() -> list[str]:
-    """Names of all experiments, in the order of their numbers."""
+    """Return the names of all experiments, sorted by their numbers."""
     return sorted((path.stem for path in FOLDER.glob(f"*{ENDING}")), key=_natural)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Sort key by which 3.10 comes after 3.9."""
+    """Return a sort key that places 3.10 after 3.9."""
     words = name.replace("-", ".").split(".")
     return [(int(word), "") if word.isdecimal() else (0, word) for word in words]
 
 
 def titles() -> dict[str, str]:
-    """Titles of all experiments by their names."""
+    """Return the titles of all experiments by name."""
     return {experiment.name: experiment.title for experiment in experiments()}
 
 
 def by_cost(several: Iterable[Experiment]) -> list[Experiment]:
-    """Sort experiments by their cost; those without one come last."""
+    """Sort experiments by cost, with those of unknown cost last."""
     return sorted(several, key=lambda one: math.inf if one.cost is None else one.cost)
 
 
 @cache
 def experiments() -> tuple[Experiment, ...]:
-    """All experiments."""
+    """Return all experiments of this package."""
     return tuple(read(name) for name in names())
 
 
@@ -104,19 +104,18 @@ def read(name: str) -> Experiment:
     Parameters
     ----------
     name : str
-        Name of an experiment, or of a file that ends in ``.toml``.
+        Name of an experiment, or path of a file that ends in ``.toml``.
 
     Raises
     ------
     InvalidSpec
-        There is none, or it cannot be read; the sentence says where.
+        If there is no such experiment, or its file is invalid.
     """
     own = str(name).endswith(ENDING)
     path = Path(name) if own else FOLDER / f"{name}{ENDING}"
     if not path.is_file():
         raise InvalidSpec(
-            f"There is no file {name}. Write where it is, or a name that `tamis reproduce --list` "
-            "has."
+            f"There is no file {name}. Write its path, or a name from `tamis reproduce --list`."
             if own
             else f"No experiment is called {name!r}.{did_you_mean(str(name), names())} "
             "`tamis reproduce --list` lists them; a file of your own ends in .toml."
@@ -150,14 +149,14 @@ def _to_experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment
     if experiment.reference is not None and experiment.reference not in methods:
         raise InvalidSpec(f"reference {experiment.reference!r} is not among [methods].")
     for part in parts:
-        experiment.plan(part)  # which checks the numbers
+        experiment.plan(part)  # raises an error if the numbers of rows are invalid
         if experiment.metric == "stability" and (experiment.baselines or part.steps):
-            raise InvalidSpec("stability needs sizes, or none, not steps; and [methods] alone.")
+            raise InvalidSpec("stability needs sizes or nothing, and no steps or [baselines].")
     return experiment
 
 
 def _with_one_part(plain: dict[str, Any]) -> dict[str, Any]:
-    """Put the words of a part, which the file of a single table has at its top, into a part."""
+    """Move the keys at the top of a file with a single table into a part."""
     own = (PART_WORDS | {"target"}) - EXPERIMENT_WORDS
     part = {word: plain[word] for word in plain if word in own}
     part.setdefault("name", plain["data"] if isinstance(plain["data"], str) else "data")
@@ -181,7 +180,8 @@ def _to_part(plain: dict[str, Any], methods: Collection[str], folder: Path) -> P
     sizes, steps = (plain.get(word, ()) for word in ("sizes", "steps"))
     if sum(word in plain for word in ("train", "folds", "splits")) != 1 or (sizes and steps):
         raise InvalidSpec(
-            f"part {name} needs one of train, folds and splits; and sizes or steps, or neither."
+            f"part {name} needs exactly one of train, folds and splits, and at most one of sizes "
+            "and steps."
         )
     for word in ("published", "published_columns", "signs"):
         given = plain.get(word, {})
@@ -195,7 +195,7 @@ def _to_part(plain: dict[str, Any], methods: Collection[str], folder: Path) -> P
 
 
 def _numbers(method: str, part: str, given: Any, n: int) -> tuple[Any, ...]:
-    """Published numbers; an empty text stands for a number that the table does not have."""
+    """Return the published numbers. An empty string means a missing number."""
     several = given if isinstance(given, list) else [given]
     if len(several) != n:
         raise InvalidSpec(f"part {part} needs {n} numbers for {method}, not {len(several)}.")
@@ -209,12 +209,14 @@ def _signs(method: str, part: str, given: Any, n: int) -> tuple[Any, ...]:
 
 
 def _to_data(part: str, plain: dict[str, Any], folder: Path) -> Any:
-    """Return the data of a part; a table of one's own with the path of its file."""
+    """Return the data of a part. If they are a table in a file, its full path is added."""
     data, target = plain.get("data", {"load": ""}), plain.get("target")
     if isinstance(data, str):
         data = {"read": data, "target": target}
     elif target is not None:
-        raise InvalidSpec('target is for a table of your own: write data = "mine.csv" with it.')
+        raise InvalidSpec(
+            'target can only be used with your own data file. Also set data: data = "mine.csv".'
+        )
     if not isinstance(data, dict) or sum(word in data for word in ("load", "make", "read")) != 1:
         raise InvalidSpec(
             f"part {part} needs data = {{ load = 'wine' }} or data = {{ make = 'make_weston', "
@@ -226,12 +228,12 @@ def _to_data(part: str, plain: dict[str, Any], folder: Path) -> Any:
     name = str(data["read"])
     if not isinstance(data["target"], str):
         raise InvalidSpec(f"the table {name} needs target, the name of a column.")
-    # an experiment file may come from anybody, and must not read any other folder
+    # an experiment file may come from an untrusted source, and must not read other folders
     path, top = (folder / name).resolve(), folder.resolve()
     outside = Path(name).is_absolute() or ".." in Path(name).parts or name[:1] in ("~", "-")
     if outside or path == top or not path.is_relative_to(top):
         raise InvalidSpec(
-            f"the table {name!r} needs to be beside the experiment file, or in a folder below "
+            f"the table {name!r} needs to be next to the experiment file, or in a folder below "
             'it. Write its name, such as data = "mine.csv".'
         )
     return {**data, "read": str(folder / name), "name": name}
@@ -243,7 +245,7 @@ def _check_words(where: str, given: Any, known: Collection[str], needed: tuple[s
     for word in given:
         if word not in known:
             raise InvalidSpec(
-                f"{where} has an unknown word {word!r}.{did_you_mean(word, known)} It may have "
+                f"{where} has an unknown key {word!r}.{did_you_mean(word, known)} Known keys are "
                 f"{', '.join(sorted(known))}."
             )
     if missing := [word for word in needed if word not in given]:

@@ -1,4 +1,4 @@
-"""Tables of cells as they are printed, with the legend of their marks, notes and tests."""
+"""Layout of cells as tables, with a legend, notes and tests."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -10,17 +10,17 @@ from tamis_book.experiment import Experiment
 from tamis_book.reproduction import Reproduction
 
 LEGENDS = {
-    "chance": "ours (published)  = equal within chance",
-    "range": "range of ours (published)  = published within ours",
-    "stability": "ours [interval] (published)  = published within the interval",
+    "chance": "ours (published)  = no significant difference",
+    "range": "range of ours (published)  = published number within ours",
+    "stability": "ours [interval] (published)  = published number within the interval",
 }
-NEAR = "ours (published)  = no more than {:g} apart"
-LEGEND = "  + ours better  - ours worse  ? unsound in print"
-SIGNS = "./+: paired t-test, ours / published; + where {} wins"
+NEAR = "ours (published)  = difference of at most {:g}"
+LEGEND = "  + ours better  - ours worse  ? published number wrong"
+SIGNS = "./+: paired t-test, ours / published; + if {} wins"
 
 
 class CellTable(NamedTuple):
-    """Cells as rows and columns; every row begins with its labels."""
+    """Cells arranged in rows and columns. Every row starts with its labels."""
 
     title: str
     labels: tuple[str, ...]
@@ -29,7 +29,7 @@ class CellTable(NamedTuple):
 
 
 def lay_out(found: Reproduction) -> list[CellTable]:
-    """Lay the cells out as in print: by size, by part, or next to baselines."""
+    """Return the cells as tables like the published ones: by size, by part, or with baselines."""
     if not found.cells:
         return []
     if found.experiment.baselines:
@@ -43,7 +43,7 @@ def lay_out(found: Reproduction) -> list[CellTable]:
 
 
 def _with_baselines(found: Reproduction, name: str) -> CellTable:
-    """One row per method and size, with the baselines next to it."""
+    """Return a table with one row per method and size, followed by the baselines."""
     experiment = found.experiment
     (part,) = (part for part in experiment.parts if part.name == name)
     cells = {(c.beside or c.method, c.size, c.beside and c.method): c for c in _cells(found, name)}
@@ -61,7 +61,7 @@ def _with_baselines(found: Reproduction, name: str) -> CellTable:
 
 
 def _lay_out_parts(found: Reproduction) -> CellTable:
-    """Methods by parts, one number each: the fewer of them are the columns."""
+    """Return a table of methods and parts. The smaller of the two numbers becomes the columns."""
     hits = found.experiment.metric == "hit"
     if not hits and len(found.parts) > len({cell.method for cell in found.cells}):
         return _grid("", "", {(cell.part, cell.method): cell for cell in found.cells})
@@ -80,12 +80,12 @@ def _cells(found: Reproduction, part: str) -> Iterable[Cell]:
 
 
 def digits_of(experiment: Experiment) -> int:
-    """Return the number of decimals that our numbers are shown with."""
+    """Return the number of decimals to show for our numbers."""
     return 0 if experiment.metric == "hit" else max(2, experiment.decimals)
 
 
 def format_cell(cell: Cell, experiment: Experiment) -> str:
-    """Write ``ours (published) mark``."""
+    """Format a cell as ``ours (published) mark``."""
     digits = digits_of(experiment)
     published = "" if cell.published is None else f" ({cell.published:.{digits}f})"
     signs = "" if cell.sign is None else f" {cell.sign or '.'}/{cell.published_sign or '.'}"
@@ -98,13 +98,13 @@ def format_cell(cell: Cell, experiment: Experiment) -> str:
 
 
 def legend(experiment: Experiment) -> str:
-    """Explain the marks of the cells."""
+    """Return a text that explains the marks of the cells."""
     rule = "stability" if experiment.metric == "stability" else experiment.agreement
     return (LEGENDS[rule] if isinstance(rule, str) else NEAR.format(rule)) + LEGEND
 
 
 def footnotes(found: Reproduction) -> Sequence[str]:
-    """Why published numbers are not a target, and the notes of the file."""
+    """Return why published numbers are wrong, and the notes of the experiment file."""
     experiment = found.experiment
     shown = {cell.method for cell in found.cells if cell.mark == "?"}
     unsound = [f"? {name}: {why}" for name, why in experiment.unsound.items() if name in shown]
@@ -115,16 +115,16 @@ def footnotes(found: Reproduction) -> Sequence[str]:
 
 
 def contrasts(found: Reproduction) -> list[tuple[str, Contrast]]:
-    """Compare the reference with every other method, by the corrected t-test, part by part.
+    """Test the reference against every other method in each part with the corrected t-test.
 
-    Without a reference in the file it is the first method.
+    The default reference is the first method.
     """
     experiment, tested = found.experiment, []
     for part, results in found.results.items():
         reference = experiment.reference or results.methods[0]
         try:
             compared = compare(results, reference, metric=experiment.metric)
-        except InvalidParameter:  # one method, one realization, or no predictions to compare
+        except InvalidParameter:  # a single method or realization, or no predictions to compare
             continue
         tested += [(part, contrast) for contrast in compared.contrasts]
     return tested

@@ -1,4 +1,4 @@
-"""Smooth functions of lambda that stand in for the validation error, with their derivatives."""
+"""Smooth approximations of the validation error as functions of lambda, with derivatives."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from tamis.svm.path.problems import BinaryPath, PairwisePaths, PathFold
 
 
 class SmoothObjective(ABC):
-    """A function of lambda with its derivative."""
+    """A smooth function of lambda, with its derivative."""
 
     @abstractmethod
     def value(self, lam: float) -> tuple[float, float]:
-        """The function and its derivative at lambda."""
+        """Return the value and the derivative at lambda."""
 
     def in_log_lambda(self, t: Array) -> tuple[float, Array]:
-        """Value and derivative by log lambda, in the form of scipy's minimisers."""
+        """Return the value and the derivative with respect to log lambda, as scipy expects."""
         lam = float(np.exp(t[0]))
         with np.errstate(over="ignore", invalid="ignore"):
             value, slope = self.value(lam)
@@ -31,8 +31,9 @@ class SmoothObjective(ABC):
 class SmoothError(SmoothObjective):
     """Mean over folds of ``1 - mean 1 / (1 + exp(-rho y h))`` with ``rho = 10 / std(h)``.
 
-    With sigma = std(h), ``d rho / d h_i = -10 (h_i - mean) / (V sigma^3)``: the cube is of the
-    standard deviation (J.-B. Yang's thesis, appendix C, prints the cube of rho).
+    y is the class and h the decision value of a row. With sigma = std(h) and V rows,
+    ``d rho / d h_i = -10 (h_i - mean) / (V sigma^3)``. The cube is of the standard deviation
+    (J.-B. Yang's thesis, appendix C, prints the cube of rho).
     """
 
     def __init__(self, folds: Sequence[PathFold]) -> None:
@@ -52,11 +53,11 @@ class SmoothError(SmoothObjective):
         (w, b), (dw, db) = path.weights(lam), path.slopes(lam)
         h, dh = rows @ w + b, rows @ dw + db
         size = float(np.abs(h).max())
-        if size > 0:  # the error is that of h of any size: of size 1 its cube is a number
+        if size > 0:  # the error does not depend on the scale, and the cube must not overflow
             h, dh = h / size, dh / size
         centred = h - h.mean()
         sigma = float(np.sqrt((centred**2).mean()))
-        if sigma == 0:  # every point on one value: the error is flat
+        if sigma == 0:  # if h is constant, so is the error
             return float((y * h < 0).mean()), 0.0
         rho = 10.0 / sigma
         drho = -10.0 / sigma**3 * float((centred * dh).mean())
@@ -74,9 +75,9 @@ class RadiusMarginObjective(SmoothObjective):
     def value(self, lam: float) -> tuple[float, float]:
         w, b = self.path.weights(lam)
         h = self.K @ w + b
-        # the optimum is ||w||^2 / 2 + C slack, and its derivative by C is the slack
+        # the optimal value is ||w||^2 / 2 + C slack, and its derivative in C is the slack
         slack = float(self.path.bounds @ np.maximum(1 - self.path.sign * h / lam, 0.0))
-        norm2 = float(w @ (h - b)) / lam / lam  # the square of lambda may be no number
+        norm2 = float(w @ (h - b)) / lam / lam  # the square of lambda may overflow
         twice = norm2 + 2 * slack / lam
         factor = self.radius2 + lam
         return factor * twice, twice - 2 * factor * (slack / lam) / lam
@@ -85,9 +86,9 @@ class RadiusMarginObjective(SmoothObjective):
 class SpanObjective(SmoothObjective):
     """Span estimate of the leave-one-out error, ``mean Psi(alpha S^2 - y f)``.
 
-    S^2 is the squared distance of a support vector from the span of the others on the margin
-    (Chapelle et al. 2002). The step Psi is smoothed by a sigmoid of slope 5; the derivative by
-    lambda is a central difference.
+    S^2 is the squared distance between a support vector and the span of the other ones on the
+    margin (Chapelle et al. 2002). The step Psi is smoothed by a sigmoid of slope 5. The derivative
+    with respect to lambda is a central difference.
     """
 
     def __init__(self, machines: PairwisePaths, lambda_range: tuple[float, float]) -> None:
@@ -103,7 +104,7 @@ class SpanObjective(SmoothObjective):
         return float(expit(5 * self.falls(lam)).mean())
 
     def falls(self, lam: float) -> Array:
-        """``alpha S^2 - y f`` of every sample: positive where leaving it out makes an error."""
+        """Return ``alpha S^2 - y f`` for each row, which is positive for leave-one-out errors."""
         w, b = self.path.weights(lam)
         x, bounds = np.abs(w), self.path.bounds
         free = (x > 1e-9 * bounds) & (x < (1 - 1e-9) * bounds)

@@ -1,4 +1,4 @@
-"""Facts of an experiment that was computed again, and its page."""
+"""Report of a reproduced experiment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,36 +22,41 @@ from tamis_book.layout import (
 )
 from tamis_book.reproduction import Reproduction
 
-#: Realizations from which tests are shown: of fewer, differences that are equal by chance, as of
-#: hits, look like certainty.
+#: Tests need at least this number of realizations. With fewer, differences that happen to be equal,
+#: such as differences in hits, seem significant.
 TESTED = 5
-#: BlockSource with a chart: each takes 10 to 40 kB; the numbers of the others are in the table.
+#: Greatest number of parts with a chart, because each takes 10 to 40 kB. Tables contain all parts.
 DRAWN = 14
-#: Marks in words.
-MARKS = {"=": "agrees", "+": "ours is better", "-": "ours is worse", "?": "no target"}
+#: Text for each mark.
+MARKS = {
+    "=": "agrees",
+    "+": "ours is better",
+    "-": "ours is worse",
+    "?": "the published number is wrong",
+}
 
 
 @dataclass(frozen=True, repr=False)
 class ReproductionReport(Page):
-    """All that a page shows of an experiment, as plain data.
+    """Report of a reproduced experiment, made by :func:`tamis_book.reproduced`.
 
-    :func:`tamis_book.reproduced` gathers it; ``save`` writes the page.
+    ``save`` writes it as an HTML page.
 
     Attributes
     ----------
     found : Reproduction
-        The numbers, ours and the published ones.
+        Our numbers and the published ones.
     tables : list of CellTable
-        The same as they stand in print.
+        The numbers as tables.
     tests : list of (str, Contrast)
-        For each part the reference against the other methods.
+        Name of the part, and test of the reference against another method.
     notes : list of str
     made : date
     cares : list of Caveat
     details : list of (str, str)
-        How it was computed.
+        How the results were computed: terms and their values.
     command : str or None
-        The command line that gives the same.
+        The command line that reproduces the report.
     """
 
     template = "tamis_book:reproduction.html.j2"
@@ -63,25 +68,24 @@ class ReproductionReport(Page):
 
     @property
     def lead(self) -> str:
-        """How many numbers agree."""
+        """The first sentences, which report how many numbers agree."""
         counts, cells = self.found.counts(), self.found.cells
         if not counts:
             n = max((cell.n_realizations for cell in cells), default=0)
             published = sum(cell.published is not None for cell in cells)
-            # chance is measured by the spread of several
-            rest = f"{published} are published, which more realizations could be compared with"
+            rest = f"{published} are published, but a comparison needs more realizations"
             numbers = f"{format_count(len(cells), 'number')} over {format_count(n, 'realization')}"
             return f"{numbers}; {rest if published else 'none is published'}."
         sound = format_count(sum(n for mark, n in counts.items() if mark != "?"), "number")
-        words = [f"{counts.get('=', 0)} of {sound} agree with those published."]
-        for mark, word in (("+", "better"), ("-", "worse")):
+        sentences = [f"{counts.get('=', 0)} of {sound} agree with the published ones."]
+        for mark, adjective in (("+", "better"), ("-", "worse")):
             if n := counts.get(mark, 0):
-                words.append(f"Ours {'is' if n == 1 else 'are'} {word} in {n}.")
+                sentences.append(f"Ours {'is' if n == 1 else 'are'} {adjective} in {n}.")
         if n := counts.get("?", 0):
-            words.append(
-                f"{format_count(n, 'published number')} cannot be a target, see the notes."
+            sentences.append(
+                f"{format_count(n, 'published number')} cannot be right, see the notes."
             )
-        return " ".join(words)
+        return " ".join(sentences)
 
     def __repr__(self) -> str:
         return f"<ReproductionReport of {self.found.experiment.name}>"
@@ -97,13 +101,13 @@ class ReproductionReport(Page):
 
     def _legend(self) -> str:
         experiment = self.found.experiment
-        words = legend(experiment).replace("  ", " · ")
+        line = legend(experiment).replace("  ", " · ")
         if any(cell.sign is not None for cell in self.found.cells):
-            words += " · " + SIGNS.format(experiment.reference)
-        return words
+            line += " · " + SIGNS.format(experiment.reference)
+        return line
 
     def _row(self, row: tuple[Sequence[str], Sequence[Cell | None]]) -> list[Any]:
-        """Return the cells of a row; a number is coloured if it differs from the published one."""
+        """Return the cells of a row. Cells that differ from the published numbers are coloured."""
         labels, cells = row
         shown: list[Any] = list(labels)
         for cell in cells:
@@ -135,7 +139,7 @@ class ReproductionReport(Page):
 
 
 def tests_sheet(found: Reproduction) -> Sheet:
-    """Return one row per test of the reference against another method."""
+    """Return a table with one row per test of the reference against another method."""
     scale = found.experiment.scale
     rows: list[list[Value]] = [
         [
@@ -149,13 +153,13 @@ def tests_sheet(found: Reproduction) -> Sheet:
         ]
         for part, one in contrasts(found)
     ]
-    title = "corrected t-test of the reference against the others, adjusted by Holm's rule"
+    title = "corrected t-test of the reference against the others, p-values adjusted by Holm's rule"
     heads = ("part", "reference", "method", "columns", "difference", "p", "adjusted p")
     return without_empty(Sheet(title, heads, rows))
 
 
 def without_empty(sheet: Sheet) -> Sheet:
-    """Return the sheet without empty columns, such as published numbers of a new table."""
+    """Return the sheet without empty columns, such as missing published numbers."""
     keep = [
         j for j in range(len(sheet.headings)) if any(row[j] not in (None, "") for row in sheet.rows)
     ]
@@ -164,19 +168,19 @@ def without_empty(sheet: Sheet) -> Sheet:
 
 
 def reproduced(found: Reproduction, *, command: str | None = None) -> ReproductionReport:
-    """Gather the facts of an experiment that was computed again, for a page.
+    """Return the report of a reproduced experiment.
 
     Parameters
     ----------
     found : Reproduction
-        Of :func:`tamis_book.reproduce`.
+        Result of :func:`tamis_book.reproduce`.
     command : str, optional
-        The command line that gives the same.
+        The command line that reproduces the report.
 
     Returns
     -------
     ReproductionReport
-        ``save("table.html")`` writes the page.
+        ``save("table.html")`` writes it as a page.
 
     Examples
     --------
@@ -195,7 +199,8 @@ def reproduced(found: Reproduction, *, command: str | None = None) -> Reproducti
     cares = [Caveat(sentence) for sentence in found.missing]
     if 0 < n < experiment.realizations and found.is_published:
         fact = f"{format_count(n, 'realization')} of {experiment.realizations}."
-        cares.insert(0, Caveat(fact, "Fewer than were published: only large differences show."))
+        consequence = "With fewer realizations than published, only large differences are found."
+        cares.insert(0, Caveat(fact, consequence))
     lines = [(f"Method {name}", text) for name, text in experiment.all_methods.items()]
     lines += [(f"Baseline {name}", text) for name, text in experiment.baselines.items()]
     lines += [(f"Estimator {name}", text) for name, text in experiment.estimators.items()]

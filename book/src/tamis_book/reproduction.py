@@ -1,4 +1,4 @@
-"""An experiment computed again: from the scores of its parts to the cells of its table."""
+"""A reproduced experiment: the cells of its table, computed from the scores of its parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,21 +17,20 @@ from tamis_book.experiment import Experiment, Part
 
 @dataclass(frozen=True, repr=False)
 class Reproduction:
-    """An experiment computed again.
+    """A reproduced experiment.
 
     Attributes
     ----------
     experiment : Experiment
     cells : tuple of Cell
     missing : tuple of str
-        A sentence for each method or table that is not available.
+        Sentences about methods and tables that are not available.
     settings : tuple of str
-        Hyper-parameters that were chosen.
+        Hyper-parameters that were tuned.
     results, baselines : dict of str to Results
-        Every score behind the cells of a part, realization by realization; and those of the
-        baselines.
+        All scores of the methods, and of the baselines, by part.
     remarks : tuple of str
-        A sentence for each method that selected nothing in some realizations.
+        Sentences about methods that selected nothing in some of the realizations.
     """
 
     experiment: Experiment
@@ -43,7 +42,7 @@ class Reproduction:
     baselines: Mapping[str, Results] = field(default_factory=dict, compare=False)
 
     def counts(self) -> dict[str, int]:
-        """Number of cells with each mark."""
+        """Return the number of cells with each mark."""
         marks = [cell.mark for cell in self.cells if cell.mark]
         return {mark: marks.count(mark) for mark in "=+-?" if mark in marks}
 
@@ -54,11 +53,11 @@ class Reproduction:
 
     @property
     def is_published(self) -> bool:
-        """Whether any of the numbers is published."""
+        """Whether any of the numbers has a published counterpart."""
         return any(cell.published is not None for cell in self.cells)
 
     def to_frame(self) -> Any:
-        """One row per cell, as polars or pandas frame."""
+        """Return a polars or pandas frame with one row per cell."""
         return frame_of(self.cells, Cell._fields)
 
     def __repr__(self) -> str:
@@ -74,20 +73,20 @@ def tabulate(
     missing: Iterable[str] = (),
     settings: Iterable[str] = (),
 ) -> Reproduction:
-    """Make the table of an experiment from the scores of its parts."""
+    """Return the table of an experiment, computed from the scores of its parts."""
     cells: list[Cell] = []
     remarks: list[str] = []
     for part in experiment.parts:
         if part.name in results:
             scores = results[part.name], baselines.get(part.name)
             cells += _PartTable(experiment, part, *scores, remarks).cells()
-    told = tuple(missing), tuple(settings)
-    return Reproduction(experiment, tuple(cells), *told, results, tuple(remarks), baselines)
+    lists = tuple(missing), tuple(settings)
+    return Reproduction(experiment, tuple(cells), *lists, results, tuple(remarks), baselines)
 
 
 @dataclass
 class _PartTable:
-    """Scores of one part; ``remarks`` grows while they become cells."""
+    """Scores of a single part. :meth:`cells` also fills ``remarks``."""
 
     experiment: Experiment
     part: Part
@@ -96,7 +95,7 @@ class _PartTable:
     remarks: list[str]
 
     def cells(self) -> Iterator[Cell]:
-        """Cells of the methods at every size or step, each followed by those of its baselines."""
+        """Yield the cells of each method at every size or step, followed by its baselines."""
         points = (None,) if self.experiment.metric == "hit" else self.part.points
         for method in self.found.methods:
             for point in points:
@@ -106,7 +105,7 @@ class _PartTable:
         where = self.part.where(point)
         try:
             scores = self.found.values(self.experiment.measured, method, **where)
-        except TamisError:  # a size that this method does not reach
+        except TamisError:  # this method does not reach the size
             return
         if self.experiment.metric == "stability":
             yield from self._stability(method, point)
@@ -125,7 +124,7 @@ class _PartTable:
         if nothing := list(sizes.values()).count(0):
             self.remarks.append(
                 f"{self.part.name}: {method} selects nothing in {nothing} of {len(sizes)} "
-                "realizations, where the most frequent class stands for it."
+                "realizations, in which the baseline (most frequent class) is measured."
             )
         if self.found.orders(method):  # otherwise it predicts with all columns
             yield from self._beside(cell, scores, sizes)
@@ -133,7 +132,7 @@ class _PartTable:
     def _beside(
         self, cell: Cell, scores: Mapping[int, float], sizes: Mapping[int, float]
     ) -> Iterator[Cell]:
-        """Baselines with the number of columns of a cell in every realization."""
+        """Yield the baseline cells that have the same numbers of columns as ``cell``."""
         assert self.baselines is not None
         of_size = {
             (row.method, row.realization, row.size): row.value
@@ -141,7 +140,7 @@ class _PartTable:
             if row.metric == self.experiment.metric
         }
         for name in self.baselines.methods:
-            values = [  # without any column all methods are the same
+            values = [  # without any column, all methods are the same
                 of_size.get((name, i, int(sizes[i])), np.nan) if sizes[i] else score
                 for i, score in scores.items()
             ]
@@ -150,17 +149,17 @@ class _PartTable:
                 yield other._replace(n_features=cell.n_features, beside=cell.method)
 
     def _stability(self, method: str, size: int | None) -> Iterator[Cell]:
-        """The cell of a stability, whose range is its interval."""
-        chosen = self.found.supports(method, size=size)
+        """Yield the cell of a stability, whose range is its confidence interval."""
+        masks = self.found.supports(method, size=size)
         try:
-            index = stability(chosen)
-        except TamisError as error:  # one realization, or all columns
+            index = stability(masks)
+        except TamisError as error:  # a single realization, or all columns selected
             self.remarks.append(f"{self.part.name}: {method} has no stability: {error}")
             return
         numbers = np.array([index.nogueira, index.low, index.high])
         ours, low, high = (self.experiment.scale * numbers).tolist()
         spread = (high - low) / 2 / float(norm.ppf((1 + index.level) / 2))
-        cell = Cell(self.part.name, method, size, ours, spread, low, high, len(chosen))
+        cell = Cell(self.part.name, method, size, ours, spread, low, high, len(masks))
         yield self._compare(cell)
 
     def _cell(self, method: str, size: int | None, values: list[float]) -> Cell:
@@ -172,7 +171,7 @@ class _PartTable:
         return Cell(self.part.name, method, size, ours, spread, low, high, n)
 
     def _compare(self, cell: Cell) -> Cell:
-        """Add the published number and its mark."""
+        """Return the cell with the published number and the mark added."""
         published = self.part.at(self.part.published, cell.method, cell.size)
         if published is None:
             return cell
@@ -181,7 +180,10 @@ class _PartTable:
         return cell._replace(published=published, mark=mark)
 
     def _with_signs(self, cell: Cell, scores: Mapping[int, float]) -> Cell:
-        """Add the signs of the test of the reference against the method, ours and printed."""
+        """Return the cell with our sign and the published sign added.
+
+        Signs are from the test of the reference against the method.
+        """
         if (signs := self.part.signs.get(cell.method)) is not None:
             cell = cell._replace(published_sign=signs[self.part.sizes.index(cell.size or 0)])
         reference, metric_name = self.experiment.reference, self.experiment.metric

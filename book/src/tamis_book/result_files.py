@@ -1,7 +1,7 @@
-"""Results of experiments in small files, from which their tables can be made again.
+"""Small result files, from which tables are made without running experiments again.
 
-A file has every score of every realization, so that cells, marks, tests and charts follow from it
-and from the experiment file as they are now; nothing is computed again.
+A file holds the scores of all realizations. Together with the current experiment file, they
+determine the cells, marks, tests and charts.
 """
 
 import gzip
@@ -28,14 +28,14 @@ from tamis_book.reproduction import Reproduction, tabulate
 
 ENDING = ".json.gz"
 FORMAT = 1
-#: Digits of a score: enough to see that it is the same again, few enough that files are small.
+#: Number of digits of a score: enough to compare results, and few enough for small files.
 DIGITS = 9
-#: Fields of an experiment and of its parts on which our numbers do not depend.
+#: Fields of an experiment and of its parts that do not affect our numbers.
 SHOWN = {"name", "title", "source", "agreement", "realizations", "scale", "tuning", "reference"}
 SHOWN |= {"unsound", "notes", "parts", "cost"}
 SHOWN_OF_PARTS = {"published", "published_columns", "signs", "unsound", "unsound_above", "note"}
 
-#: Errors of a file that is damaged, or of another kind.
+#: Errors that occur if a file is damaged or of a different kind.
 UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, TypeError, LookupError, AttributeError),
@@ -49,16 +49,16 @@ class StoredReproduction:
     Attributes
     ----------
     found : Reproduction
-        Its scores, and the table that they make with the experiment file of today.
+        The stored scores, with the table computed by the current experiment file.
     realizations, seed : int
-        Number of realizations that were asked for, and the seed that they were drawn from.
+        Requested number of realizations, and their seed.
     made : date
     versions : dict of str to str
-        Versions of the libraries that the scores may depend on.
+        Versions of the libraries that were used.
     seconds : float
-        Time that fitting the methods took, all tasks together.
+        Total time of fitting the methods, in seconds.
     is_current : bool
-        Whether the experiment file still asks for what was computed.
+        Whether everything in the experiment file that affects the scores is still the same.
     """
 
     found: Reproduction
@@ -76,7 +76,7 @@ class StoredReproduction:
 def save_results(found: Reproduction, path: str | os.PathLike[str], *, realizations: int) -> None:
     """Write the results of an experiment to a file whose name ends in ``.json.gz``.
 
-    The same scores make the same file, but for the date and the time that they took.
+    The same scores give the same file, except for the date and the times.
     """
     experiment = found.experiment
     several = {"results": found.results, "baselines": found.baselines}
@@ -102,12 +102,14 @@ def save_results(found: Reproduction, path: str | os.PathLike[str], *, realizati
 def load_results(
     path: str | os.PathLike[str], experiment: Experiment | None = None
 ) -> StoredReproduction:
-    """Read the file of :func:`save_results`, for the experiment of its name or a given one.
+    """Read a file that :func:`save_results` wrote.
+
+    The default ``experiment`` is the one that the file names.
 
     Raises
     ------
     InvalidStore
-        The file cannot be read, or is of another kind.
+        If the file cannot be read, or is of a different kind.
     """
     try:
         facts = json.loads(gzip.decompress(Path(path).read_bytes()))
@@ -133,7 +135,7 @@ def load_results(
 
 
 def hash_protocol(experiment: Experiment) -> str:
-    """Hash everything in an experiment file that our numbers depend on."""
+    """Return a hash of everything in an experiment that affects our numbers."""
     whole = {name: value for name, value in vars(experiment).items() if name not in SHOWN}
     parts = [
         {name: value for name, value in vars(part).items() if name not in SHOWN_OF_PARTS}
@@ -144,14 +146,14 @@ def hash_protocol(experiment: Experiment) -> str:
 
 
 def _to_plain(results: Results, experiment: Experiment) -> dict[str, Any]:
-    """Scores as lists; their method, size, rule and metric are listed once for all tasks."""
+    """Return scores as lists. Estimators, sizes, rules and metrics are listed only once."""
     points: dict[tuple[Any, ...], int] = {}
     tasks = []
     for task in results.tasks:
         out = task.outcome
         scores = [s for s in out.scores if s.metric in (experiment.measured, "n_features")]
         numbers = [points.setdefault(score[:4], len(points)) for score in scores]
-        # columns are kept only for a stability, up to the largest size
+        # columns are needed only for a stability, up to the largest size
         columns = experiment.metric == "stability"
         top = max((score.size for score in out.scores), default=0) if columns else 0
         order = None if out.order is None else list(out.order[:top])

@@ -1,10 +1,11 @@
-"""Runs of experiment files."""
+"""Functions that run experiment files."""
 
 import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 RULES = ("mean-of-5", "median-of-5", "each")
 N_FIRST, N_FOLDS = 5, 5
+#: Metrics published in two tables of the same realizations. These tables share their tasks.
+TWINS = ("mse", "scc")
 
 
 def tuned(
@@ -51,64 +54,50 @@ def tuned(
     scoring: str | None = None,
     n_jobs: int | None = None,
 ) -> BaseEstimator:
-    """The estimator with hyper-parameters chosen by 5-fold cross-validation.
+    """Return the estimator with hyper-parameters tuned by 5-fold cross-validation.
 
     Parameters
     ----------
     estimator : estimator
     grid : dict of str to list
-        Values of each parameter.
+        Values to try for each parameter.
     source, plan
-        The data and its realizations; only training parts are looked at.
-    rule : {"mean-of-5", "median-of-5", "each"}
-        The point of best mean score over the first five realizations; the median, parameter by
-        parameter, of the points that are best in each of them; or a choice inside every training
-        part, by ``GridSearchCV``.
+        The data and their realizations. Only training rows are used.
+    rule : {"mean-of-5", "median-of-5", "each"}, default="mean-of-5"
+        "mean-of-5" chooses the point with the best mean score over the first five realizations.
+        "median-of-5" chooses the median of each parameter over the best points of these five.
+        "each" tunes in every realization with ``GridSearchCV``.
     scoring : str, optional
-        A scorer of scikit-learn; by default the estimator's own.
+        A scorer of scikit-learn. The default is the estimator's own score.
     n_jobs : int, optional
         Number of processes.
     """
     check_values("tuned", {"rule": one_of(*RULES)}, rule=rule)
+    search = GridSearchCV(estimator, dict(grid), scoring=scoring, cv=N_FOLDS)
     if rule == "each":
-        return GridSearchCV(estimator, dict(grid), scoring=scoring, cv=N_FOLDS)
+        return search
     points = list(ParameterGrid(dict(grid)))
-    scores = np.array(
-        [
-            _scores(estimator, grid, source, plan, i, scoring, n_jobs)
-            for i in range(min(N_FIRST, len(plan)))
-        ]
-    )
+    search = search.set_params(n_jobs=n_jobs, refit=False)
+    scores = np.array([_scores(search, source, plan, i) for i in range(min(N_FIRST, len(plan)))])
     if rule == "mean-of-5":
         chosen = points[best(scores.mean(axis=0))]
     else:
         winners = [points[best(row)] for row in scores]
-        # of two in the middle the lower, so that it is one of them
+        # the lower median, which is always one of the values
         chosen = {
             name: sorted(point[name] for point in winners)[(len(winners) - 1) // 2] for name in grid
         }
     return clone(estimator).set_params(**chosen)
 
 
-def _scores(
-    estimator: BaseEstimator,
-    grid: Mapping[str, Sequence[Any]],
-    source: Source,
-    plan: Plan,
-    i: int,
-    scoring: str | None,
-    n_jobs: int | None,
-) -> Array:
-    """Mean cross-validated score of each point on one training part."""
+def _scores(search: GridSearchCV, source: Source, plan: Plan, i: int) -> Array:
+    """Return the mean cross-validated score of each grid point on the training rows."""
     rows = source.at(i, plan.seed)
     train = plan.split(rows.y, source.name, i).train
     X, y = StandardScaler().fit_transform(rows.X[train]), rows.y[train]
     seed = seed_of(plan.seed, "tuning", source.name, i)
     folds = list(folds_of(y, np.arange(len(y)), N_FOLDS, seed))
-    search = GridSearchCV(
-        estimator, dict(grid), scoring=scoring, cv=folds, n_jobs=n_jobs, refit=False
-    )
-    return np.asarray(search.fit(X, y).cv_results_["mean_test_score"])
+    return np.asarray(search.set_params(cv=folds).fit(X, y).cv_results_["mean_test_score"])
 
 
 Progress = Callable[[int, int], None]
@@ -124,19 +113,19 @@ def reproduce(
     store: Any = None,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run an experiment file and compare with the published numbers.
+    """Run an experiment and compare the results with the published numbers.
 
-    Methods and tables that are not available are named in ``missing``, and the rest runs.
+    Methods and tables that are not available are listed in ``missing``, and all others run.
 
     Parameters
     ----------
     experiment : Experiment or str
-        Name of an experiment, or of a file that ends in ``.toml``.
+        An experiment, its name, or the path of a file that ends in ``.toml``.
     realizations : int, optional
-        Number of realizations; by default as published.
+        Number of realizations. The default is the published number.
     tune : bool, default=False
-        Whether hyper-parameters are chosen as the file's ``[tuning]`` says, instead of its fixed
-        settings.
+        Whether to tune hyper-parameters as the section ``[tuning]`` of the file describes, instead
+        of using its fixed settings.
     n_jobs, cluster, store, progress
         As in :func:`tamis.evaluation.evaluate`.
 
@@ -151,19 +140,23 @@ def reproduce(
         return _Run(experiment, realizations, tune, how).reproduce(progress)
 
 
+@dataclass
 class _Run:
-    """One run of an experiment; ``missing`` and ``settings`` grow part by part."""
+    """A single run of an experiment.
 
-    def __init__(
-        self, experiment: Experiment, realizations: int | None, tune: bool, how: dict[str, Any]
-    ):
-        self.experiment, self.realizations, self.tune = experiment, realizations, tune
-        self.how = how  # arguments of evaluate
-        self.missing: dict[str, None] = {}
-        self.settings: list[str] = []
+    ``how`` holds keyword arguments for ``evaluate``. Each part adds to ``missing`` and
+    ``settings``.
+    """
+
+    experiment: Experiment
+    realizations: int | None
+    tune: bool
+    how: dict[str, Any]
+    missing: dict[str, None] = field(default_factory=dict)
+    settings: list[str] = field(default_factory=list)
 
     def reproduce(self, progress: Progress | None) -> Reproduction:
-        """Run part after part, so that one that fails does not stop the others."""
+        """Run all parts. A part that fails does not stop the others."""
         results: dict[str, Results] = {}
         baselines: dict[str, Results] = {}
         n_parts = len(self.experiment.parts)
@@ -177,7 +170,7 @@ class _Run:
         return tabulate(self.experiment, results, baselines, **lists)
 
     def _run_part(self, part: Part, progress: Progress | None) -> list[Results]:
-        """Results of the methods, and those of the baselines with the same numbers of columns."""
+        """Return the results of the methods, and of baselines with the same numbers of columns."""
         try:
             name, data, table = _load(part, self.experiment.seed)
             sources = as_sources({name: data})
@@ -191,12 +184,15 @@ class _Run:
         baselines = self._methods(self.experiment.baselines, estimators, table)
         if table is not None:
             estimators = {name: table.estimator(one) for name, one in estimators.items()}
-        sizes_too = ("n_features",) if baselines else ()
+        measured = self.experiment.measured
+        metrics = [*TWINS] if measured in TWINS else [measured]
+        if baselines and measured != "n_features":
+            metrics.append("n_features")
         how: dict[str, Any] = dict(
             data=sources,
             plan=plan,
-            metrics=list(dict.fromkeys((*self.experiment.measured_together, *sizes_too))),
-            # hits need no predictions
+            metrics=metrics,
+            # hits do not need predictions
             estimators=estimators if metric(self.experiment.metric).function else None,
             normalise=table is None or table.plain,
             **self.how,
@@ -205,14 +201,14 @@ class _Run:
         sizes: Any = part.sizes or (Steps(part.steps) if part.steps else "own")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PiecesFailed)  # reported among what is missing
+                warnings.simplefilter("ignore", PiecesFailed)  # reported in ``missing``
                 first = _share(progress, 0, n_runs)
                 found = [evaluate(methods, sizes=sizes, progress=first, **how)]
                 if baselines:
                     sizes, progress = _sizes_met(found[0]), _share(progress, 1, n_runs)
                     found.append(evaluate(baselines, sizes=sizes, progress=progress, **how))
         except TamisError as error:
-            if isinstance(error, ValueError | RuntimeError):  # the store or the cluster
+            if isinstance(error, ValueError | RuntimeError):  # an error of the store or the cluster
                 raise
             return self._leave_out(part.name, error)
         failures = [failure for results in found for failure in results.failures]
@@ -227,13 +223,13 @@ class _Run:
         return []
 
     def _plan(self, part: Part, data: Any) -> Plan:
-        """Training rows of every realization: drawn, or those that came with the table."""
+        """Return the plan of a part: random splits, or the splits that came with the table."""
         if not part.splits:
             return self.experiment.plan(part, self.realizations)
         rows = [f"{part.splits}_{word}_idx" for word in ("train", "test")]
         given = getattr(data, "extras", {})
         if missing := [name for name in rows if name not in given]:
-            raise InvalidSpec(f"{part.name} came without the splits {' and '.join(missing)}.")
+            raise InvalidSpec(f"the table of {part.name} has no splits {' and '.join(missing)}.")
         plan = GivenSplits(*(given[name] for name in rows), seed=self.experiment.seed)
         return plan.first(self.realizations or self.experiment.realizations)
 
@@ -247,7 +243,7 @@ class _Run:
         return made
 
     def _tune(self, estimator: Any, asked: Mapping[str, Any], source: Source, plan: Plan) -> Any:
-        """Choose settings, once: the store keeps them for a resumed run."""
+        """Tune an estimator once. The store keeps the settings for a resumed run."""
         first = (source.fingerprint, plan.label(0), min(len(plan), 5), plan.seed)
         key = f"tuning {write(estimator)} {json.dumps([asked, first], sort_keys=True)}"
         store: Store = self.how["store"]
@@ -277,7 +273,7 @@ class _Run:
 
 
 def _sizes_met(found: Results) -> dict[int, list[int]]:
-    """Numbers of columns that the methods selected, for each realization."""
+    """Return the numbers of columns that the methods selected in each realization."""
     met: dict[int, set[int]] = {}
     for task in found.tasks:
         sizes = {score.size for score in task.outcome.scores if task.outcome.order is not None}
@@ -286,7 +282,7 @@ def _sizes_met(found: Results) -> dict[int, list[int]]:
 
 
 def _share(progress: Progress | None, index: int, n_parts: int) -> Progress | None:
-    """Progress of one part as progress of the whole, in thousandths of a part."""
+    """Return a callback that reports the progress of a part as progress of all parts."""
     if progress is None:
         return None
     return lambda done, total: progress(1000 * index + 1000 * done // max(total, 1), 1000 * n_parts)
@@ -296,7 +292,7 @@ def _share(progress: Progress | None, index: int, n_parts: int) -> Progress | No
 
 
 def _load(part: Part, seed: int) -> tuple[str, Any, "ResampledTable | None"]:
-    """Return the name of the data of a part, the data, and the user's own table if it is one."""
+    """Return the name of a part's data, the data, and the table if it comes from a file."""
     options = dict(part.data)
     if "read" in options:
         need_polars()
@@ -306,7 +302,7 @@ def _load(part: Part, seed: int) -> tuple[str, Any, "ResampledTable | None"]:
         name, path, target = (options.pop(word) for word in ("name", "read", "target"))
         options["keep"] = tuple(options.get("keep", ()))
         table = read_table(path, target, **options)
-        plain = table.is_plain  # labelled() uses the frame up
+        plain = table.is_plain  # labelled() changes the frame
         own = resampled(name, table.labelled(), plain=plain, keep=options["keep"])
         return name, own.source, own
     relevant = options.pop("relevant", None)
@@ -326,7 +322,7 @@ def _load(part: Part, seed: int) -> tuple[str, Any, "ResampledTable | None"]:
 
 
 def parse_method(text: str, estimators: Mapping[str, BaseEstimator]) -> Any:
-    """Make the selector of a recipe or an expression that may call the experiment's estimators."""
+    """Return the method for a recipe name, or for an expression that may call the estimators."""
     if text.partition("(")[0].strip() in recipe_names():
         return from_recipe(text)
     calls = {name: partial(clone, estimator) for name, estimator in estimators.items()}

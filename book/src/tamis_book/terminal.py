@@ -1,4 +1,4 @@
-"""What ``tamis reproduce`` computes, prints and writes."""
+"""Implementation of ``tamis reproduce``: run experiments, print and write their tables."""
 
 import shlex
 import sys
@@ -29,33 +29,30 @@ from tamis_book.report import reproduced, tests_sheet, without_empty
 from tamis_book.reproduction import Reproduction
 from tamis_book.runner import reproduce
 
-#: Formats of experiments.
+#: File formats in which tables can be written.
 ENDINGS = (".csv", ".md", ".tex", ".json")
-#: Pixels of a chart in a folder: the width of a column of a paper, twice.
+#: Width of a chart in pixels: twice the width of a column in a paper.
 CHART = 480
 CELLS = ("part", "method", "columns", "ours", "deviation", "realizations", "published", "mark")
-#: Marks in CSV, where spreadsheets would take signs for formulas.
+#: Marks as words for CSV, because spreadsheets would read signs as formulas.
 WORDS = {"=": "equal", "+": "better", "-": "worse", "?": "unsound", "": None}
 
 
 def run_reproduce(asked: ReproduceOptions) -> None:
-    """Compute the experiments of these names, or all, and print each as it is done.
-
-    A folder gets a page, the tables and the charts of each as soon as it is done.
-    """
+    """Run the experiments, and print and write the results of each when it is finished."""
     if asked.list_names:
         for name, title in titles().items():
             typer.echo(mask_control(f"{name}  {title}"))
         return
     chosen = names() if asked.everything else asked.experiments
     _check(asked, len(chosen))
-    experiments = [read(name) for name in chosen]  # all names are looked up before any work
+    experiments = [read(name) for name in chosen]  # a wrong name raises an error before any work
     if asked.everything:
-        experiments = by_cost(experiments)  # so that most are done when a run is stopped
+        experiments = by_cost(experiments)  # an interrupted run has finished as many as possible
     done: list[Reproduction] = []
-    # one store, since tables share tasks
+    # a single store, because tables share tasks
     with Store(asked.store) as store, warnings.catch_warnings():
-        # joblib renews a process that has grown, and no task is lost by it
+        # joblib restarts large processes without losing a task
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         for experiment in experiments:
             with ProgressBar(experiment.name, "tasks", quiet=asked.quiet) as bar:
@@ -83,42 +80,44 @@ def run_reproduce(asked: ReproduceOptions) -> None:
     if asked.quiet:
         return
     for path in asked.output:
-        notify(f"the table is in {path}.")
+        notify(f"wrote the table to {path}.")
     if asked.report is not None:
-        notify(f"the report is {asked.report}.")
+        notify(f"wrote the report to {asked.report}.")
     if asked.folder is not None:
         several = format_count(len(done), "experiment")
-        notify(f"{asked.folder} holds reports, tables and charts of {several}.")
+        notify(f"wrote reports, tables and charts of {several} to {asked.folder}.")
 
 
 def _check(asked: ReproduceOptions, n_experiments: int) -> None:
-    """Refuse files that could not be written, before any work."""
+    """Raise an error before any work if output files cannot be written."""
     if not n_experiments:
-        raise InvalidParameter("Name an experiment; tamis reproduce --list lists them.")
+        raise InvalidParameter(
+            "tamis reproduce needs the name of an experiment. tamis reproduce --list lists them."
+        )
     for path in asked.output:
         check_output(path, None, endings=ENDINGS)
     check_output(asked.report, None, endings=(".html",))
     if asked.report is not None and n_experiments > 1:
         raise InvalidParameter(
-            f"--report is the page of one experiment, and {n_experiments} are asked for. Write "
-            "--folder, which has a page of each."
+            f"--report needs one experiment, got {n_experiments}. Write --folder for a page of "
+            "each."
         )
     if asked.folder is not None:
         check_folder(asked.folder)
 
 
 def _leave(experiment: Experiment, store: Path | None) -> NoReturn:
-    """Print what is kept, and how to go on."""
+    """Print how to resume the experiment, and exit."""
     if store is None:
-        notify(f"{experiment.name} was stopped; nothing is kept. With --store FILE it can go on.")
+        notify(f"{experiment.name} was stopped. Write --store FILE to resume it the next time.")
     else:
         again = shlex.join(["tamis", *sys.argv[1:]])
-        notify(f"{experiment.name} was stopped; finished tasks are in {store}. To go on:", again)
+        notify(f"{experiment.name} was stopped; finished tasks are in {store}. To resume:", again)
     raise typer.Exit(INTERRUPTED)
 
 
 def _command(found: Reproduction) -> str:
-    """Return the command that computes the same."""
+    """Return the command line that runs the same experiment."""
     n = max((cell.n_realizations for cell in found.cells), default=None)
     name = found.experiment.name
     known = [name if name in names() else f"{name}.toml"]
@@ -130,7 +129,7 @@ def _command(found: Reproduction) -> str:
 
 
 def _write_folder(folder: Path, found: Reproduction) -> None:
-    """Write a page, tables and a chart of each part, as files of the experiment's name."""
+    """Write the page, tables and charts of an experiment, in files named after it."""
     folder.mkdir(parents=True, exist_ok=True)
     name = found.experiment.name
     replace_file(folder / f"{name}.html", reproduced(found, command=_command(found)).html())
@@ -143,7 +142,7 @@ def _write_folder(folder: Path, found: Reproduction) -> None:
 
 
 def _text(ending: str, several: Sequence[Reproduction]) -> str:
-    """Return experiments in a format."""
+    """Return the tables of several experiments as text in the format of a file extension."""
     if ending == ".json":
         return json_text({"experiments": [_facts(found) for found in several]})
     if ending == ".csv":
@@ -153,18 +152,18 @@ def _text(ending: str, several: Sequence[Reproduction]) -> str:
 
 
 def _cells_sheet(found: Reproduction) -> Sheet:
-    """Return one row per number of the table."""
+    """Return a table with one row per cell."""
     experiment = found.experiment
     rows: list[list[Value]] = []
     for cell in found.cells:
-        method = cell.method if cell.beside is None else f"{cell.method} beside {cell.beside}"
+        method = cell.method if cell.beside is None else f"{cell.method} next to {cell.beside}"
         rows.append([cell.part, method, *_numbers(cell), cell.mark])
     title = f"{experiment.name}: {experiment.title}; {experiment.metric}"
     return without_empty(Sheet(title, CELLS, rows))
 
 
 def _long_sheet(several: Sequence[Reproduction]) -> Sheet:
-    """Return every number with the p-value of its test, over all experiments."""
+    """Return the numbers of all experiments as a table, with the p-values of their tests."""
     rows: list[list[Value]] = []
     for found in several:
         tests = {(part, one.method, one.size): one for part, one in contrasts(found)}
@@ -198,7 +197,7 @@ def _facts(found: Reproduction) -> dict[str, Any]:
 
 
 def _print(found: Reproduction) -> None:
-    """Print the table on stdout, what is missing on stderr."""
+    """Print the table on stdout, and missing methods or tables on stderr."""
     experiment, console = found.experiment, stdout()
     console.print(text(f"{experiment.name}  {experiment.title}", style="bold"))
     if experiment.source:
@@ -227,9 +226,9 @@ def _print(found: Reproduction) -> None:
         console.print(text(line))
     if compared or not found.cells:
         counted = ", ".join(f"{n} {mark}" for mark, n in found.counts().items())
-        if not counted:  # one realization has no spread by which to tell chance
+        if not counted:  # a single realization has no standard deviation
             single = max((cell.n_realizations for cell in found.cells), default=0) == 1
-            more = ": one realization has no spread, give --realizations 2 or more"
+            more = ": a comparison needs --realizations 2 or more"
             counted = f"nothing could be compared{more * single}"
         console.print(text(f"{counted}."))
     console.print()
@@ -238,7 +237,7 @@ def _print(found: Reproduction) -> None:
 
 
 def _cell(cell: Cell | None, experiment: Experiment) -> Any:
-    """Return ``ours (published) mark``."""
+    """Format a cell as ``ours (published) mark``."""
     if cell is None:
         return text("")
     style = {"-": "red", "+": "green"}.get(cell.mark, "")

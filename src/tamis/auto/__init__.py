@@ -1,6 +1,6 @@
-"""AUTO: a short list of columns without naming a method, and an honest error of it.
+"""Auto: selects columns without a named method, and estimates the error without bias.
 
-``Auto`` is what ``tamis.select(X, y)`` and ``tamis select`` run where no method is named.
+``tamis.select(X, y)`` and ``tamis select`` run ``Auto`` if no method is named.
 """
 
 from tamis.auto.held_out import CurvePoint, HeldOut, LostError

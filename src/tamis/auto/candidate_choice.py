@@ -1,7 +1,7 @@
-"""The rule of Auto: which candidate is selected, and its loss on rows that did not select it.
+"""The rule by which Auto selects a candidate, and bootstrap estimates of its loss.
 
-A candidate is an order of the columns, a model and a number of columns. Its held-out loss is known
-for every bootstrap draw of the rows, so that candidates are compared in pairs on the same rows.
+A candidate is an order of the columns, a model and a number of columns. Its held-out loss is
+computed for every bootstrap draw of the rows, so that candidates are compared on the same rows.
 """
 
 from typing import NamedTuple
@@ -11,28 +11,31 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
 
-#: Bootstrap draws of the rows: a standard error is then known to 5 %.
+#: Number of bootstrap draws of the rows. With 200, a standard error is accurate to about 5 %.
 N_DRAWS = 200
-#: Standard errors by which a list must beat the baseline before it is offered. Models of noise
-#: predict worse than the baseline, so that fewer than 5 % of noise tables pass, by simulation.
+#: Number of standard errors by which a selection must beat the baseline. One is enough, because
+#: models trained on noise predict worse than the baseline: fewer than 5 % of simulated tables of
+#: pure noise pass this test.
 SIGNIFICANT = 1.0
-#: The same for the AUC of a rare class. The best of many models of noise has an AUC above one half:
-#: about one standard error on average, by simulation.
+#: Number of standard errors by which the AUC of a rare class must exceed 0.5. It is greater than
+#: ``SIGNIFICANT``, because the best of many models trained on noise has an AUC above 0.5.
 SIGNIFICANT_AUC = 3.0
 
 
 class Allowed(NamedTuple):
-    """How much worse than the best candidate a smaller number of columns may be.
+    """How much worse than the best candidate a candidate with fewer columns may be.
+
+    All three limits must be met.
 
     Attributes
     ----------
     n_errors : float
-        Standard errors of the difference, paired by rows.
+        Limit in standard errors of the paired difference between the two losses.
     share : float
-        Share of the least loss, at most.
+        Limit as a share of the lowest loss.
     gain : float
-        Share of the best candidate's gain over the baseline, at most: with a rare class or a weak
-        signal, all of the gain may be less than a few per cent of the loss.
+        Limit as a share of the best candidate's gain over the baseline. With a rare class or a weak
+        signal, that gain may be less than a few per cent of the loss.
     """
 
     n_errors: float
@@ -40,9 +43,9 @@ class Allowed(NamedTuple):
     gain: float = float("inf")
 
     def limit(self, least: Array, errors: Array, baseline: Array) -> Array:
-        """Return how much above the least loss each candidate may be."""
+        """Return how far the loss of each candidate may lie above the lowest loss."""
         limit = self.n_errors * errors
-        if np.isfinite(self.share):  # an infinite share of a loss of 0 is not a number
+        if np.isfinite(self.share):  # infinity times a loss of 0 is NaN
             limit = np.minimum(limit, self.share * least)
         if np.isfinite(self.gain):
             limit = np.minimum(limit, self.gain * np.maximum(baseline - least, 0.0))
@@ -50,9 +53,9 @@ class Allowed(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Weightings of the rows: all rows once, each bootstrap draw, and the rows it left out.
+    """Row weights: first all rows, then each bootstrap draw, then the rows outside each draw.
 
-    The rows are drawn in whole groups if there are groups.
+    All rows of a group are drawn together.
     """
 
     weights: Array
@@ -66,7 +69,7 @@ class Draws(NamedTuple):
         weights: Array | None = None,
         n_draws: int = N_DRAWS,
     ) -> "Draws":
-        """Draw rows with replacement."""
+        """Draw rows or groups with replacement, and return the row weights of each draw."""
         labels = np.arange(n_rows) if groups is None else groups
         n_labels = int(labels.max()) + 1
         drawn = rng.integers(n_labels, size=(n_draws, n_labels))
@@ -75,37 +78,40 @@ class Draws(NamedTuple):
         return cls(every if weights is None else every * weights)
 
     def part(self, losses: Array) -> "Losses":
-        """Split losses of all weightings."""
+        """Split the losses: on all rows, on each draw, and on the rows outside each draw."""
         n_draws = len(self.weights) // 2
         return Losses(losses[0], losses[1 : n_draws + 1], losses[n_draws + 1 :])
 
 
 class Losses(NamedTuple):
-    """Losses of candidates on all rows, in each draw, and on the rows left out of each draw."""
+    """Losses of candidates on all rows, on each draw, and on the rows outside each draw."""
 
     whole: Array
     drawn: Array
     left_out: Array
 
     def of(self, candidates: Subset) -> "Losses":
-        """Return the losses of one candidate for each draw, which follow the draw's own choice."""
+        """Return the losses of one candidate per draw.
+
+        ``candidates`` holds the index of the candidate that each draw selects.
+        """
         draws = np.arange(len(self.drawn))
         return Losses(self.whole, self.drawn[draws, candidates], self.left_out[draws, candidates])
 
     @property
     def honest(self) -> float:
-        """Mean loss on the rows left out of each draw."""
+        """Mean loss on the rows outside each draw. It is not biased by the selection."""
         known = self.left_out[~np.isnan(self.left_out)]
         return float(known.mean()) if len(known) else float("nan")
 
     @property
     def standard_error(self) -> float:
-        """Standard deviation over the draws."""
+        """Standard deviation of the loss across the draws."""
         return float(np.nanstd(self.drawn, ddof=1))
 
 
 def paired_errors(drawn: Array) -> Array:
-    """Return the standard error of the difference of each pair of candidates.
+    """Return the standard error of the difference between each pair of candidates.
 
     >>> paired_errors(np.array([[1.0, 3.0], [2.0, 3.0], [3.0, 3.0]]))
     array([[0., 1.],
@@ -119,18 +125,20 @@ def paired_errors(drawn: Array) -> Array:
 def select_candidates(
     losses: Array, errors: Array, sizes: Subset, allowed: Allowed, baseline: Array
 ) -> Subset:
-    """Return for each row of losses the smallest size that is allowed; there the least loss.
+    """Return, for each draw, the index of the smallest candidate that ``allowed`` accepts.
+
+    If several accepted candidates have this size, the one with the lowest loss is returned.
 
     Parameters
     ----------
     losses : array of shape (n_draws, n_candidates)
     errors : array of shape (n_candidates, n_candidates)
-        Standard errors of the differences.
+        Standard errors of the differences between candidates.
     sizes : array of int
-        Of each candidate.
+        Number of columns of each candidate.
     allowed : Allowed
     baseline : array of shape (n_draws,)
-        Loss of the baseline.
+        Loss of the baseline in each draw.
 
     Examples
     --------

@@ -9,9 +9,9 @@ from tamis._arrays import Array
 from tamis.blocks.survival import censored_columns
 from tamis.exceptions import InvalidParameter
 
-#: Rows with an event that are compared with all later rows at once.
+#: Number of events that are compared with all later rows in one matrix operation.
 BLOCK = 256
-#: Sums of whole numbers and halves are exact in single precision up to here.
+#: Sums of integers and of halves of integers are exact in single precision below this limit.
 EXACT = 1 << 23
 
 
@@ -20,17 +20,17 @@ def concordance(
 ) -> float:
     """Return the share of comparable pairs in which the row with the earlier event has more risk.
 
-    Two rows are comparable if the earlier time is that of an event. Of equal times, an event
-    comes before a censored row, and two events are not comparable. Pairs with equal risks count
-    one half.
+    Two rows are comparable if the earlier of the two times is an event. At equal times, an event
+    comes before a censored row, and two events are not comparable. A pair with equal risks adds one
+    half instead of 1.
 
     Parameters
     ----------
     risk : array of shape (n_samples,)
-        Greater means an earlier event. Only the order counts.
+        Predicted risks; a greater risk means an earlier event. Only their order matters.
     y : structured array of event and time, or array of shape (n_samples, 2) of time and event
     weights : array of shape (n_samples,), optional
-        Weights of the rows. A pair has the product of the weights of its rows.
+        Weights of the rows. The weight of a pair is the product of the weights of its two rows.
     folds : array of shape (n_samples,), optional
         Label of each row. Only rows with the same label are compared, because the risks of two
         models have no common scale.
@@ -52,7 +52,7 @@ def concordance(
 
 
 def concordances(risks: Array, y: Any, weights: Array, folds: ArrayLike | None = None) -> Array:
-    """Return the :func:`concordance` of several risks for several weightings of the rows.
+    """Return the :func:`concordance` of several risk scores for several weightings of the rows.
 
     Parameters
     ----------
@@ -89,10 +89,13 @@ def concordances(risks: Array, y: Any, weights: Array, folds: ArrayLike | None =
 def _add_pairs(
     right: Array, pairs: Array, risks: Array, event: Any, time: Array, weights: Array
 ) -> None:
-    """Add the weights of ordered and of comparable pairs; rows are sorted, events first."""
+    """Add up the weights of comparable pairs in ``pairs``, and of correct ones in ``right``.
+
+    Rows are sorted by time, with events before censored rows at equal times.
+    """
     first, last = np.searchsorted(time, time, "left"), np.searchsorted(time, time, "right")
     counts = np.append(0, np.cumsum(event))
-    after = first + counts[last] - counts[first]  # first row that is comparable with an event
+    after = first + counts[last] - counts[first]  # first row to compare with an event
     earlier = np.flatnonzero(event)
     later_rows = np.arange(len(time))
     for start in range(0, len(earlier), BLOCK):
@@ -111,12 +114,12 @@ def _add_pairs(
 
 
 def _summed(left: Array, products: Array) -> Array:
-    """Return the sums of the products of two matrices over each row, in double precision."""
+    """Multiply two matrices element by element, and sum each row in double precision."""
     return np.einsum("ij,ij->i", left, products, dtype=np.float64)
 
 
 def _event_and_time(y: Any) -> tuple[NDArray[np.bool_], Array]:
-    """Return events and times; rows without any event are allowed."""
+    """Return the events (as bool) and the times of a censored target. All rows may be censored."""
     y = np.asarray(y)
     if y.dtype.names is None:
         if y.ndim != 2 or y.shape[1] != 2:
@@ -127,7 +130,11 @@ def _event_and_time(y: Any) -> tuple[NDArray[np.bool_], Array]:
 
 
 def _checked_weights(weights: Array, n_rows: int) -> Array:
-    """Return weights of which the greatest of each draw is 1, or small whole numbers in float32."""
+    """Check the weights and return them in a form in which sums are accurate.
+
+    Integers with small sums are returned in single precision, which is exact. All other weights are
+    divided by the largest weight of their draw.
+    """
     if weights.ndim != 2 or weights.shape[1] != n_rows:
         raise InvalidParameter(
             f"concordance needs weights for each of {n_rows} rows, but got the shape "

@@ -1,7 +1,8 @@
-"""Proportional hazards with a ridge penalty, for censored targets."""
+"""Proportional hazards model with a ridge penalty, for censored targets."""
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,21 +18,24 @@ from tamis.blocks.inputs import check_data
 from tamis.blocks.survival import censored_columns
 from tamis.exceptions import InvalidTarget, NotConverged
 
-#: Default penalties per column. The reciprocal of each is the prior variance of the linear
-#: predictor, which does not depend on the number of columns.
+#: Default penalties, to be multiplied by the number of columns. With this factor, the prior
+#: variance of the linear predictor is one over the value listed here, for any number of columns.
 PENALTIES = np.logspace(3, -1, 9)
-#: Newton steps, conjugate gradient steps in each of them, and halvings of a step.
+#: Maximum numbers of Newton steps, of conjugate gradient steps per Newton step, and of halvings of
+#: a Newton step.
 STEPS, INNER_STEPS, HALVINGS = 50, 200, 40
-#: Residual at which conjugate gradients stop, relative to that of the first step.
+#: Conjugate gradients stop when the residual is this share of the initial residual.
 INNER_TOLERANCE = 1e-3
-#: A step that promises to gain less log-likelihood than this is the last one.
+#: Newton's method stops when the expected gain in log-likelihood of a step is below this.
 TOLERANCE = 1e-12
-#: Least sum of risks at an event, in units of the greatest risk.
+#: Smallest allowed sum of risks at an event time, relative to the greatest risk.
 LEAST = 1e-290
-#: Directions with a smaller share of the greatest sum of squares count as null.
+#: A direction is treated as null if its sum of squares is below this share of the greatest sum of
+#: squares.
 NULL = 1e-10
 
 
+@dataclass(eq=False, repr=False)
 class RidgeCoxCV(BaseEstimator):
     r"""Proportional hazards model with a ridge penalty chosen by cross-validation.
 
@@ -41,33 +45,34 @@ class RidgeCoxCV(BaseEstimator):
     .. math:: \sum_{i: \text{event}} w_i \Big( \eta_i - \log \sum_{j: t_j \geq t_i} w_j e^{\eta_j}
               \Big) - \frac{\alpha}{2} \lVert b \rVert^2, \quad \eta = Z b
 
-    The penalty maximises the cross-validated log partial likelihood: the likelihood of all rows
-    minus that of the training rows, by the coefficients of the training rows, summed over the
-    folds. It is also defined for folds without events. If several penalties are equally good, the
-    greatest one is taken. The folds are balanced in events and times and contain no randomness.
+    The penalty maximises the cross-validated log partial likelihood. For each fold, coefficients
+    are fitted to the training rows, and the log-likelihood of the training rows is subtracted from
+    that of all rows. These differences are summed over the folds. They are defined even for folds
+    without events. If several penalties are equally good, the greatest is chosen. Folds are
+    deterministic and balanced by event and time.
 
-    Columns are standardised inside, by weighted means and deviations. A constant column has the
+    Columns are standardised with weighted means and standard deviations. A constant column has the
     coefficient 0. There may be more columns than rows.
 
     Parameters
     ----------
     alphas : array, optional
         Penalties to try, greater than 0, on the scale of ``CoxPHSurvivalAnalysis`` in
-        scikit-survival. By default, nine from 0.1 to 1000 times the number of columns that are not
-        constant.
+        scikit-survival. By default, nine values from 0.1 to 1000, multiplied by the number of
+        columns that are not constant.
     cv : int, default=5
         Number of folds.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        Log hazard ratios for one unit of each column, as it was given.
+        Log hazard ratios for one unit of each column on its original scale.
     alpha_ : float
         The chosen penalty.
     alphas_ : array of shape (n_alphas,)
-        The penalties tried, from the greatest to the least.
+        The penalties that were tried, in descending order.
     cv_log_likelihoods_ : array of shape (n_alphas,)
-        Cross-validated log partial likelihood of each of them.
+        Cross-validated log partial likelihood of each penalty in ``alphas_``.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
         Names of the columns, if ``X`` has names.
@@ -95,9 +100,9 @@ class RidgeCoxCV(BaseEstimator):
         "cv": integer(2),
     }
 
-    def __init__(self, alphas: ArrayLike | None = None, *, cv: int = 5):
-        self.alphas = alphas
-        self.cv = cv
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: int = 5
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -106,13 +111,14 @@ class RidgeCoxCV(BaseEstimator):
         ----------
         X : array or frame of shape (n_samples, n_features)
         y : structured array of event and time, or array of shape (n_samples, 2)
-            Two columns are the time, and 1 if the event happened or 0 if the row was censored.
+            The censored target. In an array with two columns, the first is the time, and the second
+            is 1 if the event happened or 0 if the row was censored.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts as two copies of a row.
+            Weights of the rows. A row of weight 2 is treated as two rows.
         """
         check_parameters(self)
         X, y = check_data(self, X, y)
-        assert y is not None  # by the tags
+        assert y is not None  # required by the estimator tags
         y = censored_columns("RidgeCoxCV", y) if y.dtype.names is None else y
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         rows = np.argsort(y["time"], kind="stable")
@@ -143,7 +149,7 @@ class RidgeCoxCV(BaseEstimator):
             )
         self._coefs = back(coefs)[:, 0] / deviation
         self._offset = float(mean @ self._coefs)
-        with np.errstate(over="ignore"):  # columns of numbers below 1e-300
+        with np.errstate(over="ignore"):  # scales of columns with values below 1e-300 overflow
             self.coef_ = np.ldexp(self._coefs / self._scale.deviation, -self._scale.exponent)
         return self
 
@@ -151,11 +157,11 @@ class RidgeCoxCV(BaseEstimator):
         """Return the log risk of each row, relative to a row with the mean of each column."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        # BLAS rounds equal rows differently, which would break ties
+        # BLAS may round identical rows differently, which would break ties
         return np.einsum("ij,j->i", self._scale(X), self._coefs) - self._offset
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the concordance of the predicted risks."""
+        """Return the concordance between the predicted risks and the censored times."""
         return concordance(self.predict(X), y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
@@ -165,9 +171,9 @@ class RidgeCoxCV(BaseEstimator):
 
 
 def _rotate(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
-    """Return orthogonal columns that span those of Z, and their coefficients in terms of Z.
+    """Return orthogonal columns that span Z, and a function that maps coefficients back to Z.
 
-    A rotation leaves the penalty as it is. There are at most as many columns as rows.
+    A rotation does not change the penalty. The result has at most as many columns as rows.
     """
     if Z.shape[1] <= Z.shape[0]:
         axes = np.linalg.eigh(Z.T @ Z)[1]
@@ -181,9 +187,9 @@ def _rotate(Z: Array) -> tuple[Array, Callable[[Array], Array]]:
 def _cross_validate(
     design: Array, y: NDArray[Any], weights: Array, alphas: Array, n_folds: int
 ) -> Array:
-    """Return the cross-validated log-likelihood of each penalty, from the greatest on.
+    """Return the cross-validated log-likelihood of each penalty. Penalties must be descending.
 
-    It is -inf from the first penalty on that is too small for the fits to converge.
+    If a fit does not converge, the result is -inf for this penalty and for all smaller ones.
     """
     n_rows = len(y)
     n_folds = min(n_folds, n_rows)
@@ -209,29 +215,33 @@ class PartialLikelihood:
     ----------
     y : structured array of event and time, sorted by time
     weights : array of shape (n_samples, n_fits) or (n_samples, 1)
-        Weights of the rows in each fit. Rows of weight 0 take no part in it.
+        Weights of the rows in each fit. Rows of weight 0 are ignored.
     """
 
     def __init__(self, y: NDArray[Any], weights: Array):
         self.weights = weights
         event, time = y["event"], y["time"]
         times, starts = np.unique(time[event], return_index=True)
-        self.first = np.searchsorted(time, times)  # rows from here on are at risk
-        self.n_times = np.searchsorted(times, time, "right")  # event times up to that of a row
+        self.first = np.searchsorted(time, times)  # the first row at risk at each event time
+        self.n_times = np.searchsorted(times, time, "right")  # number of event times so far
         self.events = weights * event[:, None]
         self.deaths = np.add.reduceat(self.events[event], starts, axis=0)
 
     def value(self, predictors: Array) -> Array:
-        """Return the log-likelihood of each fit, -inf if its risks differ too much for floats."""
+        """Return the log-likelihood of each fit.
+
+        It is -inf if the risks of a fit differ by too many orders of magnitude to be summed.
+        """
         _, at_risk, shift = self._at_risk(predictors)
         logs = np.log(at_risk) + shift
         values = (self.events * predictors).sum(axis=0) - (self.deaths * logs).sum(axis=0)
         return np.where((at_risk > LEAST).all(axis=0), values, -np.inf)
 
     def expand(self, predictors: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
-        """Return gradient, part of the curvature's diagonal, and product with the curvature.
+        """Return the gradient, part of the Hessian's diagonal, and a function for Hessian products.
 
-        All are derivatives with respect to the linear predictors.
+        All derivatives are with respect to the linear predictors, and the Hessian has its sign
+        changed.
         """
         risks, at_risk, _ = self._at_risk(predictors)
         rates = self.deaths / at_risk
@@ -244,7 +254,10 @@ class PartialLikelihood:
         return self.events - weighted, weighted, curved
 
     def _at_risk(self, predictors: Array) -> tuple[Array, Array, Array]:
-        """Return risks of the rows, their sums at each event time, and the log of their unit."""
+        """Return the risk of each row, the sum of risks at each event time, and a log scale.
+
+        The true risks are these values times the exponential of the log scale.
+        """
         shift = np.where(self.weights > 0, predictors, -np.inf).max(axis=0)
         shift = np.where(np.isfinite(shift), shift, 0.0)
         risks = self.weights * np.exp(np.minimum(predictors - shift, 0.0))
@@ -252,13 +265,13 @@ class PartialLikelihood:
         return risks, np.where(self.deaths > 0, at_risk, 1.0), shift
 
     def _until_row(self, values: Array) -> Array:
-        """Return for each row the sum over the event times up to its own."""
+        """Return, for each row, the sum of ``values`` over the event times up to the row's time."""
         sums = np.cumsum(values, axis=0)
         return np.concatenate([np.zeros((1, values.shape[1])), sums])[self.n_times]
 
 
 def _from_row_on(values: Array) -> Array:
-    """Return sums of each row and all below it."""
+    """Return, for each row of an array, the sum of this row and all rows below it."""
     return np.cumsum(values[::-1], axis=0)[::-1]
 
 
@@ -267,14 +280,14 @@ def maximise(
 ) -> tuple[Array, bool]:
     """Maximise penalised likelihoods by Newton's method with step halving.
 
-    The steps are solved by conjugate gradients, for all fits at once: no matrix of second
-    derivatives is made.
+    The steps are solved by conjugate gradients for all fits at once, without a matrix of second
+    derivatives.
 
     Returns
     -------
     coefs : array of shape (n_columns, n_fits)
     converged : bool
-        Whether all of them did.
+        Whether all fits converged.
     """
     shape = design.shape[1], likelihood.weights.shape[1]
     coefs = np.zeros(shape) if start is None else start
@@ -303,7 +316,10 @@ def _choose_lengths(
     move: Array,
     gain: Array,
 ) -> Array:
-    """Return for each fit the first of 1, 1/2, 1/4, ... that improves enough, else 0."""
+    """Return, for each fit, the first step length of 1, 1/2, 1/4, ... that improves the fit.
+
+    It is 0 if none does.
+    """
 
     def penalised(length: Array) -> Array:
         penalty = alpha / 2 * ((coefs + length * step) ** 2).sum(axis=0)
@@ -311,7 +327,7 @@ def _choose_lengths(
 
     length = np.ones(len(gain))
     before = penalised(0 * length)
-    slack = 1e-11 * (1 + np.abs(before))  # rounding of the sums
+    slack = 1e-11 * (1 + np.abs(before))  # allows for rounding errors in the sums
     for _ in range(HALVINGS):
         worse = ~(penalised(length) >= before + 1e-4 * length * gain - slack)
         if not worse.any():
@@ -327,7 +343,7 @@ def _solve(
     diagonal: Array,
     gradient: Array,
 ) -> Array:
-    """Solve for Newton steps by conjugate gradients, preconditioned by a diagonal."""
+    """Return the Newton steps, computed by conjugate gradients with a diagonal preconditioner."""
     step, residual = np.zeros(gradient.shape), gradient
     direction = scaled = residual / diagonal
     size = (residual * scaled).sum(axis=0)

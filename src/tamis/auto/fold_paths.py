@@ -1,4 +1,7 @@
-"""The work of Auto: a path through the training rows of a fold, and models on its first columns."""
+"""The work of Auto in a single fold: order the columns, and train models on the first columns.
+
+A unit is a single column, or a group of columns that are selected together.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Subset, class_codes, target_kind
-from tamis._parallel import told
+from tamis._parallel import report_progress
 from tamis._seeds import seed_of
 from tamis.auto.held_out import NONE, pack_predictions
-from tamis.auto.models import answers
+from tamis.auto.models import predict_rows
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
 from tamis.auto.target import Truth
@@ -21,26 +24,28 @@ from tamis.meta.inner_search import walk_of, walked
 from tamis.validation.resamples import parts_of
 from tamis.validation.splits import Fold
 
-#: Standard deviations of a target that models are given as they are. Solvers stop at a thousandth
-#: of a unit, and trees at squares of 1e-16: at 0.03 losses of a machine were 4 % off, at 0.0001 it
-#: answered one number. Far above, that thousandth is below rounding, and solvers do not end.
-AS_IT_IS = 0.1, 1e6
+#: Targets are rescaled if their standard deviation is outside this range. SVM solvers stop at an
+#: error of 0.001, and forests stop splitting at a variance of 1e-16. Both limits are too coarse for
+#: very small targets. For very large targets, 0.001 is below the rounding errors, so SVM solvers do
+#: not converge.
+ORDINARY = 0.1, 1e6
 
 
 class Work(NamedTuple):
-    """What rounds need besides the table and its target.
+    """Everything that a round (one path in one fold) needs, except the table and its target.
 
     Attributes
     ----------
     plan : AutoPlan
     task : str
     units : Grouping
-        Of the columns.
+        Assignment of the columns to units.
     truth : Truth
-        The target, in multiples of ``unit``.
+        The target divided by ``unit``.
     splits : list of pairs of arrays
-        Training and test rows, fold after fold and repeat after repeat.
+        Training and test rows of each fold. The folds of the first repeat come first.
     unit : float
+        Number that the target is divided by.
     """
 
     plan: AutoPlan
@@ -51,7 +56,10 @@ class Work(NamedTuple):
     unit: float = 1.0
 
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
-        """One path in one fold: its name, the test rows, its order, and their predictions."""
+        """Run a path in a fold.
+
+        Return the name of the path, the test rows, the order of the units and the predictions.
+        """
         repeat, path, fold = self.plan.rounds[index]
         train, test = self.splits[repeat * self.plan.n_folds + fold]
         given = X, train, test, seed_of(seed, "models", index)
@@ -63,7 +71,7 @@ class Work(NamedTuple):
             return [path, test.tolist(), [], entries]
         order = self.ordered(path, X, y, train, seed_of(seed, path, index))
         entries = []
-        for size in told(self.plan.sizes, len(self.plan.sizes)):
+        for size in report_progress(self.plan.sizes, len(self.plan.sizes)):
             entries += self.entries(*given, self.plan.models_at(size), order[:size])
         return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
 
@@ -76,35 +84,38 @@ class Work(NamedTuple):
         models: Sequence[str],
         units: Subset,
     ) -> list[list[Any]]:
-        """Return for each model its name, the number of units, and its held-out predictions."""
+        """Return, for each model, its name, the number of units and its held-out predictions."""
         X, truth = X[:, self.units.columns(np.sort(units))], self.truth
-        found = [answers(model, X, truth, train, test, seed) for model in models]
+        found = [predict_rows(model, X, truth, train, test, seed) for model in models]
         return [
             [model, len(units), pack_predictions(predicted, truth.centre)]
             for model, predicted in zip(models, found, strict=True)
         ]
 
-    def answered(self, index: int) -> tuple[str, list[tuple[str, int]]]:
-        """The path of a round, and the model and number of units of each of its entries."""
-        path = self.plan.rounds[index].path
+    def _candidates(self, path: str) -> list[tuple[str, int]]:
+        """Return the model and the number of units for each entry in a round of this path."""
         if path == ALL:
-            whole = [(name, self.units.n_units) for name in self.plan.everything]
-            return path, [(NONE, 0), *whole]
-        return path, [(name, n) for n in self.plan.sizes for name in self.plan.models_at(n)]
+            return [(NONE, 0), *((name, self.units.n_units) for name in self.plan.everything)]
+        return [(name, n) for n in self.plan.sizes for name in self.plan.models_at(n)]
 
     def check(self, rounds: dict[str, list[Any]]) -> None:
-        """Refuse rounds of a record that compare something else than this plan does."""
+        """Raise an error if the rounds stored in a record do not match this plan."""
         for index, (path, _, _, entries) in rounds.items():
-            if (path, [(name, n) for name, n, *_ in entries]) != self.answered(int(index)):
+            expected = self.plan.rounds[int(index)].path
+            given = [(name, n) for name, n, *_ in entries]
+            if path != expected or given != self._candidates(path):
                 raise RecordMismatch(
-                    "The record was made by another version of Auto, whose rounds compare other "
-                    "models or numbers of columns. Resume it with that version, or call fit to "
-                    "start anew."
+                    "The record was made by another version of Auto, which compares other models "
+                    "or numbers of columns. Resume it with that version, or call fit to start from "
+                    "scratch."
                 )
 
     def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:
-        """All units in the order of a path through some rows; by index where those tell nothing."""
-        rows = self._telling(y, self._resampled(rows, seed))
+        """Return all units in the order that a path finds on the given rows.
+
+        If a search cannot use these rows, fixed units come first and the others follow by index.
+        """
+        rows = self._usable(y, self._resample(rows, seed))
         if not len(rows):
             everything = np.arange(self.units.n_units)
             free = np.setdiff1d(everything, self.units.fixed_units)
@@ -118,8 +129,8 @@ class Work(NamedTuple):
         read = as_classes(y[rows]) if self.task == "classification" else y[rows]
         return walked(search, X[rows], read, seed, max(size, len(fixed)), labels).order_
 
-    def _resampled(self, rows: Subset, seed: int) -> Subset:
-        """Return the rows as often as their weights demand: the orders take no weights."""
+    def _resample(self, rows: Subset, seed: int) -> Subset:
+        """Resample rows in proportion to their weights, because searches do not support weights."""
         if self.truth.weights is None:
             return rows
         ends = np.cumsum(self.truth.weights[rows])
@@ -127,10 +138,10 @@ class Work(NamedTuple):
         marks = (np.arange(len(rows)) + start) * ends[-1] / len(rows)
         return rows[np.minimum(np.searchsorted(ends, marks, side="right"), len(rows) - 1)]
 
-    def _telling(self, y: NDArray[Any], rows: Subset) -> Subset:
-        """Return the rows that a search can learn from: those of classes with several rows.
+    def _usable(self, y: NDArray[Any], rows: Subset) -> Subset:
+        """Return the rows that a search can use: rows of classes with at least two rows.
 
-        None if all are of one class, have one value, or if there is no event.
+        The result is empty if the target is constant in these rows, or contains no event.
         """
         if self.task == SURVIVAL:
             return rows if y["event"][rows].any() else EMPTY
@@ -142,7 +153,7 @@ class Work(NamedTuple):
 
 
 def as_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that everybody reads as classes: of many numbers a search would make a regression.
+    """Return the labels, converted to strings if they would be mistaken for a numeric target.
 
     >>> as_classes(np.array([0.25, 0.75, 0.5, 0.25]))
     array(['c00000', 'c00002', 'c00001', 'c00000'], dtype='<U6')
@@ -153,7 +164,7 @@ def as_classes(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def varying_units(X: Array, units: Grouping) -> Subset:
-    """Units with a column that has more than one value."""
+    """Return the units in which at least one column varies."""
     varies = X.min(axis=0) < X.max(axis=0)
     found = np.zeros(units.n_units, dtype=bool)
     found[units.unit_of[varies]] = True
@@ -161,20 +172,18 @@ def varying_units(X: Array, units: Grouping) -> Subset:
 
 
 def unit_of(y: NDArray[Any], task: str) -> float:
-    """What a target's standard deviation is a few times of: 1 but for very small and large ones.
-
-    It is a power of two, which takes no digit away.
+    """Return the scale of a target: 1, or a power of two if the target is very small or very large.
 
     >>> unit_of(np.array([-1.0, 1.0]), "regression"), unit_of(np.array([0.0, 1e-6]), "regression")
     (1.0, 4.76837158203125e-07)
     """
     spread = float(np.std(y)) if task == "regression" else 1.0
-    ordinary = not spread or AS_IT_IS[0] <= spread < AS_IT_IS[1]
+    ordinary = not spread or ORDINARY[0] <= spread < ORDINARY[1]
     return 1.0 if ordinary else float(2.0 ** (np.frexp(spread)[1] - 1))
 
 
 def sample_of(codes: Subset | None, n_rows: int, n_wanted: int, rng: np.random.Generator) -> Subset:
-    """Rows that stand for all, ascending, with the classes in proportion."""
+    """Return a sample of the rows, in ascending order and stratified by class."""
     if n_wanted >= n_rows:
         return np.arange(n_rows)
     groups = np.zeros(n_rows, dtype=np.intp) if codes is None else codes

@@ -1,4 +1,4 @@
-"""Held-out predictions of all candidates, the candidate that is selected, and its error."""
+"""Held-out predictions of all candidates, the selected candidate, and its error."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from tamis.auto.candidate_choice import (
     select_candidates,
 )
 from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions
-from tamis.auto.models import ANSWERS
+from tamis.auto.models import PREDICTORS
 from tamis.auto.paths import PATHS
 from tamis.auto.plan import ALL
 from tamis.auto.target import Truth
 from tamis.exceptions import InvalidParameter
 from tamis.validation.stability import Stability, stability
 
-#: The model that predicts without columns.
+#: Name of the baseline, the model that uses no columns.
 NONE = "none"
-#: Values and their standard errors by the names of scores.
+#: Maps the name of a score to its value and standard error.
 Scores = dict[str, tuple[float, float]]
 
 
@@ -37,16 +37,21 @@ class HeldOut(NamedTuple):
     Attributes
     ----------
     loss, standard_error : float
-        The loss that decides, and its standard error: the mean squared loss (for classes of the
-        probabilities, summed over the classes: the Brier score), unless ``scoring`` names another.
+        The loss by which candidates are compared, and its standard error. By default it is the mean
+        squared error, or for classes the Brier score summed over the classes.
     wrong, wrong_error : float or None
-        For classes, the share of rows whose class is predicted wrongly, and its standard error.
+        Error rate and its standard error, for classification.
     rmse, r2 : float or None
-        For numbers, the root of the mean squared error, and the share of the baseline's mean
-        squared error that is explained.
+        Root mean squared error, and R² relative to the baseline, for regression.
     scores : dict of str to (float, float)
-        Scores by name with their standard errors: the one that was asked for, and AUC and average
-        precision if a class is rare.
+        Scores by name with their standard errors: the requested one, and AUC and average precision
+        if a class is rare.
+
+    Examples
+    --------
+    >>> error = HeldOut(0.2, 0.01, wrong=0.12, wrong_error=0.02)
+    >>> error.wrong
+    0.12
     """
 
     loss: float
@@ -59,18 +64,26 @@ class HeldOut(NamedTuple):
 
 
 class LostError(NamedTuple):
-    """How much worse the selected columns are than all, compared on the same held-out rows.
+    """Difference between the error of the selected columns and the error of all columns.
+
+    Both are measured on the same held-out rows.
 
     Attributes
     ----------
     loss, standard_error : float
-        Difference of the losses, and the standard error of the paired differences.
+        Difference between the losses, and the standard error of the paired difference.
     wrong, wrong_error : float or None
-        The same of the shares of wrong classes.
+        Difference between the error rates, and its standard error.
     rmse, rmse_error : float or None
-        The same of the roots of the mean squared errors, for numbers.
+        Difference between the root mean squared errors, and its standard error.
     scores : dict of str to (float, float)
-        How much better each score of all columns is, with the standard error of that difference.
+        Difference in each score, all columns minus selected columns, and its standard error.
+
+    Examples
+    --------
+    >>> lost = LostError(0.02, 0.01)
+    >>> bool(lost.loss < 2 * lost.standard_error)
+    False
     """
 
     loss: float
@@ -83,15 +96,20 @@ class LostError(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """Held-out loss of the first columns of a path.
+    """Held-out loss of a model trained on the first columns of a path.
 
     Attributes
     ----------
     path, model : str
     size : int
-        Number of units of the path that the model was trained on.
+        Number of units (columns or groups) that the model was trained on.
     loss, standard_error : float
-        The loss that decides, and its standard error.
+        The loss by which candidates are compared, and its standard error.
+
+    Examples
+    --------
+    >>> CurvePoint("information", "ridge", 3, 0.2, 0.01).size
+    3
     """
 
     path: str
@@ -105,7 +123,7 @@ Key = tuple[str, str, int]
 
 
 class Gathered(NamedTuple):
-    """Held-out predictions of every candidate (path, model, size), of all columns and of none."""
+    """Held-out predictions of each candidate (path, model, size), all columns and the baseline."""
 
     candidates: dict[Key, Predictions]
     everything: dict[str, Predictions]
@@ -114,11 +132,11 @@ class Gathered(NamedTuple):
 
     @property
     def is_held_out(self) -> Any:
-        """Rows of at least one test fold."""
+        """Mask of the rows that are in at least one test fold."""
         return np.asarray((self.baseline.folds >= 0).any(axis=0))
 
     def take(self, rows: Subset) -> "Gathered":
-        """Return the predictions of some rows."""
+        """Return the predictions for the given rows."""
         return Gathered(
             {key: of.take(rows) for key, of in self.candidates.items()},
             {model: of.take(rows) for model, of in self.everything.items()},
@@ -128,14 +146,17 @@ class Gathered(NamedTuple):
 
 
 def pack_predictions(predicted: Array, centre: Array) -> str:
-    """Return predictions for a record: their differences from a centre in single precision."""
+    """Return predictions as text for a record.
+
+    The text encodes their differences from ``centre`` in single precision.
+    """
     shifted = predicted - centre
-    shifted = shifted[:, 1:] if shifted.shape[1] == 2 else shifted  # shares of two classes
+    shifted = shifted[:, 1:] if shifted.shape[1] == 2 else shifted  # for two classes, one is stored
     return b64encode(shifted.astype("<f4").tobytes()).decode("ascii")
 
 
 def unpack_predictions(text: str, n_rows: int, centre: Array) -> Array:
-    """Return the predictions that :func:`pack_predictions` wrote."""
+    """Return the array of predictions that :func:`pack_predictions` encoded."""
     shifted = np.frombuffer(b64decode(text), dtype="<f4").astype(float).reshape(n_rows, -1)
     if len(centre) == 2:
         shifted = np.hstack([1 - shifted, shifted])
@@ -143,18 +164,19 @@ def unpack_predictions(text: str, n_rows: int, centre: Array) -> Array:
 
 
 def gather(found: Sequence[Sequence[Any]], truth: Truth, unit: float = 1.0) -> Gathered:
-    """Return the predictions of all rounds; candidates in the order in which ties are broken.
+    """Return the predictions of all rounds, grouped by candidate.
 
-    Rounds predict a target in multiples of ``unit``; what is returned is in units of 1.
+    If candidates tie, the first of them is selected. Predictions are multiplied by ``unit``,
+    because models are trained on a target that was divided by it.
     """
     shape = truth.values.shape
-    layers: dict[tuple[str, str, int], list[Predictions]] = {}
+    layers: dict[Key, list[Predictions]] = {}
     for fold, (path, rows, _, entries) in enumerate(found):
         here = np.array(rows, dtype=np.intp)
         for model, size, packed in entries:
             held = layers.setdefault((path, model, int(size)), [])
             free = next((one for one in held if (one.folds[here] < 0).all()), None)
-            if free is None:  # folds were dealt again: a row has a prediction of each repeat
+            if free is None:  # with repeated cross-validation, a row has one prediction per repeat
                 free = Predictions(np.full(shape, np.nan), np.full(shape[0], -1))
                 held.append(free)
             free.values[here] = unit * unpack_predictions(packed, len(here), truth.centre)
@@ -174,13 +196,14 @@ def gather(found: Sequence[Sequence[Any]], truth: Truth, unit: float = 1.0) -> G
 
 def _order(key: Key) -> tuple[int, int, int]:
     path, model, size = key
-    return PATHS.index(path), list(ANSWERS).index(model), size
+    return PATHS.index(path), list(PREDICTORS).index(model), size
 
 
 class AutoOutcome(NamedTuple):
-    """The selected candidate and the errors; ``size`` is 0 if nothing is selected.
+    """The selected candidate and its errors.
 
-    ``n_short`` is the size that the rule for short lists would select.
+    ``size`` is the number of selected units. It is 0 if nothing is selected. ``n_short`` is the
+    number of units that Auto would select with ``size="short"``.
     """
 
     path: str
@@ -196,7 +219,7 @@ class AutoOutcome(NamedTuple):
     n_short: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return lists and numbers for a record."""
+        """Return the outcome as lists and numbers that can be stored in a record."""
         plain = self._asdict()
         plain["curve"] = [list(point) for point in self.curve]
         for name in PARTS:
@@ -205,19 +228,19 @@ class AutoOutcome(NamedTuple):
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "AutoOutcome":
-        """Return the outcome that :meth:`to_dict` wrote."""
+        """Return the outcome from the dictionary that :meth:`to_dict` returned."""
         plain = {name: plain.get(name) for name in cls._fields}
         plain["curve"] = [CurvePoint(*point) for point in plain["curve"]]
         for name, kind in PARTS.items():
             if plain[name] is not None:
                 plain[name] = kind(*plain[name])
-            if name != "curve_all" and plain[name] is not None:  # lists are read from a file
+            if name != "curve_all" and plain[name] is not None:  # a file stores tuples as lists
                 scores = {of: (float(v), float(e)) for of, (v, e) in plain[name].scores.items()}
                 plain[name] = plain[name]._replace(scores=scores)
         return cls(**plain)
 
 
-#: Parts of an outcome.
+#: Class of each field of an outcome that is itself a named tuple.
 PARTS: dict[str, Any] = {
     "error": HeldOut, "error_all": HeldOut, "error_guess": HeldOut, "lost": LostError,
     "curve_all": CurvePoint,
@@ -225,7 +248,7 @@ PARTS: dict[str, Any] = {
 
 
 class Trials(NamedTuple):
-    """Some candidates, their losses, and the candidate that each draw selects among them."""
+    """Candidates, their losses, and the index of the candidate selected in each draw."""
 
     candidates: list[Predictions]
     sizes: Subset
@@ -236,22 +259,13 @@ class Trials(NamedTuple):
     measured: dict[Measure, Losses]
 
     def selected(self, allowed: Allowed) -> int:
-        """Return the candidate that a rule selects on all rows."""
+        """Return the index of the candidate that the rule selects on all rows."""
         given = self.errors, self.sizes, allowed, np.array([self.baseline])
         return int(select_candidates(self.deciding.whole[None], *given)[0])
 
 
 class Judge:
-    """Measures candidates on all rows and on bootstrap draws of them.
-
-    Parameters
-    ----------
-    measures : Measures
-    truth : Truth
-        Of the held-out rows.
-    baseline : Predictions
-    rng : numpy Generator
-    """
+    """Computes the losses of candidates on all held-out rows and on bootstrap draws of them."""
 
     def __init__(
         self, measures: Measures, truth: Truth, baseline: Predictions, rng: np.random.Generator
@@ -261,7 +275,7 @@ class Judge:
         self._baseline = baseline
 
     def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
-        """Return the losses of some candidates."""
+        """Return the losses of the candidates by this measure."""
         found = [measure.losses(one, self.truth, self._draws.weights) for one in candidates]
         return self._draws.part(np.column_stack(found))
 
@@ -272,14 +286,14 @@ class Judge:
         allowed: Allowed,
         measure: Measure | None = None,
     ) -> Trials:
-        """Return the losses of candidates, and the one that the rule selects in each draw.
+        """Return the losses of candidates, and the candidate that the rule selects in each draw.
 
-        They are those by ``measure``, or by the one that decides.
+        The default ``measure`` is the one by which candidates are compared.
         """
         measure = self.measures.decides if measure is None else measure
         deciding = self.losses(measure, candidates)
         baseline = self.losses(measure, [self._baseline])
-        usable: Any = np.isfinite(deciding.drawn).all(axis=1)  # a draw may have no row of a class
+        usable: Any = np.isfinite(deciding.drawn).all(axis=1)  # a draw may lack a class
         drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
         errors = paired_errors(drawn)
         nothing = np.where(usable, baseline.drawn[:, 0], baseline.whole)
@@ -289,10 +303,11 @@ class Judge:
         return Trials(list(candidates), sizes, deciding, errors, whole, of_draw, {})
 
     def is_significant(self, trials: Trials, allowed: Allowed) -> bool:
-        """Return whether what the draws select beats the baseline on the rows that they left out.
+        """Return whether the selection is significantly better than the baseline.
 
-        Both are compared by the measure that tests, which may select other candidates. The squared
-        loss misses clear signals if a class has a few dozen rows: its AUC is tested as well.
+        The two are compared on the rows outside each bootstrap draw. If a class is rare, a
+        significant AUC is also sufficient. The squared loss can miss a clear signal if the rare
+        class has only a few dozen rows.
         """
         gain, error = self._gain(trials, allowed, self.measures.tests)
         if gain > 0 and gain > SIGNIFICANT * error:
@@ -305,7 +320,7 @@ class Judge:
         return bool(gain > SIGNIFICANT_AUC * max(error, null_error))
 
     def _gain(self, trials: Trials, allowed: Allowed, measure: Measure) -> tuple[float, float]:
-        """Return the gain over the baseline by a measure, and its standard error."""
+        """Return the gain over the baseline by a measure, and the standard error of the gain."""
         if measure is not self.measures.decides:
             trials = self.try_all(trials.candidates, trials.sizes, allowed, measure)
         own = trials.deciding.of(trials.of_draw)
@@ -314,7 +329,7 @@ class Judge:
         return float(base.honest - own.honest), _spread(base.drawn - own.drawn)
 
     def measured(self, trials: Trials, measure: Measure) -> Losses:
-        """Return the losses of what each draw selected, by any measure."""
+        """Return the losses of the candidate that each draw selected, by the given measure."""
         if measure not in trials.measured:
             n_draws = len(trials.of_draw)
             found = np.empty((2, n_draws))
@@ -328,12 +343,12 @@ class Judge:
 
     @property
     def _others(self) -> list[Measure]:
-        """What is reported besides the error rate and the squared error."""
+        """Measures that are reported in addition to the error rate and the squared error."""
         every = dict.fromkeys((self.measures.decides, *self.measures.reported))
         return [measure for measure in every if measure not in (SQUARED, WRONG, PARTIAL)]
 
     def error(self, trials: Trials, baseline: "Trials | None" = None) -> HeldOut:
-        """Return the error of what the draws selected."""
+        """Return the error of the selection, averaged over the bootstrap draws."""
         decided = trials.deciding.of(trials.of_draw)
         loss = decided.honest, decided.standard_error
         scores = {}
@@ -351,13 +366,15 @@ class Judge:
         return HeldOut(*loss, rmse=float(np.sqrt(mean)), r2=r2, scores=scores)
 
     def lost(self, mine: Trials, others: Trials, error: HeldOut, error_all: HeldOut) -> LostError:
-        """Return the difference of two errors with the spread of the paired differences."""
+        """Return the difference between two errors, and the standard error of this difference.
+
+        The standard error is computed from differences on the same rows.
+        """
 
         def spread(measure: Measure, shown: Any = lambda loss: loss) -> float:
             one, two = (shown(self.measured(of, measure).drawn) for of in (mine, others))
             return _spread(one - two)
 
-        lost = LostError(error.loss - error_all.loss, spread(self.measures.decides))
         scores = {
             measure.name: (
                 error_all.scores[measure.name][0] - error.scores[measure.name][0],
@@ -365,7 +382,8 @@ class Judge:
             )
             for measure in self._others
         }
-        lost = lost._replace(scores=scores)
+        loss = error.loss - error_all.loss
+        lost = LostError(loss, spread(self.measures.decides), scores=scores)
         if error.wrong is not None and error_all.wrong is not None:
             return lost._replace(wrong=error.wrong - error_all.wrong, wrong_error=spread(WRONG))
         if error.rmse is not None and error_all.rmse is not None:
@@ -394,14 +412,15 @@ def decide(
     *,
     asked: bool,
 ) -> AutoOutcome:
-    """Return what the rule selects, and its error.
+    """Select a candidate by the rule, and estimate its error.
 
     Parameters
     ----------
     allowed, short : Allowed
-        How much worse the selected number of columns may be, and that of a short list.
+        How much worse a candidate with fewer columns may be: ``allowed`` for this fit, ``short``
+        for ``size="short"``.
     asked : bool
-        Whether the number of columns was given, so that a list is returned in any case.
+        Whether the number of columns was given. If so, a candidate is always selected.
     """
     rows = np.flatnonzero(gathered.is_held_out)
     gathered, truth = gathered.take(rows), truth.take(rows)
@@ -437,15 +456,16 @@ def decide(
 def stability_of(
     found: Sequence[Sequence[Any]], path: str, size: int, offered: Subset, n_units: int
 ) -> Stability | None:
-    """Return the stability of the first columns of a path across folds; None if all are kept.
+    """Return the stability across folds of the first ``size`` units of a path.
 
-    Folds count the units that were ``offered`` to them; of the others none holds any.
+    It is None if all units are selected. The orders in ``found`` are positions in ``offered``, the
+    array of units that are not constant.
     """
-    kept: list[Subset] = [np.array(one[2][:size], dtype=np.intp) for one in found if one[0] == path]
+    selected = [np.array(one[2][:size], dtype=np.intp) for one in found if one[0] == path]
     try:
-        agreed = stability(kept, len(offered))
-    except InvalidParameter:  # all columns are kept, or none
+        index = stability(selected, len(offered))
+    except InvalidParameter:  # stability is undefined if all columns are selected, or none
         return None
     frequency = np.zeros(n_units)
-    frequency[offered] = agreed.frequency
-    return replace(agreed, frequency=frequency)
+    frequency[offered] = index.frequency
+    return replace(index, frequency=frequency)

@@ -1,13 +1,14 @@
-"""Measures of held-out predictions, each for many weightings of the rows at once.
+"""Measures of held-out predictions, computed for many weightings of the rows at once.
 
-A bootstrap draw of rows is a weighting by the number of times that each row was drawn, so that one
-call gives the value on all rows, in every draw, and on the rows that a draw left out.
+A bootstrap draw weights each row by the number of times that it was drawn. A single call
+therefore returns the value on all rows, on every draw, and on the rows outside every draw.
 """
 
 import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,100 +23,98 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidParameter
 from tamis.validation.held_out import between
 
-#: Share of the rows below which the error rate says little of a class, so that AUC and average
-#: precision are reported as well.
+#: A class with a smaller share of the rows than this is called rare. A rare class hardly affects
+#: the error rate, so AUC and average precision are reported as well.
 RARE = 0.2
 
 
 class Predictions(NamedTuple):
-    """Held-out predictions of one candidate.
+    """Held-out predictions of a single candidate.
 
     Attributes
     ----------
     values : array of shape (n_repeats, n_rows, n_outputs)
-        NaN for rows that no test fold of a repeat holds.
+        Predictions in each repeat. NaN for rows that are in no test fold of the repeat.
     folds : array of int of shape (n_repeats, n_rows)
-        Models of different folds are not on one scale: ranks are compared within a fold only.
+        Test fold of each row, or -1. Predictions from different folds are on different scales, so
+        their ranks are compared only within a fold.
     """
 
     values: NDArray[Any]
     folds: NDArray[np.intp]
 
     def take(self, rows: NDArray[np.intp]) -> "Predictions":
-        """Return the predictions of some rows."""
+        """Return the predictions for the given rows."""
         return Predictions(self.values[:, rows], self.folds[:, rows])
 
     def repeats(self, weights: Array) -> Iterator[tuple[NDArray[Any], Any, NDArray[Any], Array]]:
-        """Yield values, which rows are known, their folds and weights, repeat after repeat."""
+        """Yield the predictions of each repeat.
+
+        An item holds the values, a mask of the held-out rows, and the folds and weights of these
+        rows.
+        """
         for values, folds in zip(self.values, self.folds, strict=True):
             known = folds >= 0
             yield values[known], known, folds[known], weights[:, known]
 
 
+@dataclass(eq=False)
 class Measure(ABC):
-    """A loss of predictions: smaller is better.
+    """A loss of predictions. Lower is better. ``name`` is the name of the score in scikit-learn."""
 
-    Attributes
-    ----------
-    name : str
-        As scikit-learn calls the score.
-    """
-
-    def __init__(self, name: str):
-        self.name = name
+    name: str
 
     @abstractmethod
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
-        """Return the loss for each weighting, of shape (n_weightings, n_rows)."""
+        """Return the loss for each row of ``weights``, of shape (n_weightings, n_rows)."""
 
     def shown(self, loss: Any) -> Any:
-        """Return the score that scikit-learn would print for a loss."""
+        """Return the scikit-learn score that corresponds to a loss."""
         return 1 - loss
 
 
+@dataclass(eq=False)
 class RowMean(Measure):
-    """The mean over rows of a loss of each row."""
+    """Weighted mean of a loss that is computed for each row separately."""
 
-    def __init__(self, name: str, of_rows: Callable[[Array, Truth], Array]):
-        super().__init__(name)
-        self._of_rows = of_rows
+    of_rows: Callable[[Array, Truth], Array]
 
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
-        lost = np.stack([self._of_rows(values, truth) for values in predictions.values])
-        known = ~np.isnan(lost)
+        losses = np.stack([self.of_rows(values, truth) for values in predictions.values])
+        known = ~np.isnan(losses)
         times = known.sum(axis=0)
-        of_row = np.where(known, lost, 0.0).sum(axis=0) / np.maximum(times, 1)
+        means = np.where(known, losses, 0.0).sum(axis=0) / np.maximum(times, 1)
         weights = weights * (times > 0)
-        with np.errstate(invalid="ignore"):  # a draw may leave no row out
-            return np.asarray(weights @ of_row / weights.sum(axis=1))
+        with np.errstate(invalid="ignore"):  # a draw may contain all rows, so none are outside it
+            return np.asarray(weights @ means / weights.sum(axis=1))
 
     def shown(self, loss: Any) -> Any:
         return loss
 
 
+@dataclass(eq=False)
 class RankMeasure(Measure):
-    """A measure of the order of predictions within test folds, as a mean over classes."""
+    """A measure of how predictions are ordered within test folds, averaged over the classes."""
 
-    def __init__(self, name: str, by_class: "Ranked", classes: tuple[int, ...]):
-        super().__init__(name)
-        self._by_class, self._classes = by_class, classes
+    by_class: "Ranked"
+    classes: tuple[int, ...]
 
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         assert truth.codes is not None
         found = []
         for values, known, *given in predictions.repeats(weights):
-            for one in self._classes:
-                found.append(self._by_class(values[:, one], truth.codes[known] == one, *given))
+            for one in self.classes:
+                found.append(self.by_class(values[:, one], truth.codes[known] == one, *given))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a draw without positives is NaN
+            warnings.simplefilter("ignore", RuntimeWarning)  # NaN if a draw has no positives
             return 1 - np.nanmean(found, axis=0)
 
     def null_error(self, folds: NDArray[np.intp], truth: Truth) -> float:
-        """Return the standard error of the AUC of a class if predictions are unrelated to it.
+        """Return the standard error of an AUC under the null hypothesis of random predictions.
 
-        A bootstrap underestimates it if the class has a few rows only, or is well separated.
+        The bootstrap underestimates this error if the class has few rows or is well separated.
         """
-        positive = truth.codes == self._classes[0]
+        positive = truth.codes == self.classes[0]
         own, others = (
             np.bincount(folds[of & (folds >= 0)], minlength=folds.max() + 1)
             for of in (positive, ~positive)
@@ -126,14 +125,18 @@ class RankMeasure(Measure):
         return float(np.sqrt((pairs * (own + others + 1)).sum() / 12) / pairs.sum())
 
 
-#: Scores, which rows are positive, folds, weightings -> a value of each weighting.
+#: Function of scores, a mask of positive rows, folds and weightings that returns one value per
+#: weighting.
 Ranked = Callable[[Array, Mask, NDArray[np.intp], Array], Array]
 
 
 def area_under_curve(
     score: Array, positive: Mask, folds: NDArray[np.intp], weights: Array
 ) -> Array:
-    """Return the share of pairs in order: positive above negative, within one fold.
+    """Return the area under the ROC curve, computed within folds.
+
+    It is the share of pairs of a positive and a negative row in which the positive row has the
+    higher score. A tied pair adds one half.
 
     >>> score, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
     >>> area_under_curve(score, positive, np.zeros(4, dtype=int), np.ones((1, 4)))
@@ -155,7 +158,7 @@ def area_under_curve(
 def average_precision(
     score: Array, positive: Mask, folds: NDArray[np.intp], weights: Array
 ) -> Array:
-    """Return the mean precision at the positive rows, each within its fold.
+    """Return the average precision: the mean precision at the positive rows, within folds.
 
     >>> score, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
     >>> average_precision(score, positive, np.zeros(4, dtype=int), np.ones((1, 4))).round(3)
@@ -174,7 +177,11 @@ def average_precision(
 
 
 def _runs(score: Array, folds: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
-    """Order rows by fold and score; for each the ends of its run of ties, and its fold's start."""
+    """Sort rows by fold and score. Return the order, and three positions for each row.
+
+    The positions are the start and the end of the run of tied rows that contains the row, and the
+    start of the row's fold.
+    """
     order = np.lexsort((score, folds))
     fold, value = folds[order], score[order]
     fresh = np.append(True, (fold[1:] != fold[:-1]) | (value[1:] != value[:-1]))
@@ -185,12 +192,12 @@ def _runs(score: Array, folds: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]
 
 
 def _running(values: Array) -> Array:
-    """Return sums of the entries before each position, row by row."""
+    """Return the cumulative sums of each row, starting with 0."""
     return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
 
 
 class Concordance(Measure):
-    """Pairs of rows of a test fold of which the one with the higher risk has the event first."""
+    """One minus the concordance, computed within test folds."""
 
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         assert truth.censored is not None
@@ -202,7 +209,7 @@ class Concordance(Measure):
 
 
 class PartialLikelihoodLoss(Measure):
-    """Log partial likelihood of an event within its test fold, with the sign changed."""
+    """Negative log partial likelihood per event, computed within test folds."""
 
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         assert truth.censored is not None
@@ -224,7 +231,7 @@ class PartialLikelihoodLoss(Measure):
 
 
 class AnyScore(Measure):
-    """Any score of scikit-learn, which is reported and does not decide."""
+    """Any other scikit-learn score. It is reported, but does not select the candidate."""
 
     def __init__(self, name: str, scorer: Any, labels: NDArray[Any] | None):
         super().__init__(name)
@@ -235,18 +242,19 @@ class AnyScore(Measure):
             self._options = {"pos_label": labels[1], **self._options}
         if "sample_weight" not in takes:
             raise InvalidParameter(
-                f"Auto needs a score that takes sample_weight, which {name} does not. Leave "
-                "scoring out, and compute it for the selected columns yourself."
+                f"Auto needs a score that takes sample_weight, and {name} does not. Leave scoring "
+                "out, and compute the score for the selected columns yourself."
             )
 
     def check(self, task: str) -> None:
-        """Refuse a score of another kind of target."""
-        n = 3 if self._labels is None else len(self._labels)
-        there: NDArray[Any] = np.array([0.25, 1.5, 0.75]) if self._labels is None else self._labels
-        values = there[:, None] if self._labels is None else np.eye(n)
-        given = there, self._answers(values)
+        """Raise an error if the score does not suit this kind of target."""
+        if self._labels is None:
+            target: NDArray[Any] = np.array([0.25, 1.5, 0.75])
+            values = target[:, None]
+        else:
+            target, values = self._labels, np.eye(len(self._labels))
         try:
-            self._score(*given, np.ones(n))
+            self._score(target, self._predictions(values), np.ones(len(target)))
         except (TypeError, ValueError) as error:
             raise InvalidParameter(
                 f"Auto cannot use scoring={self.name!r} for {task}: {error}"
@@ -259,24 +267,24 @@ class AnyScore(Measure):
         found = []
         for values, folds in zip(predictions.values, predictions.folds, strict=True):
             rows = (folds >= 0) & (weights > 0)
-            given = self._there(truth, rows), self._answers(values[rows]), weights[rows]
+            given = self._target(truth, rows), self._predictions(values[rows]), weights[rows]
             try:
                 found.append(self._score(*given))
-            except ValueError:  # undefined in a draw without a class
+            except ValueError:  # undefined if a draw lacks a class
                 found.append(float("nan"))
         return 1 - float(np.mean(found))
 
-    def _score(self, there: NDArray[Any], answers: NDArray[Any], weights: Array) -> float:
+    def _score(self, target: NDArray[Any], predicted: NDArray[Any], weights: Array) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return float(self._function(there, answers, sample_weight=weights, **self._options))
+            return float(self._function(target, predicted, sample_weight=weights, **self._options))
 
-    def _there(self, truth: Truth, rows: Mask) -> NDArray[Any]:
+    def _target(self, truth: Truth, rows: Mask) -> NDArray[Any]:
         if self._labels is None or truth.codes is None:
             return np.asarray(truth.values[rows, 0])
         return np.asarray(self._labels[truth.codes[rows]])
 
-    def _answers(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _predictions(self, values: NDArray[Any]) -> NDArray[Any]:
         if self._labels is None:
             return values[:, 0]
         if self._response == "predict":
@@ -284,7 +292,7 @@ class AnyScore(Measure):
         return values[:, 1] if values.shape[1] == 2 else values
 
 
-# -- which measures there are ---------------------------------------------------------------------
+# -- the measures ---------------------------------------------------------------------------------
 
 
 def _squared(values: Array, truth: Truth) -> Array:
@@ -301,7 +309,7 @@ def _wrong(values: Array, truth: Truth) -> Array:
 
 
 def _log_loss(values: Array, truth: Truth) -> Array:
-    # a forest is sure of what none of its trees contradicts: half a row of all may still differ
+    # a forest may predict a probability of 0, whose logarithm is infinite
     least = 0.5 / len(values)
     return -np.log(np.clip((values * truth.values).sum(axis=1), least, 1 - least))
 
@@ -310,7 +318,7 @@ SQUARED = RowMean("squared loss", _squared)
 WRONG = RowMean("error", _wrong)
 CONCORDANCE = Concordance("concordance")
 PARTIAL = PartialLikelihoodLoss("partial likelihood")
-#: Scores that are means over rows, and decide.
+#: Scores that can select the candidate and are means over rows.
 BY_ROWS = {
     "classification": {"neg_brier_score": SQUARED, "neg_log_loss": RowMean("log_loss", _log_loss)},
     "regression": {
@@ -320,7 +328,8 @@ BY_ROWS = {
         "neg_mean_absolute_error": RowMean("mean_absolute_error", _absolute),
     },
 }
-#: Scores by ranks, which decide; with several classes each against the rest.
+#: Scores that can select the candidate and depend on ranks. Each entry holds the function, and
+#: whether the function supports more than two classes.
 BY_RANKS: dict[str, tuple[Ranked, bool]] = {
     "roc_auc": (area_under_curve, False),
     "roc_auc_ovr": (area_under_curve, True),
@@ -329,20 +338,20 @@ BY_RANKS: dict[str, tuple[Ranked, bool]] = {
 
 
 class Measures(NamedTuple):
-    """Measures of a fit.
+    """The measures that a fit of Auto uses.
 
     Attributes
     ----------
     decides : Measure
-        Selects the list.
+        Measure by which the candidate is selected.
     reported : tuple of Measure
-        Reported besides it.
+        Further measures to report.
     tests : Measure
-        Tests whether any list beats the baseline. It is a loss that noise makes worse: by a rank
-        measure such as AUC, a model of noise is as good as the baseline on average, and the best
-        of many such models often passes for a discovery.
+        Measure used to test whether the selection beats the baseline. It is never a rank measure
+        such as AUC. A model trained on noise has an AUC of 0.5 on average, like the baseline, so
+        the best of many models trained on noise would often seem significant.
     rare_auc : RankMeasure or None
-        AUC of the rarer of two classes, if it is rare.
+        AUC of the rarer of two classes, or None if no class is rare.
     """
 
     decides: Measure
@@ -352,22 +361,22 @@ class Measures(NamedTuple):
 
 
 def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: Any) -> Measures:
-    """Return the measures for a target.
+    """Return the measures for a kind of target.
 
     Parameters
     ----------
     scoring : str, scorer or None
     task : {"classification", "regression", "survival"}
     labels : array or None
-        The classes.
+        Labels of the classes.
     counts : array or None
-        Weight of each class: AUC and average precision are reported if one is rare.
+        Weight of each class. AUC and average precision are also reported if a class is rare.
     """
     if task == SURVIVAL:
         if scoring not in (None, "concordance"):
             raise InvalidParameter(
-                f"Auto measures a censored target by its concordance, not by {scoring!r}. Leave "
-                "scoring out."
+                f"Auto needs scoring=None or 'concordance' for a censored target, got {scoring!r}. "
+                "Leave scoring out."
             )
         return Measures(PARTIAL if scoring is None else CONCORDANCE, (CONCORDANCE,), PARTIAL)
     rare = _rare_measures(labels, counts) if task == "classification" else ()
@@ -395,7 +404,11 @@ def measures_of(scoring: Any, task: str, labels: NDArray[Any] | None, counts: An
 
 
 def _rare_measures(labels: Any, counts: Any) -> tuple[RankMeasure, ...]:
-    """AUC and average precision of the rarest class; with several a mean over them."""
+    """Return the measures to report if a class is rare, or none if no class is rare.
+
+    For two classes, they are the AUC and the average precision of the rarer class. For more
+    classes, only the mean AUC over the classes is returned.
+    """
     if len(labels) < 2 or min(counts) >= RARE * sum(counts):
         return ()
     if len(labels) > 2:
@@ -429,7 +442,7 @@ def _any_score(scoring: Any, task: str, labels: NDArray[Any] | None) -> AnyScore
 
 
 def check_scoring(scoring: Any) -> None:
-    """Refuse what is not a score, before any work."""
+    """Raise an error if ``scoring`` is not a score of scikit-learn."""
     known = {*BY_RANKS, *BY_ROWS["classification"], *BY_ROWS["regression"], "concordance", None}
     if not (isinstance(scoring, str | None) and scoring in known):
         _any_score(scoring, "regression", None)

@@ -13,38 +13,42 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, scaled_columns
 from tamis.auto.cox import RidgeCoxCV
-from tamis.auto.machine import WIDTH, machine_answers, machine_of, tuned
+from tamis.auto.machine import WIDTH, make_svm, predict_svm, tune_svm
 from tamis.auto.target import Truth
 
-#: Penalties of the ridge regression, of which the rows left out one by one choose: a prior that is
-#: as wide as few rows of many columns need.
+#: Penalties of the ridge regression. Leave-one-out cross-validation chooses one of them. The range
+#: is wide to suit tables with few rows and many columns.
 PENALTIES = np.logspace(-1, 4, 11)
-#: Trees of a forest that predicts.
+#: Number of trees in a forest that is used for prediction.
 N_TREES = 100
-#: Columns that a split of a regression forest looks at, as a share; of classes it is the root.
+#: Share of the columns that each split of a regression forest considers.
 SHARE = 1 / 3
 
 
-Answers = Callable[[Array, Truth, Array, int], Array]
+#: Function of training rows, their target, the rows to predict and a seed, which returns
+#: predictions.
+Predictor = Callable[[Array, Truth, Array, int], Array]
 
 
-def answers(model: str, X: Array, truth: Truth, train: Subset, test: Subset, seed: int) -> Array:
-    """Return what a model that was trained on some rows predicts for others."""
+def predict_rows(
+    model: str, X: Array, truth: Truth, train: Subset, test: Subset, seed: int
+) -> Array:
+    """Train a model on the rows ``train``, and return its predictions for the rows ``test``."""
     known = truth.take(train)
-    if known.weights is not None and not known.weights.all():  # solvers refuse a weight of 0
+    if known.weights is not None and not known.weights.all():  # solvers reject a weight of 0
         train = train[known.weights > 0]
         known = truth.take(train)
     if not X.shape[1] or known.is_one:
         return np.broadcast_to(known.mean, (len(test), truth.values.shape[1]))
     Z, scale = scaled_columns(X[train], "K")
-    with warnings.catch_warnings():  # classes of a row or two each may be numbers, it says
+    with warnings.catch_warnings():  # scikit-learn warns if a target has many small classes
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = ANSWERS[model](Z, known, scale(X[test]), seed)
+        found = PREDICTORS[model](Z, known, scale(X[test]), seed)
     return found if truth.codes is None else _as_shares(found)
 
 
 def _as_shares(found: Array) -> Array:
-    """Answers as probabilities: within 0 and 1, and 1 in all."""
+    """Clip predictions to [0, 1] and rescale them to a sum of 1, so that they are probabilities."""
     shares = np.clip(found, 0.0, 1.0)
     total = shares.sum(axis=1, keepdims=True)
     return np.divide(shares, total, out=np.full_like(shares, 1 / shares.shape[1]), where=total > 0)
@@ -72,23 +76,26 @@ def _cox(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     return np.asarray(model.predict(asked))[:, None]
 
 
-#: The models, in the order in which one of several ties is taken.
-ANSWERS: dict[str, Answers] = {
-    "ridge": _ridge, "machine": machine_answers, "trees": _trees, "cox": _cox,
+#: Predictor of each model. If several models are equally good, the first is chosen.
+PREDICTORS: dict[str, Predictor] = {
+    "ridge": _ridge, "machine": predict_svm, "trees": _trees, "cox": _cox,
 }  # fmt: skip
 
 
 def width_of(model: str, X: Array, truth: Truth, seed: int) -> float:
-    """The width of a model's kernel for these rows and columns."""
+    """Return the kernel width of the SVM, tuned on the given rows and columns.
+
+    For any other model, return the default width.
+    """
     if model != "machine" or not X.shape[1] or truth.is_one:
         return WIDTH
-    return tuned(scaled_columns(X, "K")[0], truth, seed).width
+    return tune_svm(scaled_columns(X, "K")[0], truth, seed).width
 
 
 def estimator_of(model: str, n_columns: int, task: str, seed: int, width: float = WIDTH) -> Any:
-    """The model as an estimator that can be trained on the columns that are kept.
+    """Return an untrained estimator of the given model for the selected columns.
 
-    ``width`` is that of the kernel machine, see :func:`tamis.auto.machine.tuned`.
+    ``width`` is the kernel width of the SVM; see :func:`tamis.auto.machine.tune_svm`.
     """
     classes = task == "classification"
     if model == "cox":
@@ -100,6 +107,6 @@ def estimator_of(model: str, n_columns: int, task: str, seed: int, width: float 
         if classes:
             return ExtraTreesClassifier(N_TREES, random_state=seed)
         forest = ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
-        # a forest takes squares below 1e-16 for 0
+        # a forest treats variances below 1e-16 as 0
         return TransformedTargetRegressor(forest, transformer=StandardScaler())
-    return make_pipeline(StandardScaler(), machine_of(n_columns, task, width))
+    return make_pipeline(StandardScaler(), make_svm(n_columns, task, width))

@@ -1,7 +1,7 @@
-"""The plan of Auto: what it tries on a table of some size in the seconds that it may take.
+"""The plan of Auto: the column orders and the models that it tries within a time budget.
 
-The plan follows from rows, columns and the costs below, never from a clock: the same table gets the
-same plan on every machine. Seconds are those of one core of an ordinary machine.
+The plan depends on the size of the table and on the estimated costs below, not on measured time.
+The same table therefore has the same plan on every computer. Costs are seconds on one core.
 """
 
 from collections.abc import Sequence
@@ -14,40 +14,49 @@ from tamis.auto.models import N_TREES as TREES
 from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED
 from tamis.blocks.survival import SURVIVAL
 
-#: Rows that are looked at, at most: an error of so many is known to 0.7 %, and a forest can still
-#: be asked in every fold, without which nothing but lines is seen in a long table.
+#: Maximum number of rows used. With 5000 rows, the standard error of an error rate is at most
+#: 0.7 %. There is also time for a forest in every fold. A forest finds non-linear effects in tables
+#: with many rows.
 MOST_ROWS = 5_000
-#: Rows of a censored target that are used, at most: their pairs are compared.
+#: Maximum number of rows used for a censored target. It is smaller, because rows are compared in
+#: pairs.
 MOST_CENSORED_ROWS = 2_000
-#: Rows beyond which no kernel machine answers: it takes the square of their number.
-MOST_MACHINE_ROWS = 2000
-#: Rows below which folds are dealt anew as long as seconds are left, and how often at most: the
-#: folds of few rows differ more than the candidates do, and after some their mean has settled.
+#: Maximum number of rows for an SVM. Its training time grows with the square of the number of rows.
+MOST_SVM_ROWS = 2000
+#: With fewer than ``FEW_ROWS`` rows, cross-validation is run up to ``MOST_REPEATS`` times. With few
+#: rows, results vary more between folds than between candidates.
 FEW_ROWS, MOST_REPEATS = 200, 3
-#: Share of the budget up to which folds are dealt again: costs are known to a factor, of several
-#: classes to a larger one, and what is repeated repeats their error.
+#: Share of the budget up to which cross-validation is repeated. The remaining share is a reserve,
+#: because repeats multiply the errors of the rough cost estimates.
 REPEATING = 0.55
-#: Sizes at which trees answer: they take as long as all else, and care little for a column more.
-#: Without the smallest a step of one column (y = x > 0), which no other model sees, would be kept
-#: with four others.
+#: Numbers of columns at which a forest is trained. The list is short, because a forest takes as
+#: long as all other models together. Small numbers are needed for targets such as y = (x > 0), to
+#: which only a forest can be fitted well.
 TREE_SIZES = (1, 2, 5, 10, 20, 40)
-#: Rows below which the sample is not cut further for a table of very many columns.
+#: The sample of rows is not halved below this number, even if the table has very many columns.
 FEWEST_ROWS = 500
 
 
 class Planned(NamedTuple):
-    """Something that is tried, or not.
+    """A step of the plan, tried or skipped.
 
     Attributes
     ----------
     name : str
-        Such as "path: forest", "model: trees", "all columns: ridge", "repeats" or, where not all
-        are looked at, "rows".
+        Name of the step, such as "path: forest", "model: trees", "all columns: ridge" or "repeats".
+        "rows" means that only a sample of the rows is used.
     tried : bool
+        True if the step is tried, False if it is skipped.
     seconds : float
-        What it takes by the costs, on one core.
+        Estimated time on one core.
     reason : str
-        Why it is tried or skipped.
+        Why the step is tried or skipped.
+
+    Examples
+    --------
+    >>> step = Planned("model: trees", False, 20.0, "needs about 20 s, and 5 s are left")
+    >>> step.tried
+    False
     """
 
     name: str
@@ -57,7 +66,7 @@ class Planned(NamedTuple):
 
 
 class Round(NamedTuple):
-    """One path through the rows that one fold leaves."""
+    """A unit of work: one path on the training rows of one fold."""
 
     repeat: int
     path: str
@@ -65,10 +74,10 @@ class Round(NamedTuple):
 
 
 class AutoPlan(NamedTuple):
-    """What is tried on a table.
+    """The orders, models and numbers of columns that Auto tries on a table.
 
-    ``everything`` names the models that are trained on all columns, for comparison; ``trees_at``
-    are those of the sizes at which trees answer.
+    ``everything`` lists the models that are also trained on all columns. ``trees_at`` lists the
+    numbers of columns at which a forest is trained.
     """
 
     n_rows: int
@@ -83,7 +92,7 @@ class AutoPlan(NamedTuple):
 
     @property
     def rounds(self) -> list[Round]:
-        """What is done, in this order: whoever is stopped has the first paths in all folds."""
+        """All rounds, sorted by path, so that a fit that is stopped early has complete paths."""
         paths = [*self.paths[:1], ALL, *self.paths[1:]]
         return [
             Round(repeat, path, fold)
@@ -94,29 +103,32 @@ class AutoPlan(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it takes, by the costs."""
+        """Estimated time of all steps that are tried, in seconds."""
         return sum(step.seconds for step in self.steps if step.tried)
 
     def models_at(self, size: int) -> tuple[str, ...]:
-        """Models that answer for a number of columns."""
-        asked = size in self.trees_at
-        return tuple(model for model in self.models if model != "trees" or asked)
+        """Return the names of the models that are trained on this number of columns."""
+        return tuple(model for model in self.models if model != "trees" or size in self.trees_at)
 
 
-#: What the plan says of rows that were drawn from more.
+#: Name of the SVM in plans and records.
+SVM = "machine"
+#: Name of the step that uses only a sample of the rows.
 ROWS = "rows"
-#: The path that takes all columns.
+#: Name of the path that uses all columns.
 ALL = "all columns"
 
 
 def tree_sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the sizes at which trees answer; the largest where it is none of them."""
-    found = [size for size in sizes if size in TREE_SIZES]
-    return tuple(sorted({*found, sizes[-1]}))
+    """Return the numbers of columns at which a forest is trained, always including the largest."""
+    return tuple(sorted({*sizes} & {*TREE_SIZES, sizes[-1]}))
 
 
 class Costs(NamedTuple):
-    """Seconds of what can be tried on a table of some rows and units."""
+    """Estimated time of each step of a plan, in seconds.
+
+    A unit is a single column, or a group of columns that are selected together.
+    """
 
     n_rows: int
     n_units: int
@@ -129,11 +141,11 @@ class Costs(NamedTuple):
     def _fold_rows(self) -> int:
         return self.n_rows - self.n_rows // self.n_folds
 
-    def walks(self, path: str) -> float:
-        """Of a search in every fold, and one on all rows."""
-        return (self.n_folds + 1) * self._walk(path)
+    def search_seconds(self, path: str) -> float:
+        """Return the time of a search on each fold and once on all rows."""
+        return (self.n_folds + 1) * self._one_search(path)
 
-    def _walk(self, path: str) -> float:
+    def _one_search(self, path: str) -> float:
         n, d = self._fold_rows, min(self.n_columns, SCREENED[path])
         if path == "cox":
             return 5e-8 * n * self.n_columns
@@ -145,46 +157,52 @@ class Costs(NamedTuple):
         screening = 1e-8 * self.n_rows * self.n_columns
         return screening + 8.6e-3 + (130 + 8 * self.sizes[-1]) * 1e-9 * n * d
 
-    def judged(self, model: str, n_paths: int = 1, sizes: Sequence[int] | None = None) -> float:
-        """Of a model at some sizes, by default its own, in every fold of some paths."""
+    def model_seconds(
+        self, model: str, n_paths: int = 1, sizes: Sequence[int] | None = None
+    ) -> float:
+        """Return the total time of training a model in all folds, at each size of each path.
+
+        The default ``sizes`` are those at which the model is trained.
+        """
         if sizes is None:
             sizes = tree_sizes(self.sizes) if model == "trees" else self.sizes
         wide = self.n_columns / max(1, self.n_units)
-        return n_paths * self.n_folds * sum(self._trained(model, size * wide) for size in sizes)
+        seconds = sum(self._training_seconds(model, size * wide) for size in sizes)
+        return n_paths * self.n_folds * seconds
 
-    def everything(self, model: str) -> float:
-        """Of a model on all columns in every fold."""
-        return self.n_folds * self._trained(model, self.n_columns)
+    def all_columns_seconds(self, model: str) -> float:
+        """Return the time of a model that is trained on all columns in all folds."""
+        return self.n_folds * self._training_seconds(model, self.n_columns)
 
-    def _trained(self, model: str, k: float) -> float:
+    def _training_seconds(self, model: str, k: float) -> float:
         n = self._fold_rows
         if model == "trees":
             return forest_seconds(n, k, TREES, self.task)
-        if model == "cox":  # Newton steps of some penalties in some folds
+        if model == "cox":  # Newton steps for several penalties and folds
             return 0.1 + 2e-6 * n * min(n, k)
         if model == "ridge":
             return 3e-3 + 4e-9 * n * k * min(n, k)
         inner = min(n, INNER_ROWS) * (INNER_FOLDS - 1) // INNER_FOLDS
-        tunings = INNER_FOLDS * len(WIDTHS) * machine_seconds(inner, int(k))
-        # of a small machine half of the time are checks, which tunings do without
-        return 2 * machine_seconds(n, int(k)) + tunings
+        tunings = INNER_FOLDS * len(WIDTHS) * svm_seconds(inner, int(k))
+        # checks take half the time of a small SVM, and tuning skips them
+        return 2 * svm_seconds(n, int(k)) + tunings
 
 
-def machine_seconds(n: int, k: int) -> float:
-    """Seconds of training a kernel machine: about those of its kernel matrix."""
+def svm_seconds(n: int, k: int) -> float:
+    """Return the time to train an SVM, which is about the time to compute its kernel matrix."""
     return 1e-9 * (1.2e6 + 0.8 * float(n) ** 2 * k)
 
 
 def forest_seconds(n: int, k: float, n_trees: int, task: str) -> float:
-    """Of training a forest of extremely randomised trees on some columns."""
-    looked_at = np.sqrt(k) if task == "classification" else 1 + k / 3
-    return float(n_trees * (8e-4 + 2.5e-8 * n * np.log2(max(n, 2)) * looked_at))
+    """Return the time to train a forest of extremely randomised trees on ``k`` columns."""
+    n_candidates = np.sqrt(k) if task == "classification" else 1 + k / 3
+    return float(n_trees * (8e-4 + 2.5e-8 * n * np.log2(max(n, 2)) * n_candidates))
 
 
 class Planning:
-    """The plan on its way: what is left of the seconds, and what they were given to.
+    """Builds a plan, and spends the time budget on the most useful steps first.
 
-    ``repeats`` allows folds to be dealt more than once.
+    ``repeats`` states whether cross-validation may be repeated.
     """
 
     def __init__(
@@ -212,20 +230,21 @@ class Planning:
 
     def _base(self) -> float:
         path, model = self.first
-        return self.costs.walks(path) + self.costs.judged(model)
+        return self.costs.search_seconds(path) + self.costs.model_seconds(model)
 
     def plan(self) -> AutoPlan:
-        """Plan the first order and the linear model always; then what fits, most useful first."""
+        """Return the plan.
+
+        It always has one order and a linear model. Further steps are added if the budget allows.
+        """
         costs = self.costs
         path, model = self.first
         self._take(f"path: {path}", self._base(), "always tried, with a linear model")
-        everything = [model] if self._fits(f"{ALL}: {model}", costs.everything(model)) else []
+        everything = self._fit_all_columns([model])
         paths, models = [path], [model]
         if costs.task != SURVIVAL:
             self._add_others(paths, models)
-        for other in models[1:]:
-            if self._fits(f"{ALL}: {other}", costs.everything(other)):
-                everything.append(other)
+        everything += self._fit_all_columns(models[1:])
         trees_at = self._trees_at(models, len(paths))
         n_repeats = self._repeats(self.budget - self.left)
         in_order = tuple(path for path in PATHS if path in paths)
@@ -234,40 +253,49 @@ class Planning:
             costs.sizes, trees_at, tuple(self.steps),
         )  # fmt: skip
 
+    def _fit_all_columns(self, models: Sequence[str]) -> list[str]:
+        seconds = self.costs.all_columns_seconds
+        return [model for model in models if self._fits(f"{ALL}: {model}", seconds(model))]
+
     def _add_others(self, paths: list[str], models: list[str]) -> None:
-        """Add the kernel machine, the forest's order and the forest, if they fit."""
+        """Add the SVM, the order by forest importance and the forest as a model.
+
+        Each is added only if it fits into the time left.
+        """
         n_rows = self.costs.n_rows
-        if n_rows > MOST_MACHINE_ROWS:
-            reason = f"for at most {MOST_MACHINE_ROWS} rows, and there are {n_rows}"
-            self._skip("model: machine", 0.0, reason)
-        elif self._fits("model: machine", self.costs.judged("machine")):
-            models.append("machine")
-        in_turn = "machine" in models  # otherwise some other model must see more than a line
-        if not in_turn and self._fits("model: trees", self.costs.judged("trees")):
+        if n_rows > MOST_SVM_ROWS:
+            reason = f"only used for at most {MOST_SVM_ROWS} rows, and {n_rows} are used"
+            self._skip(f"model: {SVM}", 0.0, reason)
+        elif self._fits(f"model: {SVM}", self.costs.model_seconds(SVM)):
+            models.append(SVM)
+        has_svm = SVM in models  # if False, the forest is the only non-linear model and comes first
+        if not has_svm and self._fits("model: trees", self.costs.model_seconds("trees")):
             models.append("trees")
-        judged = sum(self.costs.judged(model) for model in models)
-        if self._fits("path: forest", self.costs.walks("forest") + judged):
+        judged = sum(self.costs.model_seconds(model) for model in models)
+        if self._fits("path: forest", self.costs.search_seconds("forest") + judged):
             paths.append("forest")
-        if in_turn and self._fits("model: trees", self.costs.judged("trees", len(paths))):
+        if has_svm and self._fits("model: trees", self.costs.model_seconds("trees", len(paths))):
             models.append("trees")
 
     def _trees_at(self, models: list[str], n_paths: int) -> tuple[int, ...]:
-        """Sizes at which trees answer: all, where nothing else sees more than a line.
+        """Return the numbers of columns at which a forest is trained.
 
-        Otherwise three columns that matter only together would be kept with two others.
+        If the forest is the only non-linear model and the budget allows it, all numbers are
+        returned. Otherwise it is a short list without 3 and 4, and an interaction of three columns
+        would be selected together with two irrelevant columns.
         """
         few = tree_sizes(self.costs.sizes)
         more = [size for size in self.costs.sizes if size not in few]
-        if not more or "trees" not in models or "machine" in models:
+        if not more or "trees" not in models or SVM in models:
             return few
-        seconds = self.costs.judged("trees", n_paths, more)
+        seconds = self.costs.model_seconds("trees", n_paths, more)
         return self.costs.sizes if self._fits("model: trees at every size", seconds) else few
 
     def _fits(self, name: str, seconds: float) -> bool:
         if seconds > self.left:
-            reason = f"takes about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
+            reason = f"needs about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
             return self._skip(name, seconds, reason)
-        self._take(name, seconds, "fits into the seconds left")
+        self._take(name, seconds, "fits into the time left")
         return True
 
     def _take(self, name: str, seconds: float, reason: str) -> None:
@@ -279,18 +307,17 @@ class Planning:
         return False
 
     def _repeats(self, spent: float) -> int:
-        """Return the number of times that the folds are dealt."""
+        """Return how many times cross-validation is run within the budget."""
         if not self.repeats:
             return 1
         if self.costs.n_rows >= FEW_ROWS:
-            reason = f"repeated cross-validation is only used below {FEW_ROWS} rows"
-            self._skip("repeats", 0.0, reason)
+            self._skip("repeats", 0.0, f"only used below {FEW_ROWS} rows")
             return 1
         room = max(0.0, REPEATING * self.budget - spent)
         n_repeats = int(min(MOST_REPEATS, 1 + room // max(spent, 1e-9)))
         if n_repeats > 1:
             self._take("repeats", (n_repeats - 1) * spent, f"{n_repeats} times")
             return n_repeats
-        reason = f"takes about {spent:.2g} s more, and {room:.2g} s are kept for it"
+        reason = f"needs about {spent:.2g} s more, and {room:.2g} s are left for repeats"
         self._skip("repeats", spent, reason)
         return 1

@@ -1,6 +1,7 @@
-"""The selection that tries several orders and models, and reports how good the best is."""
+"""Auto: the selection that tries several orders of the columns and several models."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -41,114 +42,121 @@ from tamis.meta.repeats import InRounds, Verdict, readable_rounds
 from tamis.validation.splits import Fold
 from tamis.validation.stability import Stability
 
-#: How much worse a smaller number of columns may be.
+#: How much worse a candidate with fewer columns may be, for each value of ``size``.
 SIZES = {
     "balanced": Allowed(2.0, 0.05, 0.2),
     "short": Allowed(2.0, 0.2, 0.2),
     "best": Allowed(0.0),
 }
-#: The clock stops at this multiple of the budget, but not before this number of seconds: a busy or
-#: slow machine shall give the same answer, and nobody shall wait for costs that were all wrong.
+#: A fit is stopped after ``PATIENCE`` times the budget, but not before ``LEAST_SECONDS`` seconds.
+#: The limit is generous, so that a busy or slow computer returns the same result.
 PATIENCE, LEAST_SECONDS = 3.0, 300.0
-#: Targets span more than the first and less than the second, so that squares of squared errors,
-#: which standard errors need, are finite.
+#: Allowed range of a target's values. Outside it, the fourth powers that standard errors need
+#: overflow or underflow.
 SQUARED = 1e-75, 1e75
-#: Rows without which no fold can be made that leaves two.
+#: Minimum number of rows, which is enough for two folds of two rows each.
 FEWEST = 4
 
 
-def _span(y: NDArray[Any]) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.ptp(np.asarray(y, dtype=float)))
-
-
+@dataclass(eq=False, repr=False)
 class Auto(InRounds):
     """Select the smallest set of columns that predicts about as well as the best one.
 
-    In each of several folds the columns are ordered in two ways: by the information that they share
-    with the target (JMI corrected for chance, forward), and by a forest of extremely randomised
-    trees (elimination). On the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each order
-    a ridge regression, an RBF SVM (whose width inner folds choose) and a forest are trained, which
-    predict the held-out rows. For a censored target the columns are ordered by the Cox score, the
-    model is a Cox regression with a ridge penalty, the loss is its partial likelihood within test
-    folds, and the concordance is reported.
+    In each fold, the columns are ordered in two ways: by joint mutual information with the target
+    (forward selection with JMI, corrected for chance), and by the importances of a forest of
+    extremely randomised trees (recursive elimination). A ridge regression, an RBF SVM and a forest
+    are trained on the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each order, and
+    predict the held-out rows. For a censored target, the columns are ordered by the Cox score, and
+    the model is a Cox regression with a ridge penalty. Its loss is the negative log partial
+    likelihood within test folds, and the concordance is reported as well.
 
-    The smallest number of columns is selected whose mean squared loss (for classes that of the
-    probabilities, the Brier score) is close to the least: within two standard errors of the
-    difference, paired by rows, within 5 % of the loss, and within a fifth of the gain over the
-    baseline. The best order and model at that number are then fitted on all rows.
+    Auto selects the smallest number of columns whose loss is close to the lowest loss. The
+    difference must meet three limits:
 
-    The reported error comes from held-out rows and is corrected for the choice among many
-    candidates: rows are drawn with replacement, the rule selects on them, and its selection is
-    measured on the rows that were not drawn. Nothing is selected, with a warning, unless that error
-    is significantly (at the 5 % level) below that of the baseline, which uses no columns. Scores by
-    ranks, such as AUC, leave this test to the squared loss.
+    * two standard errors of the difference (paired by rows);
+    * 5 % of the lowest loss;
+    * a fifth of the best candidate's gain over the baseline, which uses no columns.
 
-    What is tried follows from the size of the table and ``budget``, by a table of costs and not by
-    a clock, so that the answer is the same on every machine; ``plan_`` lists it.
+    The loss is the mean squared error, or the Brier score for classes. Finally, the best order at
+    that number is computed again on all rows.
+
+    The reported error comes from held-out rows and is corrected for the selection among many
+    candidates. For this, the rule is applied to bootstrap draws of the rows, and the candidate that
+    it selects is measured on the rows outside the draw. If this error is not significantly below
+    that of the baseline (at the 5 % level), nothing is selected and a warning is issued. If
+    candidates are compared by a score that depends on ranks, such as AUC, this test uses the
+    squared loss.
+
+    The orders and models that are tried depend on the size of the table, on ``budget`` and on
+    estimated costs, not on measured time. The result is therefore the same on every computer.
+    ``plan_`` lists them.
 
     Parameters
     ----------
     budget : float, default=60
-        Seconds of one core that the plan may fill. Information with ridge regression is always
-        tried. A clock stops after three times as long, and not before five minutes, with the orders
-        that are finished.
+        Time that the plan may take, in estimated seconds of one core. Mutual information with ridge
+        regression is always tried. A fit that takes more than three times the budget, and at least
+        five minutes, is stopped and uses the orders that are finished.
     size : {"balanced", "short", "best"}, default="balanced"
-        How much worse a smaller number of columns may be. "balanced" is described above, "short"
-        allows 20 % of the loss in place of 5 %, and "best" selects the least loss.
+        How much worse a smaller number of columns may be. "balanced" is described above. "short"
+        allows 20 % of the loss instead of 5 %. "best" selects the candidate with the lowest loss.
     n_features_to_select : int, float or None, default=None
-        The number of columns (or the share of them) to select, if it is known: order and model are
-        then chosen at that number.
+        Number or share of columns to select. If it is given, Auto chooses only the order and the
+        model. By default, the rule above also chooses the number.
     scoring : str, scorer or None, default=None
-        The score that decides: "roc_auc", "roc_auc_ovr", "average_precision", "neg_log_loss",
-        "neg_brier_score", "r2", "neg_mean_squared_error" or "neg_mean_absolute_error". None is the
-        squared loss. Any other score of scikit-learn, such as "accuracy" or "f1", is reported, and
-        the squared loss decides: a score that counts rows cannot tell apart lists that are nearly
-        as good.
+        The score by which candidates are compared: "roc_auc", "roc_auc_ovr", "average_precision",
+        "neg_log_loss", "neg_brier_score", "r2", "neg_mean_squared_error" or
+        "neg_mean_absolute_error". The default is the squared loss. Any other score of scikit-learn,
+        such as "accuracy" or "f1", is only reported. Candidates are then compared by the squared
+        loss, because a score that counts rows is too coarse to compare similar candidates.
     cv : int, splitter or list of (train, test), default=5
-        Number of folds (stratified, and repeated up to three times below 200 rows), a splitter of
-        scikit-learn, or the splits themselves. For rows in time order write ``TimeSeriesSplit()``.
+        Number of folds, a splitter of scikit-learn, or the splits themselves. A number means
+        stratified folds; with fewer than 200 rows, the cross-validation is run up to three times.
+        For rows in time order write ``TimeSeriesSplit()``.
     class_weight : dict, "balanced" or None, default=None
         Weight of the rows of each class, in training and in all errors.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``.
     feature_groups, fixed_features
-        Columns that are selected or left out together, and units that are always selected; see
-        :class:`tamis.search.Forward`.
+        Columns that are selected or dropped together, and units (columns or groups) that are always
+        selected; see :class:`tamis.search.Forward`.
     random_state : int, generator or None, default=None
+        Seed of the folds, the models and the bootstrap draws.
     n_jobs : int or None, default=None
-        Number of processes for orders and folds; the result does not depend on it.
+        Number of processes for orders and folds. The result does not depend on it.
 
     Attributes
     ----------
     plan_ : list of Planned
-        What was tried or skipped (``name``, ``tried``, ``seconds`` by the costs, ``reason``).
+        The steps that were tried or skipped: ``name``, ``tried``, estimated ``seconds``,
+        ``reason``.
     path_, model_ : str or None
-        The selected order ("information", "forest" or "cox") and model ("ridge", "machine",
-        "trees" or "cox").
+        The selected order ("information", "forest" or "cox") and model ("ridge", ``"machine"`` for
+        the SVM, "trees" for the forest, or "cox").
     estimator_ : estimator
         The model, not yet trained, for the selected columns.
     error_, error_all_, error_guess_ : HeldOut
-        On held-out rows: of the selected columns, corrected as described above; of all columns with
-        the best model, corrected likewise (None if that was skipped, and ``error_`` if all are
-        selected); of the baseline without columns.
+        Errors on held-out rows of the selected columns, of all columns with the best model, and of
+        the baseline. The first two are corrected as described above. ``error_all_`` is None if
+        models on all columns were skipped. It equals ``error_`` if all columns are selected.
     significant_ : bool
         Whether the selected columns beat the baseline at the 5 % level. It can be False only if
-        their number was given.
+        ``n_features_to_select`` was given.
     error_lost_ : LostError or None
-        How much worse the selected columns are than all, with the standard error of the paired
-        differences; None if all are selected.
+        Difference between the errors of the selected columns and of all columns, with the standard
+        error of paired differences. None if all columns are selected.
     curve_ : list of CurvePoint
-        Loss and its standard error of every order, model and size. The value of the selected
-        candidate is optimistic, because it was selected by it.
+        Loss and standard error of every order, model and number of columns. The loss of the
+        selected candidate is optimistic, because it was selected by this loss.
     curve_all_ : CurvePoint or None
-        The same of all columns, with the best model.
+        Loss and standard error of the best model on all columns.
     stability_ : Stability or None
-        Stability of the columns across folds, by Nogueira's index; None if all are selected.
+        Stability of the selected columns across folds, by Nogueira's index. None if all columns are
+        selected.
     n_rows_ : int
         Number of rows that were used.
     stopped_ : bool
-        Whether the clock stopped the plan early.
+        Whether the time limit stopped the fit early.
 
     Examples
     --------
@@ -169,67 +177,40 @@ class Auto(InRounds):
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
     quick: ClassVar[str] = "correlation"
 
-    #: Groups and weights of the rows of a fit.
-    _groups: NDArray[np.intp] | None = None
-    _weights: Array | None = None
+    budget: float = 60
+    _: KW_ONLY
+    size: str = "balanced"
+    n_features_to_select: Any = None
+    scoring: Any = None
+    cv: Any = 5
+    class_weight: Any = None
+    task: str = "auto"
+    feature_groups: Any = None
+    fixed_features: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
-    path_: str | None
-    model_: str | None
-    error_: HeldOut | None
-    error_all_: HeldOut | None
-    error_guess_: HeldOut | None
-    error_lost_: LostError | None
-    stability_: Stability | None
-
-    def __init__(
-        self,
-        budget: float = 60,
-        *,
-        size: str = "balanced",
-        n_features_to_select: Any = None,
-        scoring: Any = None,
-        cv: Any = 5,
-        class_weight: Any = None,
-        task: str = "auto",
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.budget = budget
-        self.size = size
-        self.n_features_to_select = n_features_to_select
-        self.scoring = scoring
-        self.cv = cv
-        self.class_weight = class_weight
-        self.task = task
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    # -- what is refused --------------------------------------------------------------------------
+    # -- checks -----------------------------------------------------------------------------------
 
     def _check(self) -> None:
         check_cv(self.cv)
         check_scoring(self.scoring)
-        asked = self._asked
+        asked = self._given_size
         if asked is not None and not isinstance(asked, Size | Fraction):
             raise InvalidParameter(
                 f"Auto needs n_features_to_select as a number, a share or None, not "
                 f"{self.n_features_to_select!r}. Leave it out, write Auto(size='best'), or name a "
-                "method for it."
+                "method."
             )
 
     @property
-    def _asked(self) -> Choice | None:
-        """The number of columns, if it was given."""
+    def _given_size(self) -> Choice | None:
         if self.n_features_to_select is None:
             return None
         return resolve_choice(self.n_features_to_select, type(self).__name__)
 
     def _size(self, n_units: int) -> int | None:
-        asked = self._asked
+        asked = self._given_size
         if isinstance(asked, Size) and not (
             is_int(asked.n_features) and 1 <= asked.n_features <= n_units
         ):
@@ -244,13 +225,12 @@ class Auto(InRounds):
         kind = check_target(self, y)
         if y is None:
             raise InvalidTarget(
-                "Auto compares predictions with a target, and there is none. Give y, or name a "
-                "method that does without."
+                "Auto needs a target, and y is None. Pass y, or name a method that needs no target."
             )
         if len(y) < FEWEST:
             raise InvalidTable(
-                f"Auto needs at least {FEWEST} rows to leave some out, and there are {len(y)} "
-                "sample(s). Name a method, such as 'correlation'."
+                f"Auto needs at least {FEWEST} rows for cross-validation, got {len(y)} sample(s). "
+                "Name a method, such as 'correlation'."
             )
         if y.ndim > 1:
             raise InvalidTarget(
@@ -263,20 +243,22 @@ class Auto(InRounds):
                 f"Auto needs a target that varies, but y is {y[0]!r} in all rows. Check the target "
                 "column."
             )
-        if kind == "regression" and not SQUARED[0] < (spread := _span(y)) < SQUARED[1]:
+        with np.errstate(over="ignore"):
+            spread = np.ptp(np.asarray(y, dtype=float)) if kind == "regression" else 1.0
+        if not SQUARED[0] < spread < SQUARED[1]:
             raise InvalidTarget(
-                f"Auto squares errors, and y spans {spread:.3g}, of which the square is no number. "
-                "Give y in other units."
+                f"Auto needs y with a range that can be squared, but y spans {spread:.3g}. Convert "
+                "y to other units."
             )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the bytes of copies of the rows that the plan uses."""
-        plan = self._planned(n_samples, n_features, n_features, "classification")
+        """Estimate the memory in bytes that copies of the rows in use need."""
+        plan = self._plan(n_samples, n_features, n_features, "classification")
         return 6 * 8.0 * plan.n_rows * n_features
 
     # -- the plan and its rounds ------------------------------------------------------------------
 
-    def _planned(self, n_rows: int, n_units: int, n_columns: int, task: str) -> AutoPlan:
+    def _plan(self, n_rows: int, n_units: int, n_columns: int, task: str) -> AutoPlan:
         asked = self._size(n_units)
         fixed = len(self._units.fixed)
         sizes = sizes_of(n_units)[1:] if asked is None else [asked]
@@ -298,8 +280,9 @@ class Auto(InRounds):
         if isinstance(self.cv, list | tuple):
             return len(self.cv)
         try:
-            return int(self.cv.get_n_splits(np.zeros((n_rows, 1)), None, self._groups))
-        except (TypeError, ValueError):  # it wants the target: folds as usual, to estimate the time
+            groups = getattr(self, "_groups", None)  # set by fit
+            return int(self.cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
+        except (TypeError, ValueError):  # cv needs the target; 5 is enough to estimate the time
             return 5
 
     def _open(
@@ -322,7 +305,7 @@ class Auto(InRounds):
             return
         task = self._task(y)
         columns = units.columns(self._offered)
-        plan = self._planned(len(X), len(self._offered), len(columns), task)
+        plan = self._plan(len(X), len(self._offered), len(columns), task)
         rows = sample_of(Truth.of(y, task).strata, len(X), plan.n_rows, stream(seed, "rows"))
         X, n_rows = X[:, columns] if len(columns) < X.shape[1] else X, len(X)
         X, y = (X[rows], y[rows]) if len(rows) < n_rows else (X, y)
@@ -331,8 +314,8 @@ class Auto(InRounds):
         splits = self._splits(plan, y, truth, rows, n_rows, seed)
         plan = plan._replace(n_folds=len(splits) // plan.n_repeats)
         self._work = Work(plan, task, units.restricted(self._offered), truth, splits, unit)
-        self._measures = self._measured(y, truth)
-        if "rest" not in state:  # a finished run has its answer, whatever was compared for it
+        self._measures = self._choose_measures(y, truth)
+        if "rest" not in state:  # the record of a finished fit contains its result
             with readable_rounds(self):
                 self._work.check(state.get("rounds", {}))
         yield from super()._stages(X, y if unit == 1 else y / unit, seed, state)
@@ -343,12 +326,14 @@ class Auto(InRounds):
         return target_kind(y) if self.task == "auto" else self.task
 
     def _truth(self, y: NDArray[Any], task: str, rows: Any) -> Truth:
-        """The target with groups and weights, those of the classes among them."""
+        """Return the target with groups and weights. The weights include class weights."""
         groups = None if self._groups is None else class_codes(self._groups[rows])[1]
         weights = None if self._weights is None else self._weights[rows]
         if self.class_weight is not None:
             if task != "classification":
-                raise InvalidParameter("Auto needs classes for class_weight. Leave it out.")
+                raise InvalidParameter(
+                    "Auto needs classes for class_weight, but y is numeric. Leave class_weight out."
+                )
             labels, codes = class_codes(y)
             try:
                 by_class = compute_class_weight(
@@ -357,12 +342,11 @@ class Auto(InRounds):
             except ValueError as error:
                 raise InvalidParameter(f"Auto cannot use class_weight: {error}") from error
             weights = by_class[codes] * (1.0 if weights is None else weights)
-        if weights is not None:  # a mean of 1, so that penalties keep their meaning
+        if weights is not None:  # scaled to a mean of 1, so that penalties keep their meaning
             weights = weights / weights.mean()
         return Truth.of(y, task, groups, weights)
 
-    def _measured(self, y: NDArray[Any], truth: Truth) -> Measures:
-        """What decides, and what is reported."""
+    def _choose_measures(self, y: NDArray[Any], truth: Truth) -> Measures:
         if truth.codes is None:
             return measures_of(self.scoring, self._work.task, None, None)
         counts = np.bincount(truth.codes, truth.weights)
@@ -371,7 +355,7 @@ class Auto(InRounds):
     def _splits(
         self, plan: AutoPlan, y: NDArray[Any], truth: Truth, rows: Any, n_rows: int, seed: int
     ) -> list[Fold]:
-        """Folds of every repeat, or those of ``cv``."""
+        """Return the folds of every repeat, or the splits of a user's ``cv``."""
         if not is_int(self.cv):
             return make_splits(self.cv, y, truth.groups, rows, n_rows, seed_of(seed, "folds"))
         given = truth.strata, len(y), truth.groups, plan.n_folds
@@ -389,13 +373,13 @@ class Auto(InRounds):
         return self._work.round(X, y, seed, index)
 
     def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
-        """The rounds of paths that are finished in all folds, if the clock has run out."""
+        """Return the rounds of the completed paths if the time limit is reached, else None."""
         if perf_counter() - self._begun <= max(PATIENCE * self.budget, LEAST_SECONDS):
             return None
         n_folds = self._work.plan.n_folds
         n = next(index for index in range(len(found) + 1) if str(index) not in found)
         n -= n % n_folds
-        if n == self._n_rounds() or n < 2 * n_folds:  # one path, and all columns
+        if n == self._n_rounds() or n < 2 * n_folds:  # at least all columns and one path
             return None
         self._stopped = True
         return {str(index): found[str(index)] for index in range(n)}
@@ -403,7 +387,7 @@ class Auto(InRounds):
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
     ) -> list[Any]:
-        """What is selected, its error, and the order of all columns by its path on all rows."""
+        """Return the selection, its error, and the order of all columns computed on all rows."""
         assert y is not None
         work, asked = self._work, self.n_features_to_select is not None
         with readable_rounds(self):
@@ -412,7 +396,7 @@ class Auto(InRounds):
         rng = stream(seed, "draws")
         rules = SIZES[self.size], SIZES["short"]
         outcome = decide(predicted, truth, self._measures, *rules, rng, asked=asked)
-        # if nothing is selected, the order is what there is to see
+        # the order is reported even if nothing is selected
         order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         columns = work.units.columns(np.sort(order[: outcome.size]))
         facts = {
@@ -428,16 +412,22 @@ class Auto(InRounds):
         steps += [list(step) for step in work.plan.steps]
         return [self._offered[order].tolist(), outcome.to_dict(), steps, facts]
 
-    # -- the answer -------------------------------------------------------------------
+    # -- the result -------------------------------------------------------------------------------
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         scores = np.zeros(n_units)
         self._outcome: AutoOutcome | None = None
         self.plan_: list[Planned] = []
-        self.path_ = self.model_ = self.estimator_ = self.stability_ = None
-        self.error_ = self.error_all_ = self.error_guess_ = self.error_lost_ = None
+        self.path_: str | None = None
+        self.model_: str | None = None
+        self.estimator_: Any = None
+        self.error_: HeldOut | None = None
+        self.error_all_: HeldOut | None = None
+        self.error_guess_: HeldOut | None = None
+        self.error_lost_: LostError | None = None
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
+        self.stability_: Stability | None = None
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
         if not rest:
             return scores
@@ -454,7 +444,7 @@ class Auto(InRounds):
         if outcome.size:
             self.path_, self.model_ = outcome.path, outcome.model
             n_columns, task = int(facts["n_columns"]), str(facts["task"])
-            given = int(facts["seed"]), float(facts.get("width", WIDTH))  # not in older records
+            given = int(facts["seed"]), float(facts.get("width", WIDTH))  # missing in older records
             self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
             offered = np.sort(order)
             self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
@@ -462,10 +452,9 @@ class Auto(InRounds):
 
     def _verdict(self, scores: Array) -> Verdict:
         if self._outcome is None:
-            return Verdict(0, "every column has one value in all rows.")
+            return Verdict(0, "every column has the same value in all rows.")
         asked = self.n_features_to_select is not None
         return verdict_of(self._outcome, self.size, asked, self._counted)
 
     def _reasons(self) -> list[str]:
-        """Its error, and what was tried or skipped."""
         return reasons_of(self)

@@ -1,114 +1,125 @@
-"""The answer of Auto in words."""
+"""Sentences that describe the result of Auto."""
 
 from collections.abc import Callable
 from typing import Any
 
 from tamis._format import format_interval
 from tamis.auto.held_out import AutoOutcome, HeldOut
-from tamis.auto.plan import ROWS
+from tamis.auto.plan import ALL, ROWS
 from tamis.meta.repeats import Verdict
 
-#: Names of paths in a sentence.
+#: Readable names of the column orders.
 ORDERS = {
-    "information": "ordered by joint information",
-    "forest": "ordered by a forest",
-    "cox": "ordered by the Cox score",
+    "information": "joint mutual information",
+    "forest": "forest importance",
+    "cox": "Cox score",
 }
-#: Names of models.
+#: Readable names of the models.
 MODELS = {
     "ridge": "ridge regression",
-    "machine": "an RBF SVM",
-    "trees": "a forest",
+    "machine": "RBF SVM",
+    "trees": "forest",
     "cox": "Cox regression",
 }
-#: How a size is chosen.
-WITHIN = {
-    "balanced": "the smallest number whose loss is within two standard errors, and 5 %, of the "
-    "least",
-    "short": "the smallest number whose loss is within two standard errors, and 20 %, of the least",
-    "best": "the number with the least loss",
+#: Readable names of the steps of a plan.
+STEPS = {
+    **{f"path: {path}": f"column order by {name}" for path, name in ORDERS.items()},
+    **{f"model: {model}": name for model, name in MODELS.items()},
+    **{f"{ALL}: {model}": f"{name} on all columns" for model, name in MODELS.items()},
+    "model: trees at every size": "forest at every number of columns",
+    "repeats": "repeated cross-validation",
 }
-#: Names of scores in a sentence.
+#: Description of the rule that chooses the number of columns, for each value of ``size``.
+WITHIN = {
+    "balanced": "the smallest number whose loss is within two standard errors and 5 % of the "
+    "lowest",
+    "short": "the smallest number whose loss is within two standard errors and 20 % of the lowest",
+    "best": "the number with the lowest loss",
+}
+#: Readable names of the scores.
 SCORES = {
     "roc_auc": "AUC",
-    "roc_auc_ovr": "AUC (each class against the rest)",
+    "roc_auc_ovr": "AUC (one class against the rest)",
     "average_precision": "average precision",
 }
 
 
 def describe_error(error: HeldOut) -> str:
-    """Return an error in words, with the standard errors that are not 0 when rounded."""
-    said = []
+    """Return an error as text. A standard error that rounds to 0 is omitted."""
+    texts = []
     if error.wrong is not None:
         wrong = 100 * error.wrong, 100 * (error.wrong_error or 0)
-        said.append(f"{format_interval(*wrong, decimals=1)} % error")
+        texts.append(f"{format_interval(*wrong, decimals=1)} % error")
     elif error.rmse is not None:
-        said.append(f"root mean square {error.rmse:.4g} (R² {error.r2:.2f})")
+        texts.append(f"root mean squared error {error.rmse:.4g} (R² {error.r2:.2f})")
     for name, score in error.scores.items():
-        words = SCORES.get(name, name.replace("_", " "))
-        said.append(f"{words} {format_interval(*score, decimals=3)}")
-    return ", ".join(said)
+        title = SCORES.get(name, name.replace("_", " "))
+        texts.append(f"{title} {format_interval(*score, decimals=3)}")
+    return ", ".join(texts)
 
 
-def baseline_of(found: HeldOut) -> str:
-    """Return what the baseline predicts."""
-    if found.wrong is not None:
-        return "baseline (majority class)"
-    return "baseline (mean)" if found.rmse is not None else "baseline (no columns)"
+def describe_baseline(error: HeldOut) -> str:
+    """Return the prediction of the baseline and its error as text."""
+    kind = "no columns"
+    if error.wrong is not None:
+        kind = "majority class"
+    elif error.rmse is not None:
+        kind = "mean"
+    return f"baseline ({kind}): {describe_error(error)}"
 
 
 def verdict_of(
     found: AutoOutcome, size: str, asked: bool, counted: Callable[[Any], str]
 ) -> Verdict:
-    """Return the number of selected columns, and why."""
-    base = f"{baseline_of(found.error_guess)}: {describe_error(found.error_guess)}"
+    """Return the number of selected columns, and the reason as text."""
+    baseline = describe_baseline(found.error_guess)
     if not found.size:
         return Verdict(
             0,
-            "no list of columns that was tried is significantly better than the baseline on "
-            f"held-out rows ({base}).",
+            "none of the sets of columns that were tried is significantly better than the baseline "
+            f"on held-out rows ({baseline}).",
         )
-    how = f"{counted(found.size)} {ORDERS[found.path]}, for {MODELS[found.model]}"
-    said = f"held-out rows: {describe_error(found.error)}; {base}"
+    how = f"{counted(found.size)} (order: {ORDERS[found.path]}; model: {MODELS[found.model]})"
+    errors = f"held-out rows: {describe_error(found.error)}; {baseline}"
     if asked:
         doubt = "" if found.found else " They are not significantly better than the baseline."
-        return Verdict(found.size, f"{how}, the least loss at that number; {said}.{doubt}")
-    return Verdict(found.size, f"{how}: {WITHIN[size]}; {said}.")
+        return Verdict(found.size, f"{how}: the lowest loss at this number; {errors}.{doubt}")
+    return Verdict(found.size, f"{how}: {WITHIN[size]}; {errors}.")
 
 
 def reasons_of(auto: Any) -> list[str]:
-    """Return the lines that describe the answer."""
-    lines = [f"rows used: {one.reason}" for one in auto.plan_ if one.name == ROWS]
+    """Return the lines of a summary that describe how the columns were selected."""
+    lines = [f"rows used: {step.reason}" for step in auto.plan_ if step.name == ROWS]
     found = auto._outcome
     if found is not None and not found.found:
-        lines.append("no list that was tried is significantly better than the baseline")
+        lines.append("no set of columns is significantly better than the baseline")
     if auto.path_ is None and found is not None:
-        lines.append(f"the ranking: all columns {ORDERS[found.path]}")
+        lines.append(f"all columns are ranked by {ORDERS[found.path]}")
     if auto.path_ is not None:
-        lines.append(f"{ORDERS[auto.path_]}, for {MODELS[auto.model_]}")
+        lines.append(f"column order: {ORDERS[auto.path_]}; model: {MODELS[auto.model_]}")
         lines.append(f"held-out rows: {describe_error(auto.error_)}")
-    if auto.error_all_ not in (None, auto.error_):  # all are kept
+    if auto.error_all_ not in (None, auto.error_):  # they are equal if all columns are selected
         lines.append(f"with all columns: {describe_error(auto.error_all_)}")
     if auto.error_guess_ is not None:
-        lines.append(f"{baseline_of(auto.error_guess_)}: {describe_error(auto.error_guess_)}")
+        lines.append(describe_baseline(auto.error_guess_))
     if auto.stability_ is not None:
         lines.append(
             f"stability across folds: {auto.stability_.nogueira:.2f} (1 = identical, 0 = chance)"
         )
     if auto.path_ is not None and auto.size == "balanced" and found.n_short < found.size:
-        lines.append(f'a shorter list: {auto._counted(found.n_short)}, by Auto(size="short")')
+        lines.append(f'a shorter list: {auto._counted(found.n_short)} with Auto(size="short")')
     if auto.plan_:
-        orders, models = (
-            ", ".join(words[name].removeprefix("ordered by ") for name in words if name in tried)
-            for words, tried in (
-                (ORDERS, {point.path for point in auto.curve_}),
-                (MODELS, {point.model for point in auto.curve_}),
-            )
-        )
-        lines.append(f"tried: orders by {orders}; models: {models}")
+        paths, models = ({getattr(p, of) for p in auto.curve_} for of in ("path", "model"))
+        orders = ", ".join(name for path, name in ORDERS.items() if path in paths)
+        trained = ", ".join(name for model, name in MODELS.items() if model in models)
+        lines.append(f"tried: column orders by {orders}; models: {trained}")
     else:
         lines.append(auto.choice_.reason)
-    lines += [f"skipped {one.name}: {one.reason}" for one in auto.plan_ if not one.tried]
+    lines += [
+        f"{STEPS.get(step.name, step.name)} skipped ({step.reason})"
+        for step in auto.plan_
+        if not step.tried
+    ]
     if auto.stopped_:
         lines.append("stopped early: time limit reached")
     return lines

@@ -1,4 +1,4 @@
-"""Training and test rows: folds that tamis makes, or those of a user's splitter."""
+"""Training and test rows: folds made by Auto, or the splits of a user's splitter."""
 
 import warnings
 from typing import Any
@@ -13,7 +13,7 @@ from tamis.validation.splits import Fold, deal_folds
 
 
 def groups_of(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the group of every row as a number, or None without groups."""
+    """Return the group of every row as an integer, or None if no groups are given."""
     if groups is None:
         return None
     given = np.asarray(groups)
@@ -32,7 +32,7 @@ def groups_of(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> Array | None:
-    """Return the weight of every row, or None if all weigh the same."""
+    """Return the weight of every row, or None if no weights are given."""
     if sample_weight is None:
         return None
     try:
@@ -54,15 +54,15 @@ def weights_of(sample_weight: Any, n_rows: int) -> Array | None:
 def balanced_folds(
     strata: Subset | None, n_rows: int, groups: Subset | None, n_folds: int, seed: int
 ) -> list[Fold]:
-    """Return shuffled folds with classes in proportion and the rows of a group together."""
+    """Return shuffled folds that are stratified by class. Rows of a group are in the same fold."""
     if groups is not None and groups.max() + 1 < n_folds:
         raise InvalidParameter(
             f"Auto cannot make {n_folds} folds of {groups.max() + 1} group(s) of rows. Ask for "
-            "fewer folds (cv=2), or leave groups out."
+            "fewer folds (cv=2), or do not pass groups."
         )
-    # scikit-learn refuses data in which no class has as many rows as there are folds
+    # scikit-learn refuses to stratify if no class has a row for every fold
     stratified = strata is not None and np.bincount(strata).max() >= n_folds
-    with warnings.catch_warnings():  # a class of few rows is missing in some folds
+    with warnings.catch_warnings():  # scikit-learn warns if a small class is missing from a fold
         warnings.simplefilter("ignore", UserWarning)
         found = deal_folds(n_folds, n_rows, strata if stratified else None, groups, seed)
     if all(len(test) for _, test in found):
@@ -72,7 +72,7 @@ def balanced_folds(
 
 
 def check_cv(cv: Any) -> None:
-    """Refuse what cannot split rows."""
+    """Raise an error if ``cv`` is not a number of folds, a splitter or a list of splits."""
     if is_int(cv) and cv >= 2:
         return
     if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, list | tuple)):
@@ -90,14 +90,16 @@ def make_splits(
     n_rows: int,
     seed: int,
 ) -> list[Fold]:
-    """Return the splits of a user's ``cv`` as positions among the ``rows`` that are used.
+    """Return the splits of a user's ``cv`` as positions among the rows in use.
 
     Parameters
     ----------
     cv : splitter or iterable of pairs (train, test)
-        Pairs hold indices or masks of all ``n_rows`` rows of the table.
+        Each pair holds indices or masks of all ``n_rows`` rows of the table.
     y, groups : array
-        Target and groups of the rows that are used.
+        Target and groups of the rows in use.
+    rows : array of int
+        Indices of the rows in use.
     """
     if hasattr(cv, "split"):
         if getattr(cv, "random_state", 0) is None:  # all processes must make the same splits
@@ -123,7 +125,7 @@ def make_splits(
 
 
 def _positions(pair: Any, position: NDArray[np.intp]) -> Fold:
-    """Return where the rows of a pair are among those that are used."""
+    """Convert the row indices of a pair (train, test) to positions among the rows in use."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise InvalidParameter(
             f"Auto needs every item of cv as a pair (train, test) of row indices, not {pair!r}."

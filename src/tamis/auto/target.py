@@ -1,4 +1,4 @@
-"""The target of Auto as its models and measures read it."""
+"""The target in the form that the models and measures of Auto use."""
 
 from typing import Any, NamedTuple
 
@@ -10,20 +10,20 @@ from tamis.blocks.survival import SURVIVAL
 
 
 class Truth(NamedTuple):
-    """Target, groups and weights of some rows.
+    """Target, groups and weights of a set of rows.
 
     Attributes
     ----------
     values : array of shape (n_rows, n_outputs)
-        Indicators of the classes, or the number itself; 0 for a censored target, whose models
-        predict a log risk.
+        Class indicators, or the numeric target. For a censored target, all values are 0, and models
+        predict a log risk instead.
     codes : array of int or None
         The class of each row.
     groups : array of int or None
-        Rows of one group stay together in folds.
+        Group of each row. Rows of the same group stay together in folds.
     weights : array or None
     censored : structured array or None
-        Event and time.
+        Event and time of each row, for a censored target.
     """
 
     values: Array
@@ -40,7 +40,7 @@ class Truth(NamedTuple):
         groups: NDArray[np.intp] | None = None,
         weights: Array | None = None,
     ) -> "Truth":
-        """Read a target."""
+        """Build the target from ``y`` for the given task."""
         if task == SURVIVAL:
             return cls(np.zeros((len(y), 1)), None, groups, weights, y)
         if task == "regression":
@@ -49,31 +49,31 @@ class Truth(NamedTuple):
         return cls(np.eye(len(labels))[codes], codes, groups, weights)
 
     def take(self, rows: Subset) -> "Truth":
-        """Return the same of some rows."""
+        """Return the target, groups and weights of the given rows."""
         return Truth(*(None if of is None else of[rows] for of in self))  # type: ignore[arg-type]
 
     @property
     def is_one(self) -> bool:
-        """Whether the rows have nothing to learn from: one value only, or no event."""
+        """Whether the target is constant, or contains no event."""
         if self.censored is not None:
             return not self.censored["event"].any()
         return bool((self.values == self.values[0]).all())
 
     @property
     def strata(self) -> NDArray[np.intp] | None:
-        """What folds have in proportion: classes, or events."""
+        """Labels used to stratify folds: classes, or events of a censored target."""
         if self.censored is not None:
             return self.censored["event"].astype(np.intp)
         return self.codes
 
     @property
     def mean(self) -> Array:
-        """Prediction of the baseline: mean, class shares, or no difference in risk."""
+        """Prediction of the baseline: the mean, the class shares, or a log risk of 0."""
         return np.asarray(np.average(self.values, axis=0, weights=self.weights))
 
     @property
     def centre(self) -> Array:
-        """What predictions are stored as differences from: a number far from 0 keeps its digits."""
+        """Value that is subtracted from predictions before they are stored in single precision."""
         if self.codes is not None:
             return np.zeros(self.values.shape[1])
         return np.asarray(self.values.mean(axis=0))

@@ -1,6 +1,7 @@
-"""The columns of a table in blocks of rows: their ranges, what is missing, which are copies."""
+"""Summaries of the columns of a table in row blocks: ranges, missing values, duplicates."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,81 +11,71 @@ from tamis._arrays import Array, Mask
 from tamis.blocks.source import RowBlock, RowStatistic
 from tamis.exceptions import InvalidTable
 
-#: Rows that are turned into double precision at a time: of a hundred columns three megabytes, which
-#: stay in the cache until they are summed.
+#: Number of rows that are converted to double precision at a time. With a hundred columns these are
+#: three megabytes, which stay in the CPU cache until they are summed.
 IN_CACHE = 4096
 
 
 class Surveyed(NamedTuple):
-    """What the first pass finds of each column.
+    """Summary of each column from the first pass, as arrays with one entry per column."""
 
-    Attributes
-    ----------
-    low, high : array of float
-        Least and greatest value.
-    gaps : array of int
-        Missing entries.
-    sums : array of float
-        Sums with weights that follow the number of the row: those of copies are equal.
-    weights : array of float
-        Sums of the weights of what is there.
-    n_rows : int
-    """
-
-    low: Array
-    high: Array
-    gaps: NDArray[np.int64]
-    sums: Array
-    weights: Array
+    low: Array  # smallest value
+    high: Array  # largest value
+    gaps: NDArray[np.int64]  # number of missing values
+    sums: Array  # weighted sums with random row weights, equal for duplicate columns
+    weights: Array  # sums of the weights of the rows in which the column is not missing
     n_rows: int
 
     @property
     def size(self) -> Array:
-        """The greatest absolute value of each column."""
+        """Largest absolute value of each column."""
         return np.maximum(self.high, -self.low)
 
     def constant(self, standardize: bool) -> Mask:
-        """Columns of one value in every row, or none in any."""
+        """Return a mask of the columns with the same value in every row, or without any value."""
         same = self.alike(standardize)
         return np.asarray(same & (self.gaps == 0) | (self.gaps == self.n_rows))
 
     def alike(self, standardize: bool) -> Mask:
-        """Columns of one value where there is one; rounding of a large mean is no other.
+        """Return a mask of the columns whose values are all the same, apart from missing values.
 
-        That is so for columns that are to be standardised.
+        With ``standardize``, values that differ only by the rounding error of a large mean are
+        treated as the same.
         """
         same = self.high == self.low
         if standardize:
-            # no deviation is more than half of the range
+            # the standard deviation is at most half of the range
             same |= self.width <= 20 * np.finfo(float).eps * self.size
         return np.asarray(same)
 
     @property
     def width(self) -> Array:
-        """From the least to the greatest value of each column; infinity where that overflows."""
+        """Largest minus smallest value of each column, or infinity if this overflows."""
         with np.errstate(over="ignore"):
             return np.asarray(self.high - self.low)
 
 
+@dataclass(eq=False, repr=False)
 class Survey(RowStatistic):
-    """Looks through the columns: their range, what is missing, and which may be copies.
+    """Statistic that computes the summary :class:`Surveyed` of all columns.
 
     Parameters
     ----------
     name : str
-        Who asks, for sentences.
+        Name of the caller, for error messages.
     names : list of str or None
         Names of the columns.
     n_columns : int
     takes_missing : bool
-        Whether NaN may be there.
+        Whether missing values are allowed.
     """
 
     is_small = True
 
-    def __init__(self, name: str, names: Sequence[str] | None, n_columns: int, takes_missing: bool):
-        self.name, self.names, self.n_columns = name, names, n_columns
-        self.takes_missing = takes_missing
+    name: str
+    names: Sequence[str] | None
+    n_columns: int
+    takes_missing: bool
 
     def empty(self) -> Any:
         d = self.n_columns
@@ -103,45 +94,44 @@ class Survey(RowStatistic):
             return state
         low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
         gaps = np.zeros(self.n_columns, dtype=np.int64)
-        # the weights of these rows among those of all, whatever the blocks before were
+        # the weight of a row does not depend on how the rows are divided into blocks
         draws = np.random.PCG64(0).advance(int(block.start))
         weights = np.random.Generator(draws).uniform(1, 2, len(X))
         there = np.full(self.n_columns, weights.sum())
         if not (np.isfinite(low) & np.isfinite(high)).all():
-            X, gaps = self._checked(block)
+            X, gaps = self._check(block)
             there = weights @ ~np.isnan(X)
             low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
             X = np.nan_to_num(X)
             low, high = np.nan_to_num(low, nan=np.inf), np.nan_to_num(high, nan=-np.inf)
-        # in double precision whatever the columns have: sums of copies may not differ by rounding
+        # always in double precision: sums of duplicates must not differ by rounding
         sums = np.zeros(self.n_columns)
-        with np.errstate(over="ignore", invalid="ignore"):  # no sum, no copy
+        with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, len(X), IN_CACHE):
                 rows = slice(first, first + IN_CACHE)
                 sums += weights[rows] @ X[rows].astype(np.float64, copy=False)
         return self.merge(state, Surveyed(low, high, gaps, sums, there, len(X)))
 
-    def _checked(self, block: RowBlock) -> tuple[Array, NDArray[np.int64]]:
-        """The block as floats and how many entries are missing; infinity is refused."""
+    def _check(self, block: RowBlock) -> tuple[Array, NDArray[np.int64]]:
+        """Return the block as floats, and the number of missing values in each column.
+
+        Refuse infinity, and missing values if they are not allowed.
+        """
         X = block.X.astype(np.float64)
-        for wrong, said, advice in (
-            (
-                np.isnan(X),
-                "missing values (NaN)",
-                "Fill them in, leave the column out, or use a criterion that takes NaN, such as "
-                "MRMR.",
-            ),
-            (np.isinf(X), "infinity", "Put numbers there, or leave the column out."),
-        ):
-            if wrong.any() and not (self.takes_missing and said != "infinity"):
-                j = int(np.flatnonzero(wrong.any(axis=0))[0])
-                column = repr(self.names[j]) if self.names is not None else str(j)
-                raise InvalidTable(
-                    f"{self.name} needs a number in every entry, but column {column} has {said} in "
-                    f"{block.where}, first in row {block.start + int(wrong[:, j].argmax())} of the "
-                    f"table. {advice}"
-                )
-        return X, np.isnan(X).sum(axis=0)
+        missing = np.isnan(X)
+        wrong, found, advice = np.isinf(X), "infinity", "Replace it, or leave the column out."
+        if missing.any() and not self.takes_missing:
+            wrong, found = missing, "missing values (NaN)"
+            advice = "Impute them, leave the column out, or use a criterion that takes NaN: MRMR."
+        if wrong.any():
+            j = int(np.flatnonzero(wrong.any(axis=0))[0])
+            column = repr(self.names[j]) if self.names is not None else str(j)
+            raise InvalidTable(
+                f"{self.name} needs a number in every entry, but column {column} has {found} in "
+                f"{block.where}, first in row {block.start + int(wrong[:, j].argmax())} of the "
+                f"table. {advice}"
+            )
+        return X, missing.sum(axis=0)
 
     def merge(self, state: Any, other: Any) -> Any:
         return Surveyed(
@@ -154,20 +144,23 @@ class Survey(RowStatistic):
         )
 
 
+@dataclass(eq=False, repr=False)
 class Apart(RowStatistic):
-    """How far columns are from others at most: nothing, but for rounding, for a copy.
+    """Largest difference between the two columns of each pair. It is about 0 for duplicates.
 
     Parameters
     ----------
     first, second : array of int
         The columns of each pair.
     low, width : array of float
-        What is taken away from each column, and what it is divided by, before they are compared.
+        Shift and scale of each column. Before the comparison the shift is subtracted from the
+        column, and the difference is divided by the scale.
     """
 
-    def __init__(self, first: NDArray[np.intp], second: NDArray[np.intp], low: Array, width: Array):
-        self.first, self.second = first, second
-        self.low, self.width = low, width
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    low: Array
+    width: Array
 
     def empty(self) -> Any:
         return np.zeros(len(self.first))
@@ -189,7 +182,10 @@ class Apart(RowStatistic):
 
 
 def _farthest(one: Array, other: Array) -> float:
-    """The greatest distance; what is missing in one of two is infinitely far from a value."""
+    """Return the largest difference between two columns.
+
+    It is infinity if a value is missing in only one of them.
+    """
     away = np.abs(one - other)
-    gaps = np.isnan(one) != np.isnan(other)
-    return float("inf") if gaps.any() else float(np.fmax.reduce(away, initial=0.0))
+    differ = np.isnan(one) != np.isnan(other)
+    return float("inf") if differ.any() else float(np.fmax.reduce(away, initial=0.0))

@@ -1,12 +1,13 @@
-"""Row blocks on the workers of a Dask cluster: sums are made where the blocks are.
+"""Row blocks on the workers of a Dask cluster. Each worker computes statistics of its own blocks.
 
-Nothing is scheduled by hand. What is kept of some chunks is a task, which Dask makes anew where a
-worker is lost; a statistic is one task for each worker, on what it holds, so that a pass costs as
-many messages as there are workers, whatever the number of blocks.
+Dask does all scheduling. The results that are kept for several chunks are a task, which Dask
+repeats if its worker is lost. A statistic needs a single task per worker for all of the worker's
+blocks, so a pass needs one message per worker for any number of blocks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from itertools import pairwise
 from time import monotonic
 from typing import Any, Self
@@ -19,24 +20,24 @@ from tamis.blocks.local import LocalBlocks, reduced
 from tamis.blocks.source import BlockSource, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import ClusterLost
 
-#: States that one process adds up; more are merged by eights on the workers first, lest all of them
-#: come to one machine.
+#: Maximum number of states that a single process merges. If there are more, workers first merge
+#: groups of eight, so that not all states are sent to the same process.
 MOST_GATHERED, MERGED = 32, 8
-#: Tasks whose results a thread of a worker keeps, whatever the number of chunks: each is named in
-#: every pass, and is what has to be made anew where a worker is lost.
+#: Number of tasks with kept results per worker thread. It does not grow with the number of chunks,
+#: because every pass lists all tasks. If a worker is lost, its tasks are computed again.
 HELD = 16
-#: Seconds for which a cluster that has lost all workers is waited for: a nanny starts one anew in a
-#: few; a queue may take hours, and the record outlives that.
+#: Seconds to wait for a cluster that has lost all workers. A Dask nanny restarts a worker in a few
+#: seconds. A batch queue may take hours; then the search can be resumed from its record.
 PATIENCE = 60.0
-#: Seconds between two looks at whether there are workers.
+#: Seconds between two checks whether there are any workers.
 LOOK = 1.0
-#: Seconds between two looks for workers that have come since and hold nothing: a look takes some
-#: milliseconds, as long as a tenth of a pass.
+#: Minimum number of seconds between two checks for new workers that have no results yet. A check
+#: takes a few milliseconds, a tenth of a pass.
 NEWCOMERS = 5.0
 
 
 class OnCluster(BlockSource):
-    """A source whose statistics the workers of a Dask cluster compute."""
+    """Source whose statistics are computed by the workers of a Dask cluster."""
 
     def __init__(self, source: LocalBlocks, client: Any):
         self.source, self.client = source, client
@@ -53,13 +54,14 @@ class OnCluster(BlockSource):
 
 
 class ClusterBlocks(OnCluster):
-    """A source whose chunks the workers of a Dask cluster read, each some of them.
+    """Source whose chunks are read by the workers of a Dask cluster.
 
     Parameters
     ----------
     source : LocalBlocks
-        Whose chunks every worker can read: files on a file system, or in a store, that all share.
+        Source that every worker can read: files on a shared file system or in an object store.
     client : dask.distributed.Client
+        Client of the cluster.
 
     Examples
     --------
@@ -75,11 +77,14 @@ class ClusterBlocks(OnCluster):
         self.target = source.target
 
     def targeted(self, target: str) -> Self:
-        """The same source with another column for the target."""
+        """Return the same source with a different target column."""
         return type(self)(self.source.targeted(target), self.client)
 
     def narrowed(self, columns: NDArray[Any]) -> BlockSource:
-        """The same rows with some of the columns, which alone are read where files allow it."""
+        """Return a source with the same rows and only the given columns.
+
+        Other columns are not read if the file format allows it.
+        """
         narrowed = self.source.narrowed(columns)
         if isinstance(narrowed, LocalBlocks):
             return ClusterBlocks(narrowed, self.client)
@@ -88,38 +93,38 @@ class ClusterBlocks(OnCluster):
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
         with cluster_errors(self.client):
             futures = [
-                _submitted(self.client, holder, _read, self.source, chunks, statistic, target_only)
-                for holder, chunks in self._dealt()
+                _submit(self.client, worker, _read, self.source, chunks, statistic, target_only)
+                for worker, chunks in self._assign()
             ]
-            return statistic.finish(_merged(self.client, statistic, futures))
+            return statistic.finish(_merge_states(self.client, statistic, futures))
 
     def kept(self, make: Callable[[RowBlock], NDArray[Any]], n_bytes: float) -> Reducible:
         with cluster_errors(self.client):
             futures = [
-                _submitted(self.client, holder, _made, self.source, some, make)
-                for holder, chunks in self._dealt()
+                _submit(self.client, worker, _make, self.source, some, make)
+                for worker, chunks in self._assign()
                 for some in split(chunks, HELD)
             ]
             return KeptThere(self.client, futures)
 
-    def _dealt(self) -> Iterator[tuple[str | None, range]]:
-        """Chunks that follow each other for each thread of each worker."""
+    def _assign(self) -> Iterator[tuple[str | None, range]]:
+        """Yield a worker and a range of consecutive chunks, for each thread of each worker."""
         known = self.client.scheduler_info(n_workers=-1)["workers"]
-        holders: list[str | None] = [
+        workers: list[str | None] = [
             address for address in sorted(known) for _ in range(known[address]["nthreads"])
         ]
-        holders = holders or [None]
-        yield from zip(holders, split(range(self.source.n_chunks), len(holders)), strict=False)
+        workers = workers or [None]
+        yield from zip(workers, split(range(self.source.n_chunks), len(workers)), strict=False)
 
 
 class KeptThere(Reducible):
-    """Lists of blocks, or of what was made of them, on the workers that made them.
+    """Lists of blocks, or of results for blocks, that stay on the workers that computed them.
 
     Parameters
     ----------
     client : dask.distributed.Client
     futures : sequence of Future
-        One for each list.
+        A future for each list.
     """
 
     def __init__(self, client: Any, futures: Sequence[Any]):
@@ -127,35 +132,38 @@ class KeptThere(Reducible):
         self._looked = monotonic()
 
     def reduce(self, statistic: RowStatistic) -> Any:
-        """The statistic of all of them, by one task for each worker on what it holds now."""
+        """Compute a statistic of all lists, with a single task per worker for its own lists."""
         with cluster_errors(self.client):
             states = [
-                _submitted(self.client, holder, _held, statistic, *futures)
-                for holder, futures in self._by_holder()
+                _submit(self.client, worker, _reduce_lists, statistic, *futures)
+                for worker, futures in self._by_worker()
             ]
-            return statistic.finish(_merged(self.client, statistic, states))
+            return statistic.finish(_merge_states(self.client, statistic, states))
 
-    def _by_holder(self) -> list[tuple[str | None, list[Any]]]:
-        """What each worker is asked for: what it holds, and some of it for one that holds none."""
-        _await(self.client, self.futures)  # what was lost is made anew before anybody is asked
+    def _by_worker(self) -> list[tuple[str | None, list[Any]]]:
+        """Return the lists of each worker. A new worker takes over lists of others."""
+        _await(self.client, self.futures)  # lost results are computed again first
         where = self.client.who_has(self.futures)
-        most = self._most(where)
+        most = self._shares(where)
         found: dict[str | None, list[Any]] = {address: [] for address in most}
 
-        def asked(worker: str | None) -> tuple[float, str]:
-            """How much is asked of a worker, in shares of what it is to do."""
+        def load(worker: str | None) -> tuple[float, str]:
+            """Return the number of lists of a worker divided by its fair share, and its name."""
             return len(found.get(worker, ())) / most.get(worker, 1), str(worker)
 
-        # those that several hold come last, for whoever has less to do
+        # lists that several workers hold come last, and go to the holder with the least load
         for future in sorted(self.futures, key=lambda one: len(where.get(one.key) or ())):
-            holder = min(where.get(future.key) or (None,), key=asked)
-            if most and asked(holder)[0] >= 1:  # it is sent, and held there from then on
-                holder = min(most, key=asked)
-            found.setdefault(holder, []).append(future)
-        return [(holder, futures) for holder, futures in found.items() if futures]
+            worker = min(where.get(future.key) or (None,), key=load)
+            if most and load(worker)[0] >= 1:  # the list is sent to another worker and stays there
+                worker = min(most, key=load)
+            found.setdefault(worker, []).append(future)
+        return [(worker, futures) for worker, futures in found.items() if futures]
 
-    def _most(self, where: Any) -> dict[Any, int]:
-        """Lists for each worker where one has come that holds none; empty where all stay."""
+    def _shares(self, where: Any) -> dict[Any, int]:
+        """Return the number of lists that each worker should have, by address.
+
+        It is empty if there is no new worker.
+        """
         if monotonic() - self._looked < NEWCOMERS:
             return {}
         self._looked = monotonic()
@@ -168,7 +176,7 @@ class KeptThere(Reducible):
 
 
 def split(items: range, n_parts: int) -> list[range]:
-    """Parts of a range that follow each other, as equal as can be, none of them empty.
+    """Split a range into consecutive parts of nearly equal length, none of them empty.
 
     >>> split(range(3, 8), 2), split(range(2), 16)
     ([range(3, 5), range(5, 8)], [range(0, 1), range(1, 2)])
@@ -178,23 +186,23 @@ def split(items: range, n_parts: int) -> list[range]:
     return [items[first:last] for first, last in pairwise(bounds)]
 
 
-def _submitted(client: Any, holder: str | None, function: Any, *args: Any) -> Any:
-    """A task for a worker, which another may take over."""
-    where = {} if holder is None else {"workers": [holder], "allow_other_workers": True}
+def _submit(client: Any, worker: str | None, function: Any, *args: Any) -> Any:
+    """Submit a task to a worker. Other workers may take it over."""
+    where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
     return client.submit(on_one_thread, function, *args, pure=False, **where)
 
 
-def _merged(client: Any, statistic: RowStatistic, futures: list[Any]) -> Any:
-    """The state of all rows."""
+def _merge_states(client: Any, statistic: RowStatistic, futures: list[Any]) -> Any:
+    """Merge the states of all workers, and return the state of all rows."""
     while len(futures) > MOST_GATHERED:
         groups = [futures[k : k + MERGED] for k in range(0, len(futures), MERGED)]
-        futures = [client.submit(_together, statistic, *group, pure=False) for group in groups]
+        futures = [client.submit(_merge, statistic, *group, pure=False) for group in groups]
     _await(client, futures)
-    return _together(statistic, *client.gather(futures))
+    return _merge(statistic, *client.gather(futures))
 
 
 def _await(client: Any, futures: Sequence[Any]) -> None:
-    """Wait until all are done; tasks of a cluster that stays without workers never would be."""
+    """Wait until all tasks are done. Raise an error if the cluster stays without workers."""
     from dask.distributed import wait
 
     alive = monotonic()
@@ -210,31 +218,26 @@ def _await(client: Any, futures: Sequence[Any]) -> None:
                     raise _lost(client, "has no workers left") from None
 
 
-def _together(statistic: RowStatistic, *states: Any) -> Any:
-    merged = statistic.empty()
-    for state in states:
-        merged = statistic.merge(merged, state)
-    return merged
+def _merge(statistic: RowStatistic, *states: Any) -> Any:
+    return reduce(statistic.merge, states, statistic.empty())
 
 
 def _read(source: LocalBlocks, chunks: range, statistic: RowStatistic, target_only: bool) -> Any:
-    """The state of the rows of some chunks."""
+    """Return the state of a statistic after the given chunks."""
     return reduced(statistic, (b for k in chunks for b in source.chunk(k, target_only=target_only)))
 
 
-def _made(source: LocalBlocks, chunks: range, make: Callable[[RowBlock], Any]) -> list[Any]:
-    """What is kept of the blocks of some chunks."""
+def _make(source: LocalBlocks, chunks: range, make: Callable[[RowBlock], Any]) -> list[Any]:
     return [make(block) for k in chunks for block in source.chunk(k)]
 
 
-def _held(statistic: RowStatistic, *lists: list[Any]) -> Any:
-    """The state of what a worker holds."""
+def _reduce_lists(statistic: RowStatistic, *lists: list[Any]) -> Any:
     return reduced(statistic, (item for items in lists for item in items))
 
 
 @contextmanager
 def cluster_errors(client: Any) -> Iterator[None]:
-    """Say in a sentence that a cluster is gone."""
+    """Turn errors of a lost cluster into :class:`~tamis.exceptions.ClusterLost`."""
     from dask.distributed import CancelledError, KilledWorker
     from distributed.client import ClosedClientError
 
@@ -244,10 +247,10 @@ def cluster_errors(client: Any) -> Iterator[None]:
         raise _lost(client, f"lost workers or its scheduler ({first_line(error)})") from error
 
 
-def _lost(client: Any, said: str) -> ClusterLost:
-    # a client that is closed may not know it
+def _lost(client: Any, reason: str) -> ClusterLost:
+    # a closed client may have no address
     address = getattr(client.scheduler, "address", None) or "of Dask"
     return ClusterLost(
-        f"The cluster {address} {said}. The steps made are in the record, search.record_: "
-        "start workers and go on with resume(..., record=...)."
+        f"The cluster {address} {reason}. Completed steps are in the record, search.record_: "
+        "start workers and continue with resume(..., record=...)."
     )

@@ -15,44 +15,40 @@ from tamis.exceptions import InvalidTarget
 
 
 def collection_blocks(X: Any, y: Any, target: str | None) -> BlockSource:
-    """The blocks of a collection of Dask: on its cluster where there is one, else read here.
+    """Return the blocks of a Dask collection. They stay on its cluster if there is one.
 
     Parameters
     ----------
     X : dask Array or DataFrame
     y : dask Array or Series, or None
-        With as many blocks as ``X``.
+        The target, with the same blocks as ``X``.
     target : str or None
-        The column of a DataFrame that is the target.
+        Name of the target column of a DataFrame.
     """
     need_dask()
-    parts = DelayedBlocks(*_delayed(X, y, target))
+    blocks = DelayedBlocks(*_delayed(X, y, target))
     from dask.distributed import get_client
 
     try:
         client = get_client()
     except ValueError:
-        return parts
-    return HeldBlocks(parts, client)
+        return blocks
+    return HeldBlocks(blocks, client)
 
 
 class DelayedBlocks(LocalBlocks):
-    """Blocks that Dask computes when they are asked for, one after the other.
+    """Row blocks that Dask computes one after the other when they are needed.
 
     Parameters
     ----------
     tables, targets : list of Delayed
-        Some rows each, and their target, which may be the name of a column.
+        The tables and the targets of the blocks. A target may be the name of a column.
     names : list of str or None
     n_columns : int
     """
 
     def __init__(
-        self,
-        tables: Sequence[Any],
-        targets: Sequence[Any],
-        names: list[str] | None,
-        n_columns: int,
+        self, tables: Sequence[Any], targets: Sequence[Any], names: list[str] | None, n_columns: int
     ):
         import dask
 
@@ -63,7 +59,7 @@ class DelayedBlocks(LocalBlocks):
         self.starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     def block(self, index: int) -> Any:
-        """A block that is not yet made."""
+        """Return a delayed block."""
         import dask
 
         start, named = int(self.starts[index]), self.names
@@ -78,11 +74,11 @@ class DelayedBlocks(LocalBlocks):
         return sha256(f"{self.starts.tolist()} {first.tolist()}".encode()).hexdigest()
 
     def __str__(self) -> str:
-        return "the collection of Dask"
+        return "the Dask collection"
 
 
 class HeldBlocks(OnCluster):
-    """Blocks that stay in the memory of the workers of a cluster.
+    """Row blocks that stay in the memory of the workers of a cluster.
 
     Parameters
     ----------
@@ -113,7 +109,7 @@ def _each(make: Callable[[RowBlock], Any], blocks: list[RowBlock]) -> list[Any]:
 
 
 def _block(table: Any, target: Any, names: list[str] | None, start: int, index: int) -> RowBlock:
-    """A block from some rows as Dask has them."""
+    """Return a row block from the rows of a partition of a Dask collection."""
     where = f"block {index} of the collection"
     y = np.asarray(table[target] if isinstance(target, str) else target)
     return make_block(np.asarray(table if names is None else table[names]), y, start, where)
@@ -122,7 +118,7 @@ def _block(table: Any, target: Any, names: list[str] | None, start: int, index: 
 def _delayed(
     X: Any, y: Any, target: str | None
 ) -> tuple[list[Any], list[Any], list[str] | None, int]:
-    """Blocks of table and target, names, and number of columns."""
+    """Return the delayed blocks of the table and the target, the column names and their number."""
     if hasattr(X, "columns"):
         return _of_frame(X, y, target)
     if target is not None or y is None or getattr(X, "ndim", 0) != 2:
@@ -131,8 +127,8 @@ def _delayed(
             f"target={target!r}."
         )
     rows = X.rechunk({1: -1})
-    answers = y.rechunk(rows.chunks[:1]) if y.shape == X.shape[:1] else y
-    tables, targets = rows.to_delayed().ravel().tolist(), answers.to_delayed().ravel().tolist()
+    values = y.rechunk(rows.chunks[:1]) if y.shape == X.shape[:1] else y
+    tables, targets = rows.to_delayed().ravel().tolist(), values.to_delayed().ravel().tolist()
     _check_blocks(tables, targets)
     return tables, targets, None, X.shape[1]
 
@@ -145,7 +141,7 @@ def _of_frame(
         near = "" if target is None else did_you_mean(target, names)
         raise InvalidTarget(
             "A Dask DataFrame needs target= with the name of one of its columns, or a Series y "
-            f"beside it; got target={target!r}.{near} The columns are {format_names(names)}."
+            f"next to it; got target={target!r}.{near} The columns are {format_names(names)}."
         )
     tables = X.to_delayed()
     if target is not None:

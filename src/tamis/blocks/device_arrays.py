@@ -1,7 +1,7 @@
-"""Tables that are arrays of torch, CuPy or another library: at the door, and back where they were.
+"""Validation and conversion of tables that are arrays of torch, CuPy or another library.
 
-A search holds one copy on the host, for its record, its groups and what cannot run elsewhere; what
-can is computed on the device of the table.
+A search keeps a copy in host memory, for its record, its groups and all code that runs only on the
+CPU. Everything else is computed on the device of the table.
 """
 
 import re
@@ -35,20 +35,19 @@ from tamis._namespace import (
 )
 from tamis.exceptions import DeviceWarning, InvalidTable
 
-#: Types that scikit-learn checks by itself where it is told to.
+#: Value of ``y`` that makes scikit-learn validate only ``X``.
 _NO_TARGET = "no_validation"
 
 
 def place_of(X: Any) -> Place | None:
-    """Where what a table is scored by is to be computed: on its device, where it is on one.
+    """Return the device of a table, or None for the CPU with numpy.
 
-    A tensor in the memory of the processor is taken as numpy takes it, unless
-    ``array_api_dispatch`` of scikit-learn says that arrays keep their library.
+    A tensor on the CPU becomes a numpy array, unless ``array_api_dispatch`` of scikit-learn is set.
 
     Parameters
     ----------
     X : table
-        Of any kind.
+        Table of any kind.
     """
     if not is_elsewhere(X) or (on_host(X) and not get_config()["array_api_dispatch"]):
         return None
@@ -58,16 +57,18 @@ def place_of(X: Any) -> Place | None:
 
 @contextmanager
 def where_it_is(name: str, X: Any, y: Any, params: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Table, target and metadata on the host, while kernels are computed where the table was.
+    """Yield the table, target and metadata in host memory.
+
+    Inside this context, kernels are computed on the device of the table.
 
     Parameters
     ----------
     name : str
-        Who asks, for sentences.
+        Name of the caller, for error messages.
     X : table
     y : target
     params : dict
-        Metadata of rows.
+        Per-row metadata such as weights.
     """
     place = place_of(X)
     held = {key: as_numpy(name, value) for key, value in params.items()}
@@ -76,20 +77,20 @@ def where_it_is(name: str, X: Any, y: Any, params: dict[str, Any]) -> Iterator[t
 
 
 def warn_of_device(selector: Any, device: str) -> None:
-    """Say that nothing of a method runs on the device that was asked for.
+    """Warn if no part of a method runs on the requested device.
 
     Parameters
     ----------
     selector : Selection
     device : str
-        How it was asked for.
+        The device as the user wrote it.
     """
     parts = [selector, *selector.get_params().values()]
     if not any(getattr(part, "runs_on_device", False) for part in parts):
         warn(
-            f"Nothing of {type(selector).__name__} runs on {device}: it runs on the processor. "
-            "HSIC, ParzenInformation, KwakInformation, WeightNorm and sensitivities of machines "
-            "with kernel='rbf', MRMR and its relatives, PairInformation, NewtonSVC and NewtonSVR "
+            f"Nothing of {type(selector).__name__} runs on {device}: it runs on the CPU. HSIC, "
+            "ParzenInformation, KwakInformation, WeightNorm and sensitivities of SVMs with "
+            "kernel='rbf', MRMR and its relatives, PairInformation, NewtonSVC and NewtonSVR "
             "do.",
             DeviceWarning,
             stacklevel=3,
@@ -97,14 +98,14 @@ def warn_of_device(selector: Any, device: str) -> None:
 
 
 def as_numpy(name: str, x: Any) -> Any:
-    """Numbers of another library as a numpy array; anything else as it is.
+    """Convert arrays of other libraries to numpy, and collect lazy frames.
 
-    A lazy frame is collected.
+    All other objects are returned unchanged.
 
     Parameters
     ----------
     name : str
-        Who asks, for the sentence.
+        Name of the caller, for error messages.
     x : array, or anything
     """
     if x is None or type(x) is np.ndarray:
@@ -116,11 +117,11 @@ def as_numpy(name: str, x: Any) -> Any:
 
 
 def _check_plain(name: str, x: Any) -> None:
-    """Refuse what is no array of real numbers that are held."""
+    """Refuse sparse, complex, quantized and meta tensors."""
     if str(getattr(x, "layout", "torch.strided")) != "torch.strided":
         raise InvalidTable(
             f"{name} needs a dense tensor, not one of layout {x.layout}. Write X.to_dense(), or "
-            "give a sparse array of SciPy where the criterion takes one."
+            "give a sparse array of SciPy if the criterion takes one."
         )
     if "complex" in str(x.dtype):
         raise InvalidTable(
@@ -137,26 +138,26 @@ def _check_plain(name: str, x: Any) -> None:
 
 
 def validated(estimator: Any, X: Any, y: Any = _NO_TARGET, **options: Any) -> Any:
-    """What ``validate_data`` of scikit-learn answers, for arrays of other libraries too.
+    """Validate data as scikit-learn does, including arrays of other libraries.
 
-    Under ``array_api_dispatch`` it sees to them itself; without, they stay where they are, in
-    double precision, and a target comes to the host.
+    With ``array_api_dispatch`` scikit-learn validates them itself. Without it they stay on their
+    device, in double precision, and the target is moved to the host.
 
     Parameters
     ----------
     estimator : estimator
-        Which learns the number of columns.
+        Estimator that receives ``n_features_in_``.
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,)
-        Left out where there is none.
+        Omit it to validate only ``X``.
     **options
-        For ``validate_data``: ``reset``, ``y_numeric``.
+        Options of ``validate_data``: ``reset``, ``y_numeric``.
     """
     if not is_elsewhere(X) or get_config()["array_api_dispatch"]:
         if not get_config()["array_api_dispatch"]:
             y = as_numpy(type(estimator).__name__, y)
         return validate_data(estimator, X, y, dtype="numeric", **options)
-    X = _checked(type(estimator).__name__, X)
+    X = _check_table(type(estimator).__name__, X)
     _check_n_features(estimator, X, reset=options.get("reset", True))
     if isinstance(y, str):
         return X
@@ -165,8 +166,11 @@ def validated(estimator: Any, X: Any, y: Any = _NO_TARGET, **options: Any) -> An
     return X, target
 
 
-def _checked(name: str, X: Any) -> Any:
-    """The array in double precision, with rows, columns and no gap."""
+def _check_table(name: str, X: Any) -> Any:
+    """Return the array in double precision.
+
+    Refuse missing values, infinity and arrays that are not two-dimensional.
+    """
     _check_plain(name, X)
     X = double(X.detach() if hasattr(X, "detach") else X)
     if len(X.shape) != 2 or not all(X.shape):
@@ -177,22 +181,23 @@ def _checked(name: str, X: Any) -> Any:
     xp = namespace(X)
     if not bool(xp.all(xp.isfinite(X))):
         raise InvalidTable(
-            f"{name} needs a number in every entry, but X has NaN or infinity in it. Fill in or "
-            "leave out these rows."
+            f"{name} needs a number in every entry, but X has NaN or infinity. Impute them, or "
+            "leave these rows out."
         )
     return X
 
 
 def columns_of(X: Any, support: NDArray[np.bool_], name: str) -> Any:
-    """The columns that are kept, of an array of another library, where it is.
+    """Return the selected columns of an array of another library, on its device.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Of any type of number.
+        Array with any numeric type.
     support : array of bool
+        Mask of the selected columns.
     name : str
-        Who keeps them.
+        Name of the selector, for error messages.
     """
     if len(X.shape) != 2 or X.shape[1] != len(support):
         raise InvalidTable(
@@ -204,32 +209,32 @@ def columns_of(X: Any, support: NDArray[np.bool_], name: str) -> Any:
 
 
 def out_of_memory(selection: Any, error: Exception, n_steps: int) -> str:
-    """What is said where a device ran out of memory; empty where an error is another one.
+    """Return the message for a device that ran out of memory, or "" for any other error.
 
     Parameters
     ----------
     selection : Selection
-        Who was at work.
+        The selector that ran.
     error : Exception
     n_steps : int
-        Steps that were made before.
+        Number of completed steps.
     """
     if not is_out_of_memory(error):
         return ""
-    name, place, said = type(selection).__name__, device_asked(), " ".join(str(error).split())
-    found = re.search(r"(?:allocate|allocating) ([\d.,]+ \w+)", said)
-    free = re.search(r"of which ([\d.,]+ \w+) is free", said)
-    wanted = f"it needed {found[1]} more" if found else "what it needed was not free"
+    name, device, text = type(selection).__name__, device_asked(), " ".join(str(error).split())
+    found = re.search(r"(?:allocate|allocating) ([\d.,]+ \w+)", text)
+    free = re.search(r"of which ([\d.,]+ \w+) is free", text)
+    wanted = f"it needed {found[1]} more" if found else "it needed more than was free"
     left = f", and {free[1]} were free" if free else ""
-    where = "its device" if place is None else place.name
+    where = "its device" if device is None else device.name
     params = {key.split("__")[-1] for key in selection.get_params()}
     smaller = "write precision='single', " if "precision" in params else ""
     smaller += "write n_landmarks=4096, " if "n_landmarks" in params else ""
     done = (
         f"{format_count(n_steps, 'step')} made so far {'is' if n_steps == 1 else 'are'} in record_"
     )
-    go_on = f"The {done}: go on by resume(X, y, record=...) with" if n_steps else "Give"
+    advice = f"The {done}: continue by resume(X, y, record=...) with" if n_steps else "Give"
     return (
-        f"{name} ran out of memory on {where}: {wanted}{left}. {go_on} a table of numpy, which is "
-        f"computed with on the processor; or {smaller}give fewer rows."
+        f"{name} ran out of memory on {where}: {wanted}{left}. {advice} a numpy array, which is "
+        f"processed on the CPU; or {smaller}give fewer rows."
     )

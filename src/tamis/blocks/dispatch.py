@@ -1,4 +1,4 @@
-"""Sources of row blocks from paths and collections, and samples of their rows."""
+"""Conversion of paths and collections to sources of row blocks, and random samples of rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,23 +20,23 @@ from tamis.blocks.source import BlockSource, SampledRows
 from tamis.blocks.table import SAMPLE, BlockTable
 from tamis.exceptions import InvalidParameter, InvalidTable
 
-#: Numbers of a draw at most, 1 gigabyte of float64: of very many columns there are fewer rows, but
-#: not so few that nothing could be learnt from them.
+#: Maximum number of entries in a sample (1 gigabyte of float64), and minimum number of rows. The
+#: sample of a table with very many columns has fewer rows, but never fewer than this minimum.
 DRAWN_NUMBERS, FEWEST_DRAWN = 1 << 27, 500
 
 
 def as_blocks(X: Any, y: Any = None, target: str | None = None) -> BlockSource:
-    """A source of row blocks.
+    """Return a source of row blocks for a path, a Dask collection or another source.
 
     Parameters
     ----------
     X : str, Path, BlockSource, dask Array or DataFrame
-        The path of a Parquet file or folder, that of a ``.npy`` file, a collection of Dask, or a
-        source, which is returned.
+        The path of a Parquet file or folder or of a ``.npy`` file, a Dask collection, or a source.
+        A source is returned unchanged.
     y : path, array or dask collection
-        The target of a ``.npy`` file or a collection.
+        The target of a ``.npy`` file or a Dask collection.
     target : str or None, default=None
-        The column of a Parquet file or a DataFrame that is the target.
+        Name of the target column of a Parquet file or a DataFrame.
 
     Examples
     --------
@@ -45,7 +45,9 @@ def as_blocks(X: Any, y: Any = None, target: str | None = None) -> BlockSource:
     tamis.exceptions.InvalidTable: table.npy cannot be mapped as a .npy file: ...
     """
     if isinstance(X, BlockSource):
-        return _targeted(X, y, target)
+        if y is not None:
+            raise InvalidParameter(f"{X} already has a target. Leave y out.")
+        return X if target in (None, X.target) else X.targeted(target)
     if hasattr(X, "__dask_graph__"):
         from tamis.blocks.dask_collections import collection_blocks
 
@@ -57,8 +59,8 @@ def as_blocks(X: Any, y: Any = None, target: str | None = None) -> BlockSource:
     if fspath(X).endswith(".npy"):
         if y is None:
             raise InvalidParameter(
-                f"{fspath(X)} has no names, so that its target must be given apart. Write "
-                "fit('X.npy', 'y.npy'), or an array in place of the second."
+                f"{fspath(X)} has no column names, so the target must be passed separately. Write "
+                "fit('X.npy', 'y.npy') or fit('X.npy', y) with an array y."
             )
         return MemoryMap(X, y)
     if y is not None:
@@ -68,24 +70,18 @@ def as_blocks(X: Any, y: Any = None, target: str | None = None) -> BlockSource:
     return Parquet(X, target=target)
 
 
-def _targeted(source: BlockSource, y: Any, target: str | None) -> BlockSource:
-    if y is not None:
-        raise InvalidParameter(f"{source} has its target with it. Leave y out.")
-    return source if target in (None, source.target) else source.targeted(target)
-
-
 def read_blocks(name: str, X: Any, y: Any, target: str | None) -> BlockTable:
-    """A table in blocks of rows, with what its target holds.
+    """Return a table in row blocks, together with the distinct values of its target.
 
     Parameters
     ----------
     name : str
-        Who reads it, for sentences.
+        Name of the caller, for error messages.
     X : str, Path, BlockSource or Dask collection
     y : Dask collection, or path of a memory map
-        Its target, where that is not a column of it.
+        The target, if it is not a column of ``X``.
     target : str or None
-        The column that is the target.
+        Name of the target column.
     """
     source = as_blocks(X, y, target)
     labels: Labels = source.reduce(TargetLabels(name), target_only=True)
@@ -97,22 +93,24 @@ def read_blocks(name: str, X: Any, y: Any, target: str | None) -> BlockTable:
 def sample(
     source: Any, *, n_rows: int = SAMPLE, random_state: int = 0, target: str | None = None
 ) -> tuple[Any, NDArray[Any]]:
-    """Some rows of a table in parts, which any criterion can learn from.
+    """Draw a random sample of rows from a table in row blocks.
+
+    The sample fits into memory, so any criterion can be used.
 
     Parameters
     ----------
     source : str, Path or BlockSource
     n_rows : int, default=20000
-        How many; all of a table that has no more.
+        Number of rows. A smaller table is returned completely.
     random_state : int, default=0
-        Seed of the draw, which does not depend on the blocks.
+        Seed. The sample does not depend on how the rows are divided into blocks.
     target : str or None, default=None
-        The column that is the target.
+        Name of the target column.
 
     Returns
     -------
     tuple of (frame or array, array)
-        ``X``, a frame where the columns have names, and ``y``.
+        ``X`` and ``y``. ``X`` is a data frame if the columns have names.
 
     Examples
     --------
@@ -121,24 +119,23 @@ def sample(
     array([0, 8])
     """
     check_values("sample", {"n_rows": integer(1)}, n_rows=n_rows)
-    parts = as_blocks(source, None, target)
-    total = parts.reduce(TargetLabels("sample"), target_only=True).n_rows
+    blocks = as_blocks(source, None, target)
+    total = blocks.reduce(TargetLabels("sample"), target_only=True).n_rows
     if not total:
-        raise InvalidParameter("sample needs a source with rows, and this one has none.")
+        raise InvalidParameter("sample needs a source with rows, but this one has none.")
     size = min(n_rows, total)
-    X, y = parts.reduce(SampledRows(numbers_drawn(total, size, random_state)))
-    if parts.names is not None:
-        X = frame({name: X[:, j] for j, name in enumerate(parts.names)})
+    X, y = blocks.reduce(SampledRows(_draw_numbers(total, size, random_state)))
+    if blocks.names is not None:
+        X = frame({name: X[:, j] for j, name in enumerate(blocks.names)})
     return X, y
 
 
-def numbers_drawn(total: int, size: int, seed: int) -> NDArray[np.intp]:
-    """Numbers of some rows of a table, rising."""
+def _draw_numbers(total: int, size: int, seed: int) -> NDArray[np.intp]:
     return np.sort(stream(seed, "sample").choice(total, size=size, replace=False))
 
 
 class RowDraw(NamedTuple):
-    """How many rows of how many were drawn, and the seed.
+    """The number of rows in a sample, the number of rows of its table, and the seed.
 
     >>> str(RowDraw(20_000, 30_000_000, 0))
     '20000 of 30000000 rows, drawn at random with seed 0'
@@ -157,7 +154,7 @@ _DRAWN: ContextVar[RowDraw | None] = ContextVar("drawn", default=None)
 
 @contextmanager
 def on_rows_drawn(drawn: RowDraw | None) -> Iterator[None]:
-    """Let selections made inside know that their table is a draw from a larger one."""
+    """Mark the table of every selection inside this context as a sample of a larger table."""
     before = _DRAWN.set(drawn)
     try:
         yield
@@ -166,12 +163,12 @@ def on_rows_drawn(drawn: RowDraw | None) -> Iterator[None]:
 
 
 def rows_drawn() -> RowDraw | None:
-    """What the table of a selection was drawn from; None where it is the whole."""
+    """Return the size and seed of the current sample, or None if the table is not a sample."""
     return _DRAWN.get()
 
 
 class DrawnRows(NamedTuple):
-    """Rows of a table in parts, and what they were drawn from: None where they are all."""
+    """A sample of a table in row blocks. ``drawn`` is None if it contains all rows."""
 
     X: Any
     y: NDArray[Any] | None
@@ -180,37 +177,36 @@ class DrawnRows(NamedTuple):
 
 
 def draw_rows(X: Any, y: Any = None, target: str | None = None, *, seed: int = 0) -> DrawnRows:
-    """Rows for what must hold its table at once; of Parquet as the files have them.
+    """Draw a sample of rows for methods that need their table in memory.
+
+    Columns of Parquet files keep their types, including text and dates, and the target is one of
+    these columns.
 
     Parameters
     ----------
     X, y, target
-        As of :func:`as_blocks`; the columns of Parquet may be text and dates too, and its target
-        stands among them.
+        As in :func:`as_blocks`.
     seed : int, default=0
-        Seed of the draw, which does not depend on the blocks.
+        Seed. The sample does not depend on how the rows are divided into blocks.
     """
     source: Any = X.source if isinstance(X, ClusterBlocks) else X
     if is_path(source) and not fspath(source).endswith(".npy") and y is None:
         source = Parquet(source)
     if not isinstance(source, Parquet):
-        parts = as_blocks(X, y, target)
-        total = parts.reduce(TargetLabels("select"), target_only=True).n_rows
-        size = _fitting(total, parts.n_columns)
-        table, answers = sample(parts, n_rows=size, random_state=seed)
-        return DrawnRows(table, answers, None, _draw(size, total, seed))
-    size = _fitting(source.n_rows, source.n_columns)
-    rows = source.rows(numbers_drawn(source.n_rows, size, seed))
-    drawn = _draw(size, source.n_rows, seed)
-    return DrawnRows(rows, None, source.target if target is None else target, drawn)
+        blocks = as_blocks(X, y, target)
+        total = blocks.reduce(TargetLabels("select"), target_only=True).n_rows
+        drawn = _plan_draw(total, blocks.n_columns, seed)
+        table, values = sample(blocks, n_rows=drawn.n_rows, random_state=seed)
+        return DrawnRows(table, values, None, drawn if drawn.n_rows < total else None)
+    drawn = _plan_draw(source.n_rows, source.n_columns, seed)
+    rows = source.rows(_draw_numbers(source.n_rows, drawn.n_rows, seed))
+    named = source.target if target is None else target
+    return DrawnRows(rows, None, named, drawn if drawn.n_rows < source.n_rows else None)
 
 
-def _fitting(n_rows: int, n_columns: int) -> int:
-    """Rows of a draw that fits into memory."""
+def _plan_draw(n_rows: int, n_columns: int, seed: int) -> RowDraw:
+    """Return the size of a sample that fits into memory."""
     if n_rows < 2:
-        raise InvalidTable(f"A selection needs at least 2 rows, and the files have {n_rows}.")
-    return min(n_rows, SAMPLE, max(FEWEST_DRAWN, DRAWN_NUMBERS // n_columns))
-
-
-def _draw(size: int, total: int, seed: int) -> RowDraw | None:
-    return RowDraw(size, total, seed) if size < total else None
+        raise InvalidTable(f"A selection needs at least 2 rows, but the files have {n_rows}.")
+    size = min(n_rows, SAMPLE, max(FEWEST_DRAWN, DRAWN_NUMBERS // n_columns))
+    return RowDraw(size, n_rows, seed)

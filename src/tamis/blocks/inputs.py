@@ -1,4 +1,4 @@
-"""Tables and targets at the door: what may come in, and the sentence for what may not."""
+"""Validation of X and y. Error messages name the rows and columns at fault."""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -16,12 +16,12 @@ from tamis.blocks.device_arrays import as_numpy
 from tamis.blocks.survival import censored_target
 from tamis.exceptions import InvalidTable, InvalidTarget
 
-#: Rows and columns that a sentence names; the others are counted.
+#: Number of rows or columns that a message names. It gives the number of the others.
 NAMED = 5
 
 
 class SparseColumns(NamedTuple):
-    """A sparse table whose columns have names, for which the arrays of SciPy have no place.
+    """A sparse table with column names, which SciPy's arrays do not have.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class SparseColumns(NamedTuple):
     names: list[str]
 
     def take(self, columns: NDArray[np.intp]) -> "SparseColumns":
-        """Some of the columns."""
+        """Return a table with only the given columns."""
         if len(columns) == len(self.names):
             return self
         return SparseColumns(self.X[:, columns], [self.names[j] for j in columns])
@@ -54,15 +54,15 @@ class SparseColumns(NamedTuple):
 def check_data(
     estimator: BaseEstimator, X: "ArrayLike | SparseColumns", y: ArrayLike | None
 ) -> tuple[Array, NDArray[Any] | None]:
-    """Float64 column-major ``X`` and ``y``, checked by scikit-learn.
+    """Return ``X`` as a column-major float64 array, and ``y``, validated by scikit-learn.
 
-    What the tags of the estimator allow comes in as it is: NaN, several targets, or a sparse table,
-    which becomes a CSC array. Names of sparse columns are kept as those of a frame are.
+    The tags of the estimator decide whether missing values, several targets or a sparse table are
+    allowed. A sparse table becomes a CSC array. Column names are set on the estimator.
 
     Parameters
     ----------
     estimator : estimator
-        Whose tags say what may come in, and which learns the names of the columns.
+        Estimator whose tags are used, and which receives ``feature_names_in_``.
     X : array, frame or sparse table of shape (n_samples, n_features)
     y : array of shape (n_samples,) or None
     """
@@ -73,17 +73,17 @@ def check_data(
     name = type(estimator).__name__
     X, y = as_numpy(name, X), as_numpy(name, y)
     tags: Tags = estimator.__sklearn_tags__()
-    if isinstance(X, np.ma.MaskedArray):  # what is masked is not there
+    if isinstance(X, np.ma.MaskedArray):  # masked entries are missing values
         X = np.ma.filled(X.astype(np.float64), np.nan)
     censored = censored_target(name, y)
     options: dict[str, Any] = {"dtype": np.float64, "order": "F", "ensure_min_samples": 2}
     options["accept_sparse"] = "csc" if tags.input_tags.sparse else False
-    gaps = tags.input_tags.allow_nan and not issparse(X)
-    options["ensure_all_finite"] = "allow-nan" if gaps else True
+    allow_nan = tags.input_tags.allow_nan and not issparse(X)
+    options["ensure_all_finite"] = "allow-nan" if allow_nan else True
     try:
-        with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+        with np.errstate(invalid="ignore"):  # scikit-learn sums the table to find infinities
             if y is None and not tags.target_tags.required:
-                return _settled(validate_data(estimator, X, **options)), None
+                return _canonical(validate_data(estimator, X, **options)), None
             options["multi_output"] = tags.target_tags.multi_output and _n_columns(y) > 1
             known = y if censored is None else censored["time"]
             table, target = validate_data(estimator, X, known, **options)
@@ -93,15 +93,15 @@ def check_data(
     if target.dtype.kind in "OmM":
         check_target_rows(name, target)
         target = times_as_days(target)
-    return _settled(table), (target if censored is None else censored)
+    return _canonical(table), (target if censored is None else censored)
 
 
-def _settled(table: Any) -> Any:
+def _canonical(table: Any) -> Any:
     return canonical(table) if issparse(table) else table
 
 
 def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Exception) -> None:
-    """Raise a sentence that names the rows or columns, where the fault is one of theirs."""
+    """Raise an error that names the rows or columns at fault, if any can be found."""
     name = type(estimator).__name__
     if y is not None:
         check_target_rows(name, y)
@@ -111,17 +111,17 @@ def _explain(estimator: BaseEstimator, X: Any, y: Any, tags: Tags, error: Except
             f"{name} takes one target, but y should be a 1d array and has {_n_columns(y)} columns. "
             f"Give one of them{_taking_several(estimator)}."
         ) from error
-    told = (
+    message = (
         _about_rows(name, X)
         or _about_columns(estimator, X, tags)
         or _about_entries(estimator, X, tags)
     )
-    if told:
-        raise InvalidTable(told) from error
+    if message:
+        raise InvalidTable(message) from error
 
 
 def _about_rows(name: str, X: Any) -> str:
-    """What is said of a table of fewer than two rows; empty where it has more."""
+    """Return the message for a table with fewer than two rows, or an empty string."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[0] >= 2:
         return ""
@@ -132,7 +132,7 @@ def _about_rows(name: str, X: Any) -> str:
 
 
 def _about_columns(estimator: Any, X: Any, tags: Tags) -> str:
-    """What is said of a table that has no columns of numbers; empty where it has."""
+    """Return the message for columns that are not numeric or unique, or an empty string."""
     name = type(estimator).__name__
     if issparse(X) and not tags.input_tags.sparse:
         if _criterion_takes(estimator, "input_tags", "sparse"):
@@ -150,7 +150,7 @@ def _about_columns(estimator: Any, X: Any, tags: Tags) -> str:
     if twice:
         return (
             f"X has more than one column called {_some(list(map(repr, twice)))}. Give every column "
-            "a name of its own."
+            "a unique name."
         )
     other = [j for j in range(len(names)) if not _holds_numbers(X, j)]
     if not other:
@@ -175,21 +175,21 @@ def _holds_numbers(X: Any, j: int) -> bool:
 
 
 def missing_rows(y: Any) -> NDArray[np.intp]:
-    """Rows in which a target is missing: NaN, NaT or None.
+    """Return the indices of the rows in which the target is missing (NaN, NaT or None).
 
     >>> missing_rows([1.0, float("nan"), 2.0])
     array([1])
     """
-    for ask in ("isna", "is_null"):  # pandas, polars
-        if hasattr(y, ask) and len(found := np.flatnonzero(_any_of_row(getattr(y, ask)()))):
+    for method in ("isna", "is_null"):  # pandas, polars
+        if hasattr(y, method) and len(found := np.flatnonzero(_any_of_row(getattr(y, method)()))):
             return found
     values = np.asarray(y) if not issparse(y) else np.zeros(0)
-    if values.dtype.kind == "f" or values.dtype.kind in "mM":
+    if values.dtype.kind in "fmM":
         return np.flatnonzero(_any_of_row(values != values))
     if values.dtype.kind != "O":
         return np.zeros(0, dtype=np.intp)
-    gone = [value is None or (isinstance(value, float) and value != value) for value in values.flat]
-    return np.flatnonzero(_any_of_row(np.array(gone, dtype=bool).reshape(values.shape)))
+    lost = [value is None or (isinstance(value, float) and value != value) for value in values.flat]
+    return np.flatnonzero(_any_of_row(np.array(lost, dtype=bool).reshape(values.shape)))
 
 
 def _any_of_row(mask: Any) -> NDArray[np.bool_]:
@@ -203,7 +203,7 @@ def _n_columns(y: Any) -> int:
 
 
 def check_target_rows(name: str, y: Any) -> None:
-    """Refuse a target that is missing in some rows, and name them."""
+    """Refuse a target with missing values, and name their rows."""
     if len(rows := missing_rows(y)):
         raise InvalidTarget(
             f"{name} needs a target in every row, but y is missing (NaN) in {len(rows)} row(s): "
@@ -212,7 +212,7 @@ def check_target_rows(name: str, y: Any) -> None:
 
 
 def _check_finite(name: str, y: Any, error: Exception) -> None:
-    """Refuse a target that is infinite in some rows, and name them."""
+    """Refuse a target with infinite values, and name their rows."""
     values = np.asarray(y) if not issparse(y) else np.zeros(0)
     if values.dtype.kind == "f" and len(rows := np.flatnonzero(_any_of_row(np.isinf(values)))):
         raise InvalidTarget(
@@ -222,7 +222,7 @@ def _check_finite(name: str, y: Any, error: Exception) -> None:
 
 
 def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:
-    """What is said of NaN and infinity in a table; empty where there is none to be found."""
+    """Return the message for missing values or infinity in a table, or an empty string."""
     if issparse(X):
         X = X.tocoo()
     try:
@@ -233,19 +233,20 @@ def _about_entries(estimator: BaseEstimator, X: Any, tags: Tags) -> str:
     if values.ndim != (1 if issparse(X) else 2):
         return ""
     name, allowed = type(estimator).__name__, tags.input_tags.allow_nan and not issparse(X)
-    for bad, said in ((np.isnan(values), "missing value(s) (NaN)"), (np.isinf(values), "infinity")):
-        if not bad.any() or (allowed and said != "infinity"):
-            continue
-        counts = _by_column(X, bad)
-        where = _some([_column_name(X, j) for j in np.flatnonzero(counts).tolist()], "column(s) ")
-        what = f"{int(counts.sum())} {said}" if said != "infinity" else f"{said} or values too far"
-        way_out = _imputing(estimator) if said != "infinity" else "Replace these entries."
-        return f"{name} needs a number in every entry, but X has {what} in {where}. {way_out}"
-    return ""
+    missing, infinite = np.isnan(values), np.isinf(values)
+    if missing.any() and not allowed:
+        bad, what, remedy = missing, f"{missing.sum()} missing value(s) (NaN)", _imputing(estimator)
+    elif infinite.any():
+        bad, what, remedy = infinite, "infinity or values too large", "Replace these entries."
+    else:
+        return ""
+    columns = np.flatnonzero(_count_by_column(X, bad)).tolist()
+    where = _some([_column_name(X, j) for j in columns])
+    return f"{name} needs a number in every entry, but X has {what} in column(s) {where}. {remedy}"
 
 
-def _by_column(X: Any, bad: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """How many entries of each column are bad."""
+def _count_by_column(X: Any, bad: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the number of entries of each column that the mask ``bad`` marks."""
     if not issparse(X):
         return np.asarray(bad.sum(axis=0))
     return np.bincount(X.coords[1][bad], minlength=X.shape[1])
@@ -256,15 +257,15 @@ def _column_name(X: Any, j: int) -> str:
     return str(j) if names is None else repr(names[j])
 
 
-def _some(things: list[Any], noun: str = "") -> str:
-    """The first few of a list, and how many there are beside them."""
+def _some(things: list[Any]) -> str:
+    """Return the first few items as text, and the number of the others."""
     rest = len(things) - NAMED
     first = ", ".join(str(thing) for thing in things[:NAMED])
-    return f"{noun}{first}" + (f" and {rest} more" if rest > 0 else "")
+    return first + (f" and {rest} more" if rest > 0 else "")
 
 
 def _taking_several(estimator: Any) -> str:
-    """What to write where several targets are not taken."""
+    """Return advice for an estimator that does not accept several targets."""
     if _criterion_takes(estimator, "target_tags", "multi_output"):
         return ""
     return (
@@ -274,26 +275,26 @@ def _taking_several(estimator: Any) -> str:
 
 
 def _criterion_takes(estimator: Any, tags: str, tag: str) -> bool:
-    """Whether the search inside would take what is not taken around it."""
+    """Return whether the inner search accepts data that the estimator itself refuses."""
     inner = getattr(estimator, "search", None)
     return inner is not None and bool(getattr(getattr(inner.__sklearn_tags__(), tags), tag))
 
 
 def _imputing(estimator: Any) -> str:
-    """What to write where NaN is not taken."""
+    """Return advice for an estimator that does not accept missing values."""
     if _criterion_takes(estimator, "input_tags", "allow_nan"):
-        return f"Fill them in, make_pipeline(SimpleImputer(), {type(estimator).__name__}(...))."
+        return f"Impute them, make_pipeline(SimpleImputer(), {type(estimator).__name__}(...))."
     criterion = getattr(getattr(estimator, "search", estimator), "criterion", estimator)
     model = getattr(criterion, "estimator", None)
     others = "MRMR or CrossValidated(HistGradientBoostingClassifier())"
     if model is None:
         name = type(estimator).__name__
         return (
-            f"Fill them in, make_pipeline(SimpleImputer(), {name}(...)), or use a criterion that "
+            f"Impute them, make_pipeline(SimpleImputer(), {name}(...)), or use a criterion that "
             f"takes NaN, such as {others}."
         )
     outer, inner = type(criterion).__name__, type(model).__name__
     return (
-        f"Let the model fill them in, {outer}(make_pipeline(SimpleImputer(), {inner}(...))), or "
+        f"Impute them in the model, {outer}(make_pipeline(SimpleImputer(), {inner}(...))), or "
         f"use an estimator that takes NaN, such as HistGradientBoostingClassifier."
     )

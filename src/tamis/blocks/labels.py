@@ -1,5 +1,6 @@
-"""The target of a table in blocks of rows: its distinct values, counted."""
+"""Distinct values of the target of a table in row blocks, with their counts."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,21 +10,22 @@ from tamis.blocks.inputs import check_target_rows
 from tamis.blocks.source import RowBlock, RowStatistic
 from tamis.exceptions import InvalidTarget
 
-#: Distinct values of a target that are told apart; a target of more is a real one. Classes are
-#: counted column by column for each of them, which nobody does for more.
+#: Maximum number of distinct target values that are counted. A target with more is numeric.
 MOST_LABELS = 10_000
 
 
 class Labels(NamedTuple):
-    """What is known of a target.
+    """Distinct values of a target.
 
     Attributes
     ----------
     values : array
-        Its distinct values, rising; of a target of more than ``MOST_LABELS`` some of them.
+        The distinct values in increasing order. If there are more than ``MOST_LABELS``, not all of
+        them are included.
     counts : array of int
-        How often each stands there.
+        Number of rows with each value.
     n_rows : int
+        Total number of rows.
     """
 
     values: NDArray[Any]
@@ -31,28 +33,28 @@ class Labels(NamedTuple):
     n_rows: int
 
     def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
-        """Position of each of some labels among the values."""
+        """Return the position of each label of ``y`` among the distinct values."""
         found = np.searchsorted(self.values, y).astype(np.intp)
         new = self.values[np.minimum(found, len(self.values) - 1)] != y
         if np.any(new):
             raise InvalidTarget(
-                f"The target has the label {y[int(np.argmax(new))]!r}, which it had not when it "
-                "was first read. Give the same rows in every pass."
+                f"The target has the label {y[int(np.argmax(new))]!r}, which was not there in the "
+                "first pass. Give the same rows in every pass."
             )
         return found
 
 
+@dataclass(eq=False, repr=False)
 class TargetLabels(RowStatistic):
-    """Distinct values of the target, and how often each is there.
+    """Distinct values of the target, with their counts.
 
     Parameters
     ----------
     name : str
-        Who asks, for sentences.
+        Name of the caller, for error messages.
     """
 
-    def __init__(self, name: str):
-        self.name = name
+    name: str
 
     def empty(self) -> Any:
         return Labels(np.empty(0), np.empty(0, dtype=np.int64), 0)
@@ -96,7 +98,10 @@ class TargetLabels(RowStatistic):
 
 
 def _fewer(values: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The lowest values, and one that is no whole number where there is one."""
+    """Limit the number of distinct values.
+
+    Keep the lowest values, and a value that is not an integer if there is one.
+    """
     counts = counts.astype(np.int64)
     if len(values) <= MOST_LABELS + 2:
         return values, counts

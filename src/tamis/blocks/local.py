@@ -1,8 +1,9 @@
-"""Row blocks that this process reads, one after the other, and what it keeps of them."""
+"""Row blocks that this process reads one by one. Results are kept in memory or in a file."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from tempfile import TemporaryFile
 from typing import IO, Any, TypeVar
 
@@ -15,21 +16,22 @@ from tamis._parallel import in_flight, in_threads, own_threads
 from tamis.blocks.source import BlockSource, Reducible, RowBlock, RowStatistic
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 
-#: Numbers of a block that is read at a time: 32 megabytes of float64, of which two are held, so
-#: that what is read is small beside what is kept, and large beside the overhead of a call.
+#: Number of entries in a block (32 megabytes of float64). Two blocks are in memory at a time. They
+#: are small compared with the results that are kept, but large enough that the overhead of a call
+#: does not matter.
 BLOCK_NUMBERS = 1 << 22
-#: Share of the free memory that what is kept of the blocks may take before it goes to a file.
+#: Share of the free memory above which kept results are written to a file.
 HELD_SHARE = 0.5
-#: Numbers that a word of what is kept stands for, about: a bit is read for many of them.
+#: Approximate number of values that an entry of the kept arrays encodes. These are bit planes.
 WORD = 16
 
 Item = TypeVar("Item")
 
 
 class LocalBlocks(BlockSource):
-    """A source whose blocks are read by whoever asks for them.
+    """Source whose blocks are read by the calling process.
 
-    A subclass has chunks that can be read in any order, each a few blocks long.
+    A subclass divides the rows into chunks of a few blocks each, which can be read in any order.
     """
 
     #: Number of chunks.
@@ -37,10 +39,10 @@ class LocalBlocks(BlockSource):
 
     @abstractmethod
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
-        """The blocks of a chunk."""
+        """Yield the blocks of a chunk."""
 
     def blocks(self, *, target_only: bool = False) -> Iterator[RowBlock]:
-        """All blocks, in the order of the rows."""
+        """Yield all blocks in the order of the rows."""
         for index in range(self.n_chunks):
             yield from self.chunk(index, target_only=target_only)
 
@@ -66,58 +68,67 @@ class LocalBlocks(BlockSource):
 
 
 class KeptHere(Reducible):
-    """Arrays in memory, or in a file without a name that ends with the process.
+    """Arrays in memory, or in an anonymous temporary file.
 
     Parameters
     ----------
     arrays : iterable of array
-        One-dimensional.
+        The one-dimensional arrays to keep.
     on_disk : bool, default=False
-        Whether they are written to a file and mapped.
+        Whether the arrays are written to a file and memory-mapped.
+
+    Examples
+    --------
+    >>> [array.tolist() for array in KeptHere([np.arange(2), np.arange(3)], on_disk=True).arrays]
+    [[0, 1], [0, 1, 2]]
     """
 
     def __init__(self, arrays: Iterable[NDArray[Any]], *, on_disk: bool = False):
         self.arrays = _mapped(arrays) if on_disk else list(arrays)
 
     def reduce(self, statistic: RowStatistic) -> Any:
-        """The statistic of all arrays, dealt out to threads: it is to be of integers."""
+        """Compute a statistic of all arrays in threads. It must be a sum of integers."""
 
         def part(some: slice) -> Any:
             return reduced(statistic, self.arrays[some])
 
         size = sum(len(array) for array in self.arrays) * WORD
-        first, *others = in_threads(part, len(self.arrays), size) or [statistic.empty()]
-        for state in others:
-            first = statistic.merge(first, state)
-        return statistic.finish(first)
+        states = in_threads(part, len(self.arrays), size)
+        return statistic.finish(reduce(statistic.merge, states, statistic.empty()))
 
 
 def check_names(who: str, names: Sequence[str] | None, n_columns: int) -> list[str] | None:
-    """Return names of columns as a list; refuse it unless each column has a name of its own."""
+    """Return the column names as a list. Refuse duplicate names or a wrong number of names."""
     if not n_columns:
-        raise InvalidTable(f"{who} needs columns to choose among, and there are none.")
+        raise InvalidTable(f"{who} needs columns to choose among, but there are none.")
     if names is None:
         return None
     found = [str(name) for name in names]
     if len(found) != n_columns or len(set(found)) < n_columns:
         raise InvalidParameter(
-            f"{who} needs a name of its own for each of {n_columns} columns, but names= has "
+            f"{who} needs a unique name for each of {n_columns} columns, but names= has "
             f"{len(found)}, {len(set(found))} of them different."
         )
     return found
 
 
 def make_block(
-    X: NDArray[Any], y: NDArray[Any], start: int, where: str, *, target_only: bool = False
+    X: NDArray[Any],
+    y: NDArray[Any],
+    start: int,
+    where: str,
+    *,
+    target_only: bool = False,
+    n_columns: int | None = None,
 ) -> RowBlock:
-    """Make a block of rows and their target, with plain numbers and dates as days."""
-    check_rows(X, y, where)
+    """Return a validated block of rows and their target. Dates become numbers of days."""
+    check_rows(X, y, where, n_columns)
     X = X[:, :0] if target_only else plain_numbers(X)
     return RowBlock(X, times_as_days(y), start, where)
 
 
 def check_rows(X: NDArray[Any], y: NDArray[Any], where: str, n_columns: int | None = None) -> None:
-    """Refuse rows that are not numbers, and a target of another length."""
+    """Refuse rows that are not numeric, and a target of a different length."""
     if X.ndim != 2 or X.dtype.kind not in "biuf" or n_columns not in (None, X.shape[1]):
         expected = "columns" if n_columns is None else f"{n_columns} columns"
         raise InvalidTable(
@@ -132,9 +143,9 @@ def check_rows(X: NDArray[Any], y: NDArray[Any], where: str, n_columns: int | No
 
 
 def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
-    """Rows of numbers column-major, in a type of this machine that compiled loops read.
+    """Return a column-major copy or view of a type that compiled loops accept.
 
-    Half precision becomes single, what is wider than double becomes double, truth 0 or 1.
+    Half precision becomes single, extended precision becomes double, and booleans become 0 and 1.
 
     >>> plain_numbers(np.ones((2, 1), dtype=">f2")).dtype
     dtype('float32')
@@ -144,32 +155,29 @@ def plain_numbers(X: NDArray[Any]) -> NDArray[Any]:
         kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)
     if kind.kind == "b":
         kind = np.dtype(np.uint8)
-    # what must not be written to would have the loops compiled anew
+    # read-only arrays would make the loops compile again
     return np.require(X, dtype=kind, requirements=["F", "W"])
 
 
 def reduced(statistic: RowStatistic, blocks: Iterable[Any]) -> Any:
-    """The state of a statistic that has seen some blocks."""
-    state = statistic.empty()
-    for block in blocks:
-        state = statistic.learn_block(state, block)
-    return state
+    """Return the state of a statistic after the given blocks."""
+    return reduce(statistic.learn_block, blocks, statistic.empty())
 
 
 def _each_alone(statistic: RowStatistic, blocks: Iterator[Any]) -> Any:
-    """The state of all blocks, learnt by threads and merged in the order of the blocks."""
+    """Return the state of a statistic after all blocks.
 
-    def learnt(block: Any) -> Any:
+    Threads compute a state for each block, and the states are merged in the order of the blocks.
+    """
+
+    def learn(block: Any) -> Any:
         return statistic.learn_block(statistic.empty(), block)
 
-    state = statistic.empty()
-    for own in in_flight(learnt, blocks, own_threads()):
-        state = statistic.merge(state, own)
-    return state
+    return reduce(statistic.merge, in_flight(learn, blocks, own_threads()), statistic.empty())
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The items, of which a thread makes the next one while one is in use.
+    """Yield the items while a thread already prepares the next one.
 
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
@@ -183,7 +191,7 @@ def ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 
 def _mapped(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The arrays as views of one temporary file, which stays as long as they do."""
+    """Return the arrays as views of a single temporary file, which exists as long as they do."""
     places = []
     with TemporaryFile(prefix="tamis-") as file:
         for array in arrays:
@@ -196,5 +204,5 @@ def _mapped(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:
 def _view(file: IO[bytes], offset: int, dtype: Any, length: int) -> NDArray[Any]:
     if not length:
         return np.empty(0, dtype=dtype)
-    # writable as all arrays are, so that loops need not be compiled anew
+    # read-only arrays would make the loops compile again
     return np.asarray(np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=(length,)))

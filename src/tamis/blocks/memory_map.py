@@ -1,6 +1,7 @@
-"""Row blocks of arrays: memory maps, and arrays that a function makes for every pass."""
+"""Row blocks of memory-mapped arrays, and of arrays that a function yields in every pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from os import PathLike, fspath
 from typing import Any
@@ -15,17 +16,18 @@ from tamis.exceptions import InvalidTable
 
 
 class MemoryMap(LocalBlocks):
-    """Blocks of a ``.npy`` file, which is mapped into memory and never read at once.
+    """Row blocks of a memory-mapped ``.npy`` file.
 
     Parameters
     ----------
     X : path or array of shape (n_samples, n_features)
-        A file that :func:`numpy.save` has written, or an array.
+        A file written by :func:`numpy.save`, or an array.
     y : path or array of shape (n_samples,)
+        The target.
     names : list of str or None, default=None
         Names of the columns.
     block_rows : int or None, default=None
-        Rows of a block; None is what makes 32 megabytes of float64.
+        Number of rows of a block. None means as many as fit into 32 megabytes of float64.
 
     Examples
     --------
@@ -41,7 +43,7 @@ class MemoryMap(LocalBlocks):
     ):
         self._where = fspath(X) if isinstance(X, str | PathLike) else "the array"
         self._given = X, y
-        self._X, self._y = _opened(X), _opened(y)
+        self._X, self._y = _open(X), _open(y)
         check_rows(self._X, self._y, self._where)
         self.n_columns = self._X.shape[1]
         self.names = check_names(self._where, names, self.n_columns)
@@ -56,8 +58,8 @@ class MemoryMap(LocalBlocks):
         yield make_block(self._X[rows], y, rows.start, where, target_only=target_only)
 
     def __reduce__(self) -> Any:
-        """By the paths, where there are some: a map of a file is not sent, but opened anew."""
-        return _reopened, (*self._given, self.names, self._rows)
+        """Pickle paths instead of their arrays, so that another process maps the files again."""
+        return partial(MemoryMap, names=self.names, block_rows=self._rows), self._given
 
     def identity(self) -> str:
         ends = np.concatenate([self._X[:64], self._X[-64:]])
@@ -67,11 +69,7 @@ class MemoryMap(LocalBlocks):
         return self._where
 
 
-def _reopened(X: Any, y: Any, names: Any, block_rows: int) -> MemoryMap:
-    return MemoryMap(X, y, names=names, block_rows=block_rows)
-
-
-def _opened(source: Any) -> NDArray[Any]:
+def _open(source: Any) -> NDArray[Any]:
     if not isinstance(source, str | PathLike):
         return np.asarray(source)
     try:
@@ -84,13 +82,14 @@ def _opened(source: Any) -> NDArray[Any]:
 
 
 class BlockIterator(LocalBlocks):
-    """Blocks that a function gives anew for every pass.
+    """Row blocks that a function yields in every pass.
 
     Parameters
     ----------
     factory : callable
-        Called without arguments, gives an iterable of ``(X, y)``: some rows, and their target. It
-        is called once for each pass, and must give the same rows each time.
+        Function without arguments that returns an iterable of ``(X, y)`` pairs, each with the rows
+        of a block and their target. It is called once for each pass, and must return the same rows
+        each time.
     names : list of str or None, default=None
         Names of the columns.
 
@@ -124,18 +123,17 @@ class BlockIterator(LocalBlocks):
                 return np.asarray(pair[0])
             break
         raise InvalidTable(
-            "BlockIterator needs a function that gives pairs (X, y), X with rows and columns; the "
-            "first it gave is none."
+            "BlockIterator needs a function that yields pairs (X, y), X with rows and columns, but "
+            "the first item is not such a pair."
         )
 
     def chunk(self, index: int, *, target_only: bool = False) -> Iterator[RowBlock]:
         start = 0
         for number, (X, y) in enumerate(self.factory()):
             where = f"block {number} of the iterator"
-            rows, target = np.asarray(X), np.asarray(y)
-            check_rows(rows, target, where, self.n_columns)
-            yield make_block(rows, target, start, where, target_only=target_only)
-            start += len(rows)
+            block = np.asarray(X), np.asarray(y), start, where
+            yield make_block(*block, target_only=target_only, n_columns=self.n_columns)
+            start += len(block[0])
 
     def identity(self) -> str:
         return sha256(self._first()[:64].tobytes()).hexdigest()

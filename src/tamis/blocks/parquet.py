@@ -1,4 +1,4 @@
-"""Row blocks of Parquet files: row groups, and only the columns that are asked for."""
+"""Row blocks of Parquet files, which are read by row group and by column."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -17,14 +17,14 @@ from tamis.blocks.local import BLOCK_NUMBERS, LocalBlocks
 from tamis.blocks.source import RowBlock
 from tamis.exceptions import InvalidTable, InvalidTarget, MissingExtra
 
-#: Arrow's type of a column in which a file has no value at all: it may be of any kind.
+#: Name of Arrow's type for a column without any value. It is compatible with every other type.
 NOTHING_THERE = "null"
-#: How the types begin of what is neither a class nor a number.
+#: Beginnings of the names of Arrow types that a target cannot have.
 NOT_A_TARGET = ("list", "large_list", "fixed_size_list", "struct", "map")
 
 
 class RowGroup(NamedTuple):
-    """Where a row group stands, its first row in the table, and rows and bytes that it claims."""
+    """A row group: its file, its number in it, its first row in the table, and its size."""
 
     file: str
     number: int
@@ -42,11 +42,11 @@ class Parquet(LocalBlocks):
     Parameters
     ----------
     where : str or Path
-        A file, a folder, or an address that fsspec opens, such as ``s3://bucket/folder``.
+        A file, a folder, or an address that fsspec can open, such as ``s3://bucket/folder``.
     target : str or None, default=None
-        The column that is the target.
+        Name of the target column.
     columns : sequence of str or None, default=None
-        The columns to choose among; None is all but the target.
+        Names of the columns to select from. None means all columns except the target.
 
     Examples
     --------
@@ -68,24 +68,24 @@ class Parquet(LocalBlocks):
             )
         self.where, self.target, self._columns = fspath(where), target, columns
         self._filesystem, self._files = _files_of(self.where)
-        self._groups = self._listed()
+        self._groups = self._list_groups()
         self.names = self._names(columns)
         self.n_columns = len(self.names)
         self.n_chunks = len(self._groups)
 
     def targeted(self, target: str) -> Self:
-        """The same source with another column for the target."""
+        """Return the same source with a different target column."""
         return type(self)(self.where, target=target, columns=self._columns)
 
     def narrowed(self, columns: NDArray[Any]) -> Self:
-        """The same rows with some of the columns, which alone are read."""
-        other = copy(self)  # of whose files nothing is to be looked up anew
+        """Return a source with the same rows and only the given columns. Others are not read."""
+        other = copy(self)  # avoids reading the metadata of the files again
         other._columns = other.names = [self.names[j] for j in columns]
         other.n_columns = len(other.names)
         return other
 
-    def _listed(self) -> list[RowGroup]:
-        """All row groups; files whose columns differ are refused."""
+    def _list_groups(self) -> list[RowGroup]:
+        """Return all row groups. Refuse files whose columns differ."""
         groups: list[RowGroup] = []
         self._kinds: dict[str, str] = {}
         start = 0
@@ -94,10 +94,10 @@ class Parquet(LocalBlocks):
                 self._check_columns(file, opened.schema_arrow)
                 footer = opened.metadata
                 for number in range(footer.num_row_groups):
-                    told = footer.row_group(number)
-                    size = told.num_rows, told.total_byte_size
+                    group = footer.row_group(number)
+                    size = group.num_rows, group.total_byte_size
                     groups.append(RowGroup(file, number, start, *size))
-                    start += told.num_rows
+                    start += group.num_rows
         return groups
 
     def _check_columns(self, file: str, schema: Any) -> None:
@@ -105,8 +105,8 @@ class Parquet(LocalBlocks):
         if len(found) < len(schema):
             twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
             raise InvalidTable(
-                f"{file} has several columns of the name {format_names(twice)}. Write the file "
-                "with a name for each column."
+                f"{file} has more than one column named {format_names(twice)}. Rename the columns "
+                "so that every name is unique."
             )
         if not self._kinds:
             self._kinds = found
@@ -123,20 +123,19 @@ class Parquet(LocalBlocks):
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         known = list(self._kinds)
-        asked = known if columns is None else list(columns)
-        for name in [*asked, *([] if self.target is None else [self.target])]:
+        names = known if columns is None else list(columns)
+        for name in [*names, *([] if self.target is None else [self.target])]:
             if name not in self._kinds:
                 raise InvalidTable(
                     f"{self.where} has no column {name!r}.{did_you_mean(str(name), known)} Write "
-                    "one of "
-                    f"{format_names(known)}."
+                    f"one of {format_names(known)}."
                 )
         self._check_target()
-        names = [name for name in asked if name != self.target]
+        names = [name for name in names if name != self.target]
         wrong = [name for name in names if self._kinds[name] not in ("numbers", NOTHING_THERE)]
         if wrong and self.target is not None:
             raise InvalidTable(
-                f"{self.where} is read in blocks of rows, which takes numbers, but column(s) "
+                f"{self.where} is read in row blocks, which need numbers, but column(s) "
                 f"{format_names(wrong)} hold {self._kinds[wrong[0]]}. Leave them out "
                 "(--drop, or Parquet(..., columns=[...])), or write them as numbers."
             )
@@ -169,13 +168,14 @@ class Parquet(LocalBlocks):
 
     @property
     def n_rows(self) -> int:
-        """Rows of all files, by what they say of themselves."""
+        """Total number of rows of all files, from their metadata."""
         return sum(group.n_rows for group in self._groups)
 
     def rows(self, numbers: NDArray[np.intp]) -> Any:
-        """Rows of some numbers, rising, as a pyarrow Table of the columns as the files have them.
+        """Return the rows with the given increasing row numbers as a pyarrow Table.
 
-        Text, dates and gaps stay what they are; one pass over the row groups that hold them.
+        Text, dates and missing values keep their types. Only row groups that contain such rows are
+        read.
         """
         import pyarrow as pa
 
@@ -190,36 +190,36 @@ class Parquet(LocalBlocks):
                 own = batch.take(pa.array(numbers[first:end] - start))
                 found.append(own if isinstance(own, pa.Table) else pa.table(own))
                 start += len(batch)
-        return pa.concat_tables(_alike(found), promote_options="permissive")
+        return pa.concat_tables(_unify(found), promote_options="permissive")
 
     def _batches(self, group: RowGroup, names: list[str]) -> Iterator[Any]:
-        """Batches of a row group; damage is said with its place."""
+        """Yield the batches of a row group. Errors about damaged data name the file and column."""
         from pyarrow import ArrowException
 
         rows = max(1, BLOCK_NUMBERS // len(names))
         try:
             with self._open(group.file) as opened:
                 self._check_unchanged(group, opened.metadata)
-                if group.n_rows <= 2 * rows:  # at once is faster than in batches
+                if group.n_rows <= 2 * rows:  # reading all at once is faster than in batches
                     yield opened.read_row_group(group.number, columns=names)
                 else:
                     yield from opened.iter_batches(rows, row_groups=[group.number], columns=names)
         except (ArrowException, OSError) as error:
             column = self._damaged_column(group, names)
             raise InvalidTable(
-                f"{group} cannot be read{column}: {first_line(error)}. Write the file anew, or "
+                f"{group} cannot be read{column}: {first_line(error)}. Write the file again, or "
                 "move it out of the folder."
             ) from error
 
     def _check_unchanged(self, group: RowGroup, footer: Any) -> None:
-        """Refuse a file that was written anew between two passes, which would count other rows."""
+        """Refuse a file that was rewritten between two passes."""
         if group.number < footer.num_row_groups:
             now = footer.row_group(group.number)
             if (now.num_rows, now.total_byte_size) == (group.n_rows, group.n_bytes):
                 return
         raise InvalidTable(
-            f"{group.file} has changed since it was opened: row group {group.number} is not what "
-            "it was. Start again, once nothing writes to it."
+            f"{group.file} has changed since it was opened: row group {group.number} is different. "
+            "Start again when no other program writes to it."
         )
 
     def _damaged_column(self, group: RowGroup, names: list[str]) -> str:
@@ -240,30 +240,31 @@ class Parquet(LocalBlocks):
         try:
             if self._filesystem is None:
                 return ParquetFile(file, pre_buffer=False)
-            # each request to a store takes as long as some megabytes: few large ones
+            # a request to an object store takes as long as reading megabytes, so make few large
+            # requests
             return ParquetFile(self._filesystem.open(file, "rb"), pre_buffer=True)
         except (ArrowException, OSError) as error:
             raise InvalidTable(
-                f"{file} is no Parquet file: {first_line(error)}. Tables of another kind are not "
-                "read in blocks of rows: write them as Parquet, or give the table itself."
+                f"{file} is not a Parquet file: {first_line(error)}. Only Parquet files are read "
+                "in row blocks: write the table as Parquet, or pass the table itself."
             ) from error
 
     def identity(self) -> str:
-        told = [(group.n_rows, group.n_bytes) for group in self._groups]
-        return sha256(f"{self.names} {self.target} {told}".encode()).hexdigest()
+        sizes = [(group.n_rows, group.n_bytes) for group in self._groups]
+        return sha256(f"{self.names} {self.target} {sizes}".encode()).hexdigest()
 
     def __str__(self) -> str:
         return str(self.where)
 
 
 def _files_of(where: str) -> tuple[Any, list[str]]:
-    """The file system, None for that of this machine, and the files of a place."""
+    """Return the file system (None for the local one), and the files at a path or address."""
     if "://" in where:
         return _remote_files(where)
     path = Path(where)
     if path.is_dir():
         there = [file for file in path.rglob("*.parquet") if _is_data(file, path)]
-        # programs call a folder of parts table.parquet too, whose files stand here by themselves
+        # some programs write a folder named table.parquet, whose files are found as well
         found = sorted(str(file) for file in there if not file.is_dir())
         if not found:
             raise InvalidTable(f"{where} is a folder without *.parquet files.")
@@ -274,7 +275,9 @@ def _files_of(where: str) -> tuple[Any, list[str]]:
 
 
 def _is_data(file: PurePath, folder: PurePath) -> bool:
-    """Whether a file of a folder holds rows: what begins with . or _ is put there by programs.
+    """Return whether a file contains rows.
+
+    Names that begin with . or _ are metadata of other programs.
 
     >>> _is_data(Path("visits/_temporary/part-0.parquet"), Path("visits"))
     False
@@ -293,7 +296,7 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
         filesystem, path = url_to_fs(where)
         if path.endswith(".parquet") and filesystem.isfile(path):
             return filesystem, [path]
-        # not by a pattern, which what stands in [] of an address would be part of
+        # not a glob pattern, because an address may contain []
         found = sorted(name for name in filesystem.find(path) if name.endswith(".parquet"))
         there = bool(found) or filesystem.exists(path)
         is_folder = there and filesystem.isdir(path)
@@ -315,7 +318,7 @@ def _remote_files(where: str) -> tuple[Any, list[str]]:
 
 
 def _kind(arrow_type: Any) -> str:
-    """What a column holds, as far as it matters here."""
+    """Return "numbers" or "text" for an Arrow type, or the name of any other type."""
     import pyarrow.types as kinds
 
     numbers = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
@@ -326,19 +329,20 @@ def _kind(arrow_type: Any) -> str:
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    """A column as an array; what is missing is NaN."""
+    """Return a column as an array, with NaN for missing values."""
     import pyarrow.types as kinds
 
     if kinds.is_decimal(column.type) or (column.null_count and not kinds.is_floating(column.type)):
         column = column.cast("float64")
     values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(False)
     if values.dtype == np.float16:
-        return np.asarray(values, dtype=np.float32)  # the narrowest that loops are compiled for
+        # the narrowest type for which loops are compiled
+        return np.asarray(values, dtype=np.float32)
     return np.asarray(values.view(np.uint8) if values.dtype == bool else values)
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """A target as an array: numbers, or text."""
+    """Return a target as an array of numbers or text."""
     import pyarrow.types as kinds
 
     if kinds.is_decimal(column.type):
@@ -349,10 +353,10 @@ def _values(column: Any) -> NDArray[Any]:
     return np.asarray(times_as_days(values))
 
 
-def _alike(tables: list[Any]) -> list[Any]:
-    """Tables whose columns can be put one below the other: their categories may be others.
+def _unify(tables: list[Any]) -> list[Any]:
+    """Convert columns whose types differ between files, so that the tables can be concatenated.
 
-    Truth becomes 0 and 1, and a category its text, where another file has these.
+    Booleans become 0 and 1 if another file has numbers. Categories become text.
     """
     import pyarrow.types as kinds
 
@@ -362,24 +366,18 @@ def _alike(tables: list[Any]) -> list[Any]:
             continue
         for number, table in enumerate(tables):
             kind = table.schema.field(name).type
-            if kinds.is_boolean(kind) and not all(map(_is_truth, found)):
+            numeric = not all(kinds.is_boolean(one) or kinds.is_null(one) for one in found)
+            if kinds.is_boolean(kind) and numeric:
                 kind = "uint8"
             elif kinds.is_dictionary(kind):
                 kind = kind.value_type
-            place = table.column_names.index(name)
-            tables[number] = table.set_column(place, name, table.column(place).cast(kind))
+            position = table.column_names.index(name)
+            tables[number] = table.set_column(position, name, table.column(position).cast(kind))
     return tables
 
 
-def _is_truth(arrow_type: Any) -> bool:
-    """Whether a type is that of truth, or of nothing that is there."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_boolean(arrow_type) or kinds.is_null(arrow_type))
-
-
 def _table(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
-    """Columns beside each other, in the narrowest type that holds all of them."""
+    """Return columns as a single array of the narrowest common type."""
     if not columns:
         return np.empty((n_rows, 0))
     kind = np.result_type(*{column.dtype for column in columns})
@@ -390,5 +388,5 @@ def _table(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
 
 
 def is_path(X: Any) -> bool:
-    """Whether something is written as a place in a file system."""
+    """Return whether an object is a path, either text or path-like."""
     return isinstance(X, str | PathLike)

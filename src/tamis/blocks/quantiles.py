@@ -1,12 +1,14 @@
-"""Exact order statistics and distinct values of columns in blocks of rows.
+"""Exact order statistics and distinct values of columns in row blocks.
 
-A number has a key of 64 bits in the order of the numbers. Counts of the beginnings of keys add up
-exactly, in any order, and say in which cell a rank lies; a further pass counts the next bits of the
-keys in these cells alone, until so few are left that they are listed. What comes out is the value
-that sorting the column would give.
+Every number has a key of 64 bits. Keys are in the same order as the numbers. A cell is the set of
+keys with the same first bits. The first pass counts the keys in each cell, which shows the cell in
+which each requested rank lies. Further passes divide only these cells, by the next bits of the
+keys. When few keys are left, they are listed. The result is exactly the value that sorting the
+column would give.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,50 +19,52 @@ from tamis._parallel import in_threads
 from tamis.blocks.source import RowBlock, RowStatistic
 from tamis.exceptions import InvalidTable
 
-#: Bits of a key that are counted first: sign, exponent and four bits of the mantissa.
+#: Number of first bits by which the first pass counts keys: sign, exponent and four bits of the
+#: mantissa.
 FIRST_BITS = 16
-#: Cells that are counted at a time, 128 megabytes of them; with more columns, or ranks, fewer bits.
+#: Maximum number of cells in the first pass (128 megabytes). With more columns, fewer bits are
+#: used.
 CELLS = 1 << 24
-#: Cells of a further count, 16 megabytes: entries fall into them at random, which takes ten times
-#: as long where they do not fit into the outer cache.
+#: Maximum number of cells in a further pass (16 megabytes). Access is random, and takes ten times
+#: as long if the cells do not fit into the outer CPU cache.
 REFINED = 1 << 21
-#: Bits that a pass tells apart at least, however many columns there are: with fewer the passes over
-#: the table would be many.
+#: Minimum number of bits per pass for any number of columns. With fewer bits there would be too
+#: many passes.
 FEWEST_BITS = 6
-#: Numbers that are listed rather than counted once more: sorting these takes a quarter of a second,
-#: a pass over a table of which they are a thousandth more.
+#: Maximum number of keys that are listed instead of counted. Sorting them takes a quarter of a
+#: second, less than another pass.
 LISTED = 1 << 20
-#: Levels of a column of codes: what two bytes tell apart.
+#: Maximum number of levels of a column of codes, because a code has two bytes.
 MOST_LEVELS = 1 << 16
 
 Numbers = Callable[[RowBlock], NDArray[Any]]
 
 
 def columns_of(block: RowBlock) -> NDArray[Any]:
-    """The columns of a block, one row a column."""
+    """Return the columns of a block as the rows of an array."""
     return block.X.T
 
 
 def target_of(block: RowBlock) -> NDArray[Any]:
-    """The target of a block, as a column of numbers."""
+    """Return the numeric target of a block as the only row of an array."""
     assert block.y is not None
     return block.y.astype(float)[None, :]
 
 
+@dataclass(eq=False, repr=False)
 class ColumnStatistic(RowStatistic):
-    """A statistic of each column alone, some of them at a time in each thread.
+    """Statistic that is computed for each column separately, in threads.
 
     Parameters
     ----------
     numbers : callable
-        What it is of: :func:`columns_of` or :func:`target_of`.
+        Function that returns the numbers of a block: :func:`columns_of` or :func:`target_of`.
     """
 
-    def __init__(self, numbers: Numbers):
-        self.numbers = numbers
+    numbers: Numbers
 
     def by_columns(self, block: RowBlock, work: Callable[[Array, slice], Any]) -> list[Any]:
-        """What some work makes of the rows of numbers of some columns."""
+        """Apply a function to groups of columns in threads, and return the results."""
         rows = self.numbers(block)
 
         def part(some: slice) -> Any:
@@ -69,22 +73,26 @@ class ColumnStatistic(RowStatistic):
         return in_threads(part, len(rows), rows.size)
 
 
+@dataclass(eq=False, repr=False)
 class KeyCounts(ColumnStatistic):
-    """How many entries of each column have each beginning of their key.
+    """Number of entries in each cell of each column, by the first bits of their keys.
 
     Parameters
     ----------
     numbers : callable
     n_columns : int
     n_states : int, default=1
-        How many of them are held together, as for each class.
+        Number of states in memory at once, for example one for each class.
     """
 
-    def __init__(self, numbers: Numbers, n_columns: int, n_states: int = 1):
-        super().__init__(numbers)
-        self.n_columns = n_columns
-        fitting = int(np.log2(CELLS / max(n_columns * n_states, 1)))
-        self.n_bits = min(FIRST_BITS, max(FEWEST_BITS, fitting))
+    n_columns: int
+    n_states: int = 1
+
+    @property
+    def n_bits(self) -> int:
+        """Number of bits by which keys are counted."""
+        fitting = int(np.log2(CELLS / max(self.n_columns * self.n_states, 1)))
+        return min(FIRST_BITS, max(FEWEST_BITS, fitting))
 
     def empty(self) -> Any:
         return np.zeros((self.n_columns, 1 << self.n_bits), dtype=np.int64)
@@ -97,7 +105,7 @@ class KeyCounts(ColumnStatistic):
 
 
 class KeyCells(NamedTuple):
-    """KeyCells of keys that hold the ranks looked for: those of column j begin at ``start[j]``."""
+    """Cells of keys that contain the ranks to find. The cells of column j begin at ``start[j]``."""
 
     start: NDArray[np.intp]
     beginnings: NDArray[np.uint64]
@@ -105,10 +113,10 @@ class KeyCells(NamedTuple):
 
     @property
     def bounds(self) -> Array:
-        """The number at which each cell begins, and that at which the next one does.
+        """First number of each cell, and first number of the next cell.
 
-        What is no number stands for -infinity below and, as it is reached by none, for more than
-        all above.
+        A lower bound of NaN is replaced by minus infinity. An upper bound may stay NaN, because no
+        number reaches it.
         """
         left = np.uint64(64 - self.known)
         last = self.beginnings == np.uint64((1 << self.known) - 1)
@@ -118,20 +126,20 @@ class KeyCells(NamedTuple):
         return np.column_stack([np.where(np.isnan(low), -np.inf, low), high])
 
 
+@dataclass(eq=False, repr=False)
 class KeysWithin(ColumnStatistic):
-    """How many keys in each of some cells have each continuation.
+    """Number of keys in each part of the given cells, by the next bits of the keys.
 
     Parameters
     ----------
     numbers : callable
     cells : KeyCells
     n_bits : int
-        Bits that are told apart.
+        Number of bits by which keys are counted.
     """
 
-    def __init__(self, numbers: Numbers, cells: KeyCells, n_bits: int):
-        super().__init__(numbers)
-        self.cells, self.n_bits = cells, n_bits
+    cells: KeyCells
+    n_bits: int
 
     def empty(self) -> Any:
         return np.zeros((len(self.cells.beginnings), 1 << self.n_bits), dtype=np.int64)
@@ -139,25 +147,19 @@ class KeysWithin(ColumnStatistic):
     def learn_block(self, state: Any, block: RowBlock) -> Any:
         from tamis.compiled.planes import keys_within
 
-        start, beginnings, known = self.cells
-        bounds = self.cells.bounds
-        self.by_columns(
-            block,
-            lambda rows, some: keys_within(
-                rows,
-                start[some.start : some.stop + 1],
-                beginnings,
-                bounds,
-                known,
-                self.n_bits,
-                state,
-            ),
-        )
+        (start, beginnings, known), bounds = self.cells, self.cells.bounds
+
+        def count(rows: Array, some: slice) -> None:
+            own = start[some.start : some.stop + 1]
+            keys_within(rows, own, beginnings, bounds, known, self.n_bits, state)
+
+        self.by_columns(block, count)
         return state
 
 
+@dataclass(eq=False, repr=False)
 class KeysListed(ColumnStatistic):
-    """The keys in each of some cells, rising.
+    """The keys in each of the given cells, in increasing order.
 
     Parameters
     ----------
@@ -165,9 +167,7 @@ class KeysListed(ColumnStatistic):
     cells : KeyCells
     """
 
-    def __init__(self, numbers: Numbers, cells: KeyCells):
-        super().__init__(numbers)
-        self.cells = cells
+    cells: KeyCells
 
     def empty(self) -> Any:
         return []
@@ -175,14 +175,12 @@ class KeysListed(ColumnStatistic):
     def learn_block(self, state: Any, block: RowBlock) -> Any:
         from tamis.compiled.planes import keys_listed
 
-        start, beginnings, known = self.cells
-        bounds = self.cells.bounds
-        return state + self.by_columns(
-            block,
-            lambda rows, some: keys_listed(
-                rows, start[some.start : some.stop + 1], beginnings, bounds, known
-            ),
-        )
+        (start, beginnings, known), bounds = self.cells, self.cells.bounds
+
+        def find(rows: Array, some: slice) -> Any:
+            return keys_listed(rows, start[some.start : some.stop + 1], beginnings, bounds, known)
+
+        return state + self.by_columns(block, find)
 
     def finish(self, state: Any) -> Any:
         nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
@@ -198,24 +196,24 @@ def order_statistics(
     counts: NDArray[np.int64],
     ranks: NDArray[np.int64],
 ) -> Array:
-    """The entries of given ranks in each column, as sorting it would give.
+    """Return the entries with given ranks in each sorted column.
 
     Parameters
     ----------
     reduce : callable
-        Gives a statistic of all rows.
+        Function that computes a statistic of all rows.
     numbers : callable
         :func:`columns_of` or :func:`target_of`.
     counts : array of shape (n_columns, n_cells)
-        What :class:`KeyCounts` found.
+        Result of :class:`KeyCounts`.
     ranks : array of shape (n_columns, n_ranks)
-        From 0; negative where a column is not asked for.
+        Ranks, counted from 0. Negative ranks are ignored.
     """
     known = int(np.log2(counts.shape[1]))
     asked = ranks >= 0
     columns = np.nonzero(asked)[0]
     left = ranks[asked]
-    # (column, rank) is in the cell whose end is the first beyond the rank
+    # a rank lies in the first cell whose cumulative count exceeds it
     below = np.cumsum(counts, axis=1)
     pairs = zip(columns, left, strict=True)
     at = np.array([np.searchsorted(below[j], rank, side="right") for j, rank in pairs], np.intp)
@@ -251,7 +249,7 @@ def _cells(
     n_columns: int,
     known: int,
 ) -> tuple[KeyCells, NDArray[np.intp], int]:
-    """Each cell once, where each rank's is among them, and how many entries are in all."""
+    """Return the distinct cells, the cell of each rank among them, and the number of entries."""
     order = np.lexsort((cell, columns))
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = np.diff(columns[order]).astype(bool) | np.diff(cell[order]).astype(bool)
@@ -262,32 +260,34 @@ def _cells(
 
 
 def _values(keys: NDArray[np.uint64]) -> Array:
-    """The numbers that have the keys."""
+    """Return the numbers with the given keys."""
     top = np.uint64(1 << 63)
     return np.where(keys & top, keys ^ top, ~keys).astype(np.uint64).view(np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class DistinctValues(ColumnStatistic):
-    """The distinct values of each column, up to a number of them.
+    """The distinct values of each column, or None if there are more than a limit.
 
     Parameters
     ----------
     numbers : callable
     n_columns : int
     most : int
-        How many are told apart in a column.
+        Maximum number of distinct values of a column.
     codes : array of bool
-        Columns of codes, of which all are told apart.
+        Mask of the columns of codes, to which ``most`` does not apply.
     names : sequence or None
-        Names of the columns, for sentences.
+        Names of the columns, for error messages.
+    name : str
+        Name of the caller, for error messages.
     """
 
-    def __init__(
-        self, numbers: Numbers, n_columns: int, most: int, codes: Mask, names: Any, name: str
-    ):
-        super().__init__(numbers)
-        self.n_columns, self.most, self.codes = n_columns, most, codes
-        self.names, self.name = names, name
+    n_columns: int
+    most: int
+    codes: Mask
+    names: Any
+    name: str
 
     def empty(self) -> Any:
         return [np.empty(0) for _ in range(self.n_columns)]
@@ -298,13 +298,13 @@ class DistinctValues(ColumnStatistic):
 
         def part(some: slice) -> None:
             for j in open_columns[some]:
-                state[j] = self._joined(j, state[j], self._distinct(j, rows[j]))
+                state[j] = self._join(j, state[j], self._distinct(j, rows[j]))
 
         in_threads(part, len(open_columns), rows.size)
         return state
 
     def _distinct(self, j: int, row: NDArray[Any]) -> Array | None:
-        """The values of a column, None where they are too many."""
+        """Return the distinct values of a column, or None if there are too many."""
         row = np.ascontiguousarray(row, dtype=np.float64)
         if self.codes[j]:
             values = np.unique(row + 0.0)
@@ -316,19 +316,19 @@ class DistinctValues(ColumnStatistic):
         levels, count = few_levels(row[None], self.most)
         return levels[0, : count[0]] + 0.0 if count[0] <= self.most else None
 
-    def _joined(self, j: int, one: Array | None, other: Array | None) -> Array | None:
+    def _join(self, j: int, one: Array | None, other: Array | None) -> Array | None:
         if one is None or other is None:
             return None
         both = np.union1d(one, other)
         if self.codes[j] and len(both) > MOST_LEVELS - 1:
             column = str(j) if self.names is None else repr(self.names[j])
             raise InvalidTable(
-                f"{self.name} takes every value of column {column} as a level, and it has more "
-                f"than {MOST_LEVELS - 1} of them. Write binning='frequency', leave it out of "
+                f"{self.name} needs at most {MOST_LEVELS - 1} values in column {column} to use "
+                "each as a level, but it has more. Write binning='frequency', leave it out of "
                 "categories, or leave the column out."
             )
         return both if self.codes[j] or len(both) <= self.most else None
 
     def merge(self, state: Any, other: Any) -> Any:
         pairs = enumerate(zip(state, other, strict=True))
-        return [self._joined(j, one, two) for j, (one, two) in pairs]
+        return [self._join(j, one, two) for j, (one, two) in pairs]

@@ -1,13 +1,14 @@
-"""Tables in blocks of rows, and statistics of rows that add up.
+"""Tables in row blocks, and statistics that are computed block by block.
 
-A :class:`BlockSource` is a table that is never held at once. A :class:`RowStatistic` says what a
-block of rows adds to what is known, and how two such states become one; a source decides where that
-is done. Merging is associative, so that the answer does not depend on how the rows are cut into
-blocks: to the last bit where states are integers, to rounding where they are sums of floats.
+A :class:`BlockSource` is a table that need not fit into memory. A :class:`RowStatistic` computes
+the state of a block and merges two states. The source decides where that happens: in this process
+or on the workers of a cluster. Merging is associative, so the result does not depend on how the
+rows are divided into blocks: integers are exactly equal, sums of floats up to rounding.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import add
 from typing import Any, NamedTuple, Self
@@ -20,18 +21,18 @@ from tamis.exceptions import InvalidParameter
 
 
 class RowBlock(NamedTuple):
-    """Some rows of a table that follow each other.
+    """Consecutive rows of a table.
 
     Attributes
     ----------
     X : array of shape (n_rows, n_columns)
-        Numbers of any width; no column where only the target was asked for.
+        Numbers of any type. There are no columns if only the target was requested.
     y : array of shape (n_rows,) or None
-        Their target.
+        The target.
     start : int
-        Number of the first of them in the table.
+        Position of the first row of the block in the table.
     where : str
-        What to call the block in a sentence.
+        Name of the block in error messages.
     """
 
     X: NDArray[Any]
@@ -41,10 +42,11 @@ class RowBlock(NamedTuple):
 
 
 class RowStatistic(ABC):
-    """A statistic of rows that adds up over blocks.
+    """Statistic of rows that is computed for each block and merged over blocks.
 
-    It holds parameters alone, and travels to where the blocks are; what is known of some rows is a
-    state, which :meth:`learn_block` and :meth:`merge` may change in place.
+    An instance has only parameters, so that it can be sent to the worker that has a block. The
+    intermediate result for a set of rows is called a state. :meth:`learn_block` and :meth:`merge`
+    may change it in place.
 
     Examples
     --------
@@ -59,31 +61,35 @@ class RowStatistic(ABC):
     np.float64(6.0)
     """
 
-    #: Whether a state is small beside a block. Blocks are then learnt each by itself, in threads,
-    #: and merged in their order, so that sums of floats do not depend on the number of threads.
+    #: Whether a state is small compared with a block. If so, threads compute a state for each
+    #: block, and states are merged in order, so that sums do not depend on the number of threads.
     is_small: bool = False
 
     @abstractmethod
     def empty(self) -> Any:
-        """What is known of no rows."""
+        """Return the initial state, before any rows."""
 
     @abstractmethod
     def learn_block(self, state: Any, block: Any) -> Any:
-        """The state once a block is known too."""
+        """Return the state after the rows of another block."""
 
     def merge(self, state: Any, other: Any) -> Any:
-        """What is known of the rows of two states: their sum, that of named tuples by field."""
+        """Return the state for the rows of both states together.
+
+        By default states are added. Named tuples are added field by field, and dictionaries are
+        united.
+        """
         if isinstance(state, tuple):
             return type(state)(*map(add, state, other))
-        return state + other
+        return state | other if isinstance(state, dict) else state + other
 
     def finish(self, state: Any) -> Any:
-        """The statistic, from the state of all rows."""
+        """Return the statistic from the state of all rows."""
         return state
 
 
 class Together(RowStatistic):
-    """Several statistics from one pass.
+    """Several statistics that are computed in a single pass.
 
     Parameters
     ----------
@@ -109,13 +115,13 @@ class Together(RowStatistic):
 
 
 class OfChangedBlocks(RowStatistic):
-    """A statistic of blocks that are changed first.
+    """A statistic of transformed blocks.
 
     Parameters
     ----------
     inner : RowStatistic
     change : callable
-        Makes the block that is learnt from a block.
+        Function that transforms a block.
     """
 
     def __init__(self, inner: RowStatistic, change: Callable[[RowBlock], RowBlock]):
@@ -135,17 +141,17 @@ class OfChangedBlocks(RowStatistic):
         return self.inner.finish(state)
 
 
+@dataclass(eq=False, repr=False)
 class SampledRows(RowStatistic):
-    """Rows of given numbers, with their target.
+    """The rows with the given row numbers, and their target.
 
     Parameters
     ----------
     rows : array of int
-        Rising.
+        Increasing row numbers.
     """
 
-    def __init__(self, rows: NDArray[np.intp]):
-        self.rows = rows
+    rows: NDArray[np.intp]
 
     def empty(self) -> Any:
         return {}
@@ -158,77 +164,77 @@ class SampledRows(RowStatistic):
             state[block.start] = np.asarray(block.X[own], dtype=float), block.y[own]
         return state
 
-    def merge(self, state: Any, other: Any) -> Any:
-        return state | other
-
     def finish(self, state: Any) -> Any:
         found = [state[start] for start in sorted(state)]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
 class Reducible(ABC):
-    """Things that lie in several places, and can be asked for a statistic of all of them."""
+    """Collection of items, possibly distributed, of which a statistic can be computed."""
 
     @abstractmethod
     def reduce(self, statistic: RowStatistic) -> Any:
-        """The statistic of everything."""
+        """Compute a statistic of all items."""
 
 
 class BlockSource(Reducible):
-    """A table in blocks of rows, with its target.
+    """A table in row blocks, with its target.
 
-    :mod:`tamis.blocks` has sources of this kind: Parquet, memory maps, iterators, Dask.
+    :mod:`tamis.blocks` has sources for Parquet, memory maps, iterators and Dask.
 
     Attributes
     ----------
     names : list of str or None
         Names of the columns, without the target.
     n_columns : int
+        Number of columns, without the target.
     """
 
     names: list[str] | None
     n_columns: int
-    #: The column that is the target, if it can be another one.
+    #: Name of the target column, if the target is a column of the source.
     target: str | None = None
 
     def targeted(self, target: str) -> Self:
-        """The same source with another column for the target."""
-        raise InvalidParameter(f"{self} has its target with it. Leave target out.")
+        """Return the same source with a different target column."""
+        raise InvalidParameter(f"{self} already has a target. Leave target out.")
 
     @abstractmethod
     def reduce(self, statistic: RowStatistic, *, target_only: bool = False) -> Any:
-        """The statistic of all rows, of the target alone where nothing else needs to be read."""
+        """Compute a statistic of all rows. With ``target_only`` only the target is read."""
 
     @abstractmethod
     def kept(self, make: Callable[[RowBlock], Any], n_bytes: float) -> Reducible:
-        """What a function makes of each block, kept where the blocks are.
+        """Apply a function to each block, and keep the results for further passes.
+
+        The results stay in the process that read the block: this process or a worker of a cluster.
 
         Parameters
         ----------
         make : callable
-            Makes an array of a block.
+            Function that returns an array for a block.
         n_bytes : float
-            How large all of them will be, about.
+            Estimated size of all results in bytes.
         """
 
     @abstractmethod
     def first_rows(self, n_rows: int) -> NDArray[Any]:
-        """The first rows of the columns, as many as there are up to a number."""
+        """Return the first ``n_rows`` rows of the table, or all rows if there are fewer."""
 
     def narrowed(self, columns: NDArray[Any]) -> "BlockSource":
-        """The same rows with some of the columns, by their positions."""
+        """Return a source with the same rows and only the columns at the given positions."""
         return SomeColumns(self, columns)
 
     @abstractmethod
     def identity(self) -> str:
-        """Text that other data would not have, made without reading all of it."""
+        """Return text that identifies the data, without reading all of it."""
 
     def __str__(self) -> str:
         return type(self).__name__
 
 
 class SomeColumns(BlockSource):
-    """Some columns of a source, which reads all of them.
+    """A subset of the columns of a source that always reads all columns.
 
     Parameters
     ----------
@@ -261,7 +267,7 @@ class SomeColumns(BlockSource):
 
 
 def take_columns(columns: Subset, block: RowBlock) -> RowBlock:
-    """Some columns of a block, in the same layout."""
+    """Return a block with only the given columns, in the same memory layout."""
     return block._replace(X=np.asfortranarray(block.X[:, columns]))
 
 

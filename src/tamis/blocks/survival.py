@@ -1,4 +1,4 @@
-"""Censored targets: for every row a time, and whether the event happened then."""
+"""Censored targets of survival analysis: a time and an event indicator for every row."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from tamis.exceptions import InvalidTarget
 
-#: The kind of target that a time and an event are.
+#: Name of this kind of target.
 SURVIVAL = "survival"
-#: As scikit-survival has them: the event first, then the time.
+#: Type of a censored target. As in scikit-survival, the event comes first, then the time.
 CENSORED = np.dtype([("event", bool), ("time", np.float64)])
 
 
 def censored_target(name: str, y: Any) -> NDArray[Any] | None:
-    """A structured array of an event and a time, checked; None where ``y`` is none.
+    """Return a validated array of event and time, or None if ``y`` is not a structured array.
 
     >>> y = np.array([(True, 3.0), (False, 5.0)], dtype=[("died", bool), ("days", float)])
     >>> censored_target("CoxScore", y)["time"]
@@ -28,16 +28,16 @@ def censored_target(name: str, y: Any) -> NDArray[Any] | None:
             f"{name} needs a censored target with two fields, whether the event happened and the "
             f"time, as scikit-survival's Surv makes it, but y has the fields {', '.join(fields)}."
         )
-    return _checked(name, y[fields[0]], y[fields[1]])
+    return _check_censored(name, y[fields[0]], y[fields[1]])
 
 
 def censored_columns(name: str, y: NDArray[Any]) -> NDArray[Any]:
-    """The censored target of two columns: the time, and whether the event happened (0 or 1).
+    """Convert two columns, the time and the event (0 or 1), to a censored target.
 
     Parameters
     ----------
     name : str
-        Who asks, for the sentence of an error.
+        Name of the caller, for error messages.
     y : array of shape (n_samples, 2)
 
     Examples
@@ -51,11 +51,11 @@ def censored_columns(name: str, y: NDArray[Any]) -> NDArray[Any]:
             "scikit-survival's Surv makes it, or two columns, np.column_stack([time, event]); y "
             f"has the shape {y.shape}."
         )
-    return _checked(name, y[:, 1], y[:, 0])
+    return _check_censored(name, y[:, 1], y[:, 0])
 
 
-def _checked(name: str, event: NDArray[Any], time: NDArray[Any]) -> NDArray[Any]:
-    """Event and time as one structured array."""
+def _check_censored(name: str, event: NDArray[Any], time: NDArray[Any]) -> NDArray[Any]:
+    """Validate event and time, and return them as a single structured array."""
     target = np.empty(len(time), dtype=CENSORED)
     try:
         target["time"], happened = time.astype(float), event.astype(float)
@@ -70,13 +70,13 @@ def _checked(name: str, event: NDArray[Any], time: NDArray[Any]) -> NDArray[Any]
     if not np.isin(happened, (0, 1)).all():
         odd = happened[~np.isin(happened, (0, 1))][0]
         raise InvalidTarget(
-            f"{name} needs the event as 1 where it happened and 0 where the row was censored, but "
-            f"it is {odd:g} in one. Two columns are the time first, then the event."
+            f"{name} needs the event as 1 if it happened and 0 if the row was censored, but it is "
+            f"{odd:g} in one row. Two columns are the time first, then the event."
         )
     target["event"] = happened == 1
     if not target["event"].any():
         raise InvalidTarget(
             f"{name} needs a row in which the event happened, but all {len(target)} are censored. "
-            "Check which column says so: 1 is an event."
+            "Check which column is the event: 1 is an event."
         )
     return target

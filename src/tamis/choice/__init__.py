@@ -1,8 +1,9 @@
-"""Which subset of a trace is kept.
+"""Choices: rules that decide which subset of a search path is selected.
 
-``n_features_to_select`` of a selection takes an int, a fraction, ``"best"`` or one of these; what
-theory has to say is in :mod:`tamis.choice.theory`. Selectors that run a search many times are in
-:mod:`tamis.meta`; their names are also available here.
+The parameter ``n_features_to_select`` of a selector is an int, a fraction, ``"best"``, or an
+instance of one of these classes.
+Bounds from learning theory are in :mod:`tamis.choice.theory`. Selectors that run a search many
+times are in :mod:`tamis.meta`, but can be imported from here too.
 """
 
 from tamis._lazy import lazy_names

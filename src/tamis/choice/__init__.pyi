@@ -4,14 +4,7 @@ from tamis.choice.information import Information
 from tamis.choice.prefix import BestPrefix
 from tamis.choice.threshold import FalseDiscovery, Threshold
 from tamis.contract.choice import Best, Choice, Fraction, Size
-from tamis.meta import (
-    Contest,
-    Fusion,
-    HonestSize,
-    Knockoffs,
-    Probes,
-    StabilitySelection,
-)
+from tamis.meta import Contest, Fusion, HonestSize, Knockoffs, Probes, StabilitySelection
 
 __all__ = [
     "Best",

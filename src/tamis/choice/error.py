@@ -1,5 +1,6 @@
-"""Choices by the standard error of a cross-validated score."""
+"""Choice by the standard error of a cross-validated score."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,21 +12,22 @@ from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion
 
 
+@dataclass(eq=False, repr=False)
 class OneStandardError(Choice):
     """The smallest subset that is not clearly worse than the best.
 
-    Scores of the same folds are compared pair by pair: the smallest size is kept whose mean loss
-    against the best size is within one standard error of that loss, sd sqrt(1/R + n_test/n_train)
-    over R folds (Nadeau and Bengio 2003). Where both are right in every fold the loss is 0, and so
-    is its error: the usual rule, by the error of the best alone, breaks there.
+    Each size is compared with the best size, fold by fold. The smallest size is selected whose mean
+    loss of score is at most one standard error. The standard error of this mean is
+    sd sqrt(1/R + n_test/n_train), where sd is the standard deviation of the loss over the R folds
+    (Nadeau and Bengio 2003).
 
-    The folds are those that guided the walk: their scores flatter, though less so their
-    differences.
+    The scores come from the same folds that guided the search, so they are optimistic. The
+    differences between them are less so.
 
     Parameters
     ----------
     n_errors : float, default=1.0
-        How many standard errors a smaller subset may lose.
+        A smaller subset may be worse by this number of standard errors.
 
     Examples
     --------
@@ -41,13 +43,12 @@ class OneStandardError(Choice):
 
     _constraints: ClassVar[Constraints] = {"n_errors": number(least=0)}
 
-    def __init__(self, n_errors: float = 1.0):
-        self.n_errors = n_errors
+    n_errors: float = 1.0
 
     def check(self, search: Walker, criterion: Any) -> None:
         if not hasattr(criterion, "fold_scores") or search.scores_alone:
             raise IncompatibleCriterion(
-                f"OneStandardError needs a walk that cross-validates each subset; "
+                f"OneStandardError needs a search that cross-validates each subset; "
                 f"{spoken(search, criterion)} does not. Use "
                 "Forward(CrossValidated(estimator), n_features_to_select=OneStandardError())."
             )
@@ -64,35 +65,23 @@ class OneStandardError(Choice):
             error = self.n_errors * standard_error(lost, ratio)
             if not improves(float(lost.mean()), error):
                 break
-        return Chosen(
-            best[size], self._reason(context, size, top, means, float(lost.mean()), error)
-        )
-
-    def _reason(
-        self,
-        context: Context,
-        size: int,
-        top: int,
-        means: dict[int, float],
-        lost: float,
-        error: float,
-    ) -> str:
         reach = "reaches" if top == 1 else "reach"
-        reached = (
-            f"{context.counted(top)} {reach} the best cross-validated score, {means[top]:.4g}; "
-        )
-        if size == top:
-            worse = "every smaller number is clearly worse; "
-            return reached + (worse if top > min(means) else "no fewer were looked at; ") + FLATTERS
-        within = "none" if error == 0 else f"{error:.2g}"
-        return (
-            f"{reached}with {context.counted(size)} the same folds lose {max(lost, 0.0):.2g} of "
-            f"it, within {self.n_errors:g} standard error(s) of that loss ({within}); {FLATTERS}"
-        )
+        found = f"{context.counted(top)} {reach} the best cross-validated score, {means[top]:.4g}"
+        if size < top:
+            within = "none" if error == 0 else f"{error:.2g}"
+            other = (
+                f"with {context.counted(size)} the same folds lose {max(lost.mean(), 0.0):.2g} of "
+                f"it, within {self.n_errors:g} standard error(s) of that loss ({within})"
+            )
+        elif top > min(means):
+            other = "every smaller number is clearly worse"
+        else:
+            other = "no fewer were tried"
+        return Chosen(best[size], f"{found}; {other}; {FLATTERS}")
 
 
 def _best_of_each_size(trace: Trace) -> dict[int, int]:
-    """For each size the step of greatest value; of equals the first."""
+    """Return, for each size, the step with the greatest value. Ties go to the first step."""
     sizes, values = trace.sizes, trace.values
     found: dict[int, int] = {}
     for index in np.flatnonzero(sizes > 0):
@@ -103,7 +92,10 @@ def _best_of_each_size(trace: Trace) -> dict[int, int]:
 
 
 def standard_error(differences: Array, test_ratio: float) -> float:
-    """Of a mean over folds whose training parts overlap."""
+    """Return the standard error of a mean over folds whose training rows overlap.
+
+    ``test_ratio`` is the number of test rows divided by the number of training rows.
+    """
     if len(differences) < 2:
         return 0.0
     spread = float(differences.std(ddof=1))

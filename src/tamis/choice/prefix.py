@@ -1,5 +1,6 @@
-"""Choices by what a model makes of the first columns of a walk."""
+"""Choice by the cross-validated score of the first columns of a search path."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,19 +15,22 @@ from tamis.criteria import CrossValidated
 from tamis.exceptions import IncompatibleCriterion
 
 
+@dataclass(eq=False, repr=False)
 class BestPrefix(Choice):
-    """The first columns of a walk with which an estimator does best in cross-validation.
+    """The first columns of a search path with which an estimator predicts best.
 
-    The second stage of mRMR: subsets are those of the walk, which saw all rows, so that the best
-    score flatters. :class:`HonestSize` walks again in every fold. Of equals the smallest is kept,
-    and never all columns.
+    This is the second stage of mRMR. The score is cross-validated, but the search has used all
+    rows, so the score of the selected columns is optimistic. :class:`HonestSize` repeats the search
+    in every fold instead. Ties go to the smallest subset. All columns are never selected.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        None is a ridge classifier or regression. From blocks of rows it must be
-        ``LinearDiscriminantAnalysis()``, whose subsets all take one pass.
+        Estimator that is cross-validated. None is a ridge classifier or ridge regression. For a
+        table in row blocks it must be ``LinearDiscriminantAnalysis()``, for which all subsets are
+        validated in a single pass.
     cv : int, default=5
+        Number of folds.
 
     Examples
     --------
@@ -42,13 +46,13 @@ class BestPrefix(Choice):
 
     _constraints: ClassVar[Constraints] = {"cv": integer(2)}
 
-    def __init__(self, estimator: Any = None, *, cv: int = 5):
-        self.estimator = estimator
-        self.cv = cv
+    estimator: Any = None
+    _: KW_ONLY
+    cv: int = 5
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]
-        """Whether the estimator is one that is cross-validated on blocks of rows."""
+        """Whether the estimator can be cross-validated on a table in row blocks."""
         return CrossValidated(self.estimator).takes_blocks
 
     def check(self, search: Walker, criterion: Any) -> None:
@@ -57,8 +61,8 @@ class BestPrefix(Choice):
             CrossValidated(self.estimator, cv=self.cv).check()
         if not getattr(criterion, "needs_target", True):
             raise IncompatibleCriterion(
-                f"BestPrefix predicts the target, and {type(criterion).__name__} has none. Ask for "
-                "a number of features."
+                f"BestPrefix needs a target to predict, but {type(criterion).__name__} has none. "
+                "Ask for a number of features."
             )
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
@@ -73,11 +77,11 @@ class BestPrefix(Choice):
         else:
             judge.fit(standardised(context.X), context.y)
         sizes = np.unique(trace.sizes[trace.sizes > 0])
-        sizes = sizes[sizes < max(trace.n_units, sizes[0] + 1)]  # all columns are no selection
+        sizes = sizes[sizes < max(trace.n_units, sizes[0] + 1)]  # all columns are not a selection
         steps = [int(np.flatnonzero(trace.sizes == size)[-1]) for size in sizes]
         values = judge.values([context.columns(trace[step].subset) for step in steps])
         best = 0
         for index, value in enumerate(values):
             best = index if improves(float(value), float(values[best])) else best
-        said = f"{context.counted(sizes[best])} {have(sizes[best])} the best score of the walk"
-        return Chosen(steps[best], f"{said}, {values[best]:.4g} in {self.cv} folds; {FLATTERS}")
+        found = f"{context.counted(sizes[best])} {have(sizes[best])} the best score of the search"
+        return Chosen(steps[best], f"{found}, {values[best]:.4g} in {self.cv} folds; {FLATTERS}")

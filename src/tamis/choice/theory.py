@@ -1,13 +1,17 @@
-r"""What theory says of how many columns a table can bear.
+r"""Bounds from learning theory on the number of columns that a table supports.
 
-Plain functions of the number of rows N, the VC dimension V of a class of classifiers and a
-probability: how many labellings a class can make (:func:`shatter_coefficient`), how far an error
-on the training rows may be from the truth (:func:`deviation_bound`, :func:`vc_confidence`), how
-many rows suffice (:func:`sample_complexity`), and what follows for nested subsets of columns
-(:func:`structural_risk`). :func:`aic`, :func:`bic` and :func:`ebic` penalise a likelihood.
+The bounds depend on the number of rows N, the VC dimension V of a class of classifiers, and a
+probability:
 
-All bounds but the last three hold for every distribution, which makes them wide: they order
-models, and are no estimates of an error.
+* :func:`shatter_coefficient`, :func:`shatter_bound`: the number of labellings of N points;
+* :func:`vc_of_perceptron`, :func:`vc_of_mlp`, :func:`vc_of_margin`: the VC dimension;
+* :func:`deviation_bound`, :func:`vc_confidence`: the difference between training and true error;
+* :func:`sample_complexity`: a number of rows that suffices for a given accuracy;
+* :func:`structural_risk`: the training error plus the VC confidence, for nested classes.
+
+They hold for every distribution of the data, so they are wide. They can rank models, but they do
+not estimate an error. The functions :func:`aic`, :func:`bic` and :func:`ebic` are not bounds, but
+penalised likelihoods.
 """
 
 from math import comb, e, exp, floor, log, log2, sqrt
@@ -22,26 +26,25 @@ from tamis._arrays import Array, is_int
 from tamis._checks import check_values, integer, number, one_of
 from tamis.exceptions import InvalidParameter
 
-#: Exponents of the two bounds on deviations: N eps^2 over this.
+#: Divisor of N eps^2 in the exponent of each bound of :func:`deviation_bound`.
 DEVIATIONS = {"uniform": 32, "excess": 128}
-
-
-#: Differences of errors below this ask for more rows than a number can hold.
+#: Smallest epsilon of :func:`sample_complexity`. Below it, the number of rows would overflow.
 CLOSEST = 1e-140
 PROBABILITY = number(above=0, below=1)
 
 
 class Range(NamedTuple):
-    """What a number lies between."""
+    """Lower and upper bound on a number."""
 
     lower: int
     upper: int
 
 
 def shatter_coefficient(n_samples: int, n_features: int) -> int:
-    """Labellings of N points in general position that a hyperplane can make (Cover 1965).
+    """Return the number of labellings of N points that a hyperplane can make (Cover 1965).
 
-    2 sum_{i=0}^{l} C(N - 1, i) for l columns; all 2^N of them while N <= l + 1.
+    For points in general position and l columns, it is 2 sum_{i=0}^{l} C(N - 1, i). If N <= l + 1,
+    this is 2^N, the number of all labellings.
 
     >>> shatter_coefficient(3, 2), shatter_coefficient(4, 2)
     (8, 14)
@@ -51,15 +54,16 @@ def shatter_coefficient(n_samples: int, n_features: int) -> int:
 
 
 def shatter_bound(n_samples: int, vc_dimension: int, *, tight: bool = False) -> int:
-    """The most labellings of N points that a class of VC dimension V can make.
+    """Return a bound on the number of labellings of N points by a class of VC dimension V.
 
-    2^N up to V, and N^V + 1 beyond; with ``tight`` the smaller sum_{i=0}^{V} C(N, i) (Sauer 1972).
+    It is 2^N if N <= V, and N^V + 1 otherwise. With ``tight``, it is the smaller bound
+    sum_{i=0}^{V} C(N, i) (Sauer 1972).
 
     >>> shatter_bound(10, 3), shatter_bound(10, 3, tight=True), shatter_bound(3, 3)
     (1001, 176, 8)
     """
     _check_counts("shatter_bound", n_samples=n_samples, vc_dimension=vc_dimension)
-    n, dimension = int(n_samples), int(vc_dimension)  # numbers of numpy would come round again
+    n, dimension = int(n_samples), int(vc_dimension)  # numpy integers would overflow
     if n <= dimension:
         return int(2**n)
     if tight:
@@ -68,7 +72,7 @@ def shatter_bound(n_samples: int, vc_dimension: int, *, tight: bool = False) -> 
 
 
 def vc_of_perceptron(n_features: int) -> int:
-    """VC dimension of a hyperplane with an intercept in l columns: l + 1.
+    """Return the VC dimension l + 1 of hyperplanes with an intercept in l columns.
 
     >>> vc_of_perceptron(2)
     3
@@ -78,12 +82,12 @@ def vc_of_perceptron(n_features: int) -> int:
 
 
 def vc_of_mlp(n_features: int, n_hidden: int, *, n_nodes: int, n_weights: int) -> Range:
-    """What the VC dimension of a network of threshold units lies between.
+    """Return bounds on the VC dimension V of a network of threshold units.
 
-    2 floor(k_h / 2) l <= V <= 2 k_w log2(e k_n) for k_h hidden nodes, k_n nodes and k_w weights.
-    The upper bound is rounded down, since V is a whole number. Lecture notes print the ceiling of
-    k_h / 2 in the lower bound, which is proved for the floor (Baum and
-    Haussler 1989).
+    For l columns, k_h hidden nodes, k_n nodes and k_w weights, they are
+    2 floor(k_h / 2) l <= V <= 2 k_w log2(e k_n) (Baum and Haussler 1989). The upper bound is
+    rounded down, because V is an integer. Some lecture notes have the ceiling of k_h / 2 in the
+    lower bound, but it is proved for the floor.
 
     >>> vc_of_mlp(10, 5, n_nodes=6, n_weights=61)
     Range(lower=40, upper=491)
@@ -95,11 +99,12 @@ def vc_of_mlp(n_features: int, n_hidden: int, *, n_nodes: int, n_weights: int) -
 
 
 def vc_of_margin(radius: float, squared_norm: float, n_features: int) -> int:
-    """Bound on the VC dimension of hyperplanes with a margin: min(r^2 c, l) + 1.
+    """Return a bound on the VC dimension of hyperplanes with a margin, min(r^2 c, l) + 1.
 
-    Points lie in a ball of radius r, and ``|w|^2 <= c`` where every row is at least 1 away; the
-    bound does not grow with the number of columns once the margin is wide. Lecture notes print it
-    without the + 1, which belongs to the intercept (Vapnik 1998).
+    All points lie in a ball of radius r, and their outputs are at least 1 in absolute value. The
+    weights w satisfy ``|w|^2 <= c``, and l is the number of columns. If the margin is wide, the
+    bound does not grow with l. Some lecture notes omit the + 1, which is due to the intercept
+    (Vapnik 1998).
 
     >>> vc_of_margin(2.0, 1.5, 1000)
     7
@@ -113,16 +118,21 @@ def vc_of_margin(radius: float, squared_norm: float, n_features: int) -> int:
 def deviation_bound(
     n_samples: int, vc_dimension: int, epsilon: float, *, of: str = "uniform"
 ) -> float:
-    """Probability that an error is further off than epsilon, at most (1 where it says nothing).
+    """Return a bound on the probability that an error deviates by more than epsilon.
+
+    The bound is at most 1. Below, S is the value of :func:`shatter_bound`.
 
     Parameters
     ----------
     n_samples, vc_dimension : int
+        Number of rows N and VC dimension V.
     epsilon : float
+        The deviation.
     of : {"uniform", "excess"}, default="uniform"
-        The largest difference of training and true error over the class,
-        8 S exp(-N eps^2 / 32); or how much worse the classifier with the least training error is
-        than the best of its class, 8 S exp(-N eps^2 / 128). S is :func:`shatter_bound`.
+        Kind of deviation. "uniform" is the largest difference between training error and true error
+        over the class. Its bound is 8 S exp(-N eps^2 / 32). "excess" compares the classifier with
+        the smallest training error with the best classifier of the class, and is the difference
+        between their true errors. Its bound is 8 S exp(-N eps^2 / 128).
 
     Examples
     --------
@@ -132,34 +142,36 @@ def deviation_bound(
     1.0
     """
     _check_counts("deviation_bound", n_samples=n_samples, vc_dimension=vc_dimension)
-    asked = {"epsilon": number(above=0), "of": one_of(*DEVIATIONS)}
-    check_values("deviation_bound", asked, epsilon=epsilon, of=of)
+    limits = {"epsilon": number(above=0), "of": one_of(*DEVIATIONS)}
+    check_values("deviation_bound", limits, epsilon=epsilon, of=of)
     log_bound = log(8 * shatter_bound(n_samples, vc_dimension))
     log_bound -= n_samples * epsilon**2 / DEVIATIONS[of]
     return exp(min(log_bound, 0.0))
 
 
 def sample_complexity(vc_dimension: int, epsilon: float, rho: float) -> int:
-    """Rows that bring a trained classifier within epsilon of the best, with probability 1 - rho.
+    """Return a number of rows that suffices for a true error within epsilon of the best one.
 
+    With this number of rows, the error is that close with probability 1 - rho. The number is
     max(512 V / eps^2 ln(256 V / eps^2), 256 / eps^2 ln(8 / rho)), rounded up.
 
     >>> sample_complexity(3, 0.1, 0.05)
     1727841
     """
     _check_counts("sample_complexity", vc_dimension=vc_dimension)
-    asked = {"epsilon": number(least=CLOSEST), "rho": PROBABILITY}
-    check_values("sample_complexity", asked, epsilon=epsilon, rho=rho)
+    limits = {"epsilon": number(least=CLOSEST), "rho": PROBABILITY}
+    check_values("sample_complexity", limits, epsilon=epsilon, rho=rho)
     grown = 512 * vc_dimension / epsilon**2 * log(256 * vc_dimension / epsilon**2)
     return int(np.ceil(max(grown, 256 / epsilon**2 * log(8 / rho))))
 
 
 def vc_confidence(n_samples: int, vc_dimension: int, rho: float = 0.05) -> float:
-    """What to add to a training error so that, with probability 1 - rho, the truth is below.
+    """Return the VC confidence, the amount by which the true error may exceed the training error.
 
-    Phi = sqrt((V (ln(2 N / V) + 1) - ln(rho / 4)) / N); infinite where V >= 2 N, of which the
-    bound says nothing. Lecture notes print the + 1 inside the logarithm and ln(rho / 4) multiplied
-    by V; this is the form of Vapnik (1998).
+    With probability 1 - rho the true error is at most the training error plus
+    Phi = sqrt((V (ln(2 N / V) + 1) - ln(rho / 4)) / N). Phi is infinite if V >= 2 N. This is the
+    form of Vapnik (1998). Some lecture notes have the + 1 inside the logarithm and multiply
+    ln(rho / 4) by V.
 
     >>> round(vc_confidence(1000, 10), 4)
     0.2595
@@ -175,9 +187,9 @@ def vc_confidence(n_samples: int, vc_dimension: int, rho: float = 0.05) -> float
 def structural_risk(
     errors: ArrayLike, vc_dimensions: ArrayLike, n_samples: int, rho: float = 0.05
 ) -> Array:
-    """Training error and :func:`vc_confidence` of each of some nested classes.
+    """Return the sum of training error and :func:`vc_confidence` for each of several classes.
 
-    Structural risk minimisation takes the class of the least.
+    The classes are nested. Structural risk minimisation selects the class with the smallest sum.
 
     >>> structural_risk([0.30, 0.11, 0.10], [2, 3, 40], 5000).round(2)
     array([0.37, 0.19, 0.33])
@@ -192,7 +204,9 @@ def structural_risk(
 
 
 def aic(log_likelihood: float, n_parameters: int) -> float:
-    """Akaike's criterion, -2 L + 2 K; the model of the least is taken.
+    """Return Akaike's information criterion, -2 L + 2 K. Smaller is better.
+
+    L is the log-likelihood, and K is the number of parameters.
 
     >>> aic(-10.0, 3)
     26.0
@@ -202,7 +216,9 @@ def aic(log_likelihood: float, n_parameters: int) -> float:
 
 
 def bic(log_likelihood: float, n_parameters: int, n_samples: int) -> float:
-    """The Bayesian criterion, -2 L + K ln N.
+    """Return the Bayesian information criterion, -2 L + K ln N. Smaller is better.
+
+    L is the log-likelihood, K is the number of parameters, and N is the number of samples.
 
     >>> round(bic(-10.0, 3, 100), 3)
     33.816
@@ -215,9 +231,9 @@ def bic(log_likelihood: float, n_parameters: int, n_samples: int) -> float:
 def ebic(
     log_likelihood: float, n_parameters: int, n_samples: int, n_kept: int, n_features: int
 ) -> float:
-    """The extended Bayesian criterion: :func:`bic` + 2 ln C(d, k) (Chen and Chen 2008).
+    """Return the extended Bayesian criterion, :func:`bic` + 2 ln C(d, k) (Chen and Chen 2008).
 
-    It pays for having looked among all subsets of k of d columns.
+    The second term is a penalty for selecting k of d columns.
 
     >>> round(ebic(-10.0, 3, 100, 2, 50), 3)
     48.037
@@ -231,7 +247,7 @@ def ebic(
 
 
 def most_columns(n_samples: int) -> int:
-    """A hint of practice, no rule: fewer columns than a third of the rows.
+    """Return the largest number of columns by a rule of thumb: less than a third of the rows.
 
     >>> most_columns(100)
     33
@@ -245,7 +261,7 @@ def _check_counts(name: str, **numbers: int) -> None:
 
 
 def _check_likelihood(name: str, log_likelihood: float, n_parameters: int) -> None:
-    # infinite where a model fits wholly
+    # the log-likelihood is infinite if a model fits perfectly, so infinity is allowed
     if isinstance(log_likelihood, bool) or not isinstance(log_likelihood, Real):
         raise InvalidParameter(f"{name} needs log_likelihood as a number, not {log_likelihood!r}.")
     check_values(name, {"n_parameters": integer(0)}, n_parameters=n_parameters)

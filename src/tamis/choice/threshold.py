@@ -1,5 +1,6 @@
-"""Choices by a bound on the score of one move after the other."""
+"""Choices that set a limit on the score, or the p-value, of each selected column."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,13 +11,17 @@ from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, NothingSelected
 
 
+@dataclass(eq=False, repr=False)
 class Threshold(Choice):
-    """Add while the score is at least ``minimum``; remove while it is less.
+    """The columns whose score is at least a minimum.
+
+    A forward search adds columns while their scores are at least ``minimum``. A backward search
+    removes columns while their scores are less than ``minimum``.
 
     Parameters
     ----------
     minimum : float
-        The least score at which a column is worth its place.
+        Minimum score of a selected column.
 
     Examples
     --------
@@ -32,8 +37,7 @@ class Threshold(Choice):
 
     _constraints: ClassVar[Constraints] = {"minimum": number()}
 
-    def __init__(self, minimum: float):
-        self.minimum = minimum
+    minimum: float
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         moves = trace.moves()
@@ -53,24 +57,34 @@ class Threshold(Choice):
         )
 
 
+@dataclass(eq=False, repr=False)
 class FalseDiscovery(Choice):
-    """As many features as keep the false discovery rate at ``q`` (Benjamini and Hochberg 1995).
+    """The largest number of features at a false discovery rate of ``q``.
 
-    For ``Ranking(PValue())``: the largest k with p_(k) <= q k / d, of the d features that are not
-    fixed.
+    It is used with ``Ranking(PValue())``. The d features that are not fixed are sorted by their
+    p-values, and the first k are selected, for the largest k with p_(k) <= q k / d
+    (Benjamini and Hochberg 1995).
 
     Parameters
     ----------
     q : float, default=0.05
-        The rate, between 0 and 1.
+        The false discovery rate, between 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tamis.criteria import PValue
+    >>> from tamis.search import Ranking
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> Ranking(PValue(), n_features_to_select=FalseDiscovery(0.01)).fit(X, y).n_features_
+    9
     """
 
     needs_nested = True
 
     _constraints: ClassVar[Constraints] = {"q": number(above=0, below=1)}
 
-    def __init__(self, q: float = 0.05):
-        self.q = q
+    q: float = 0.05
 
     def check(self, search: Walker, criterion: Any) -> None:
         if not (search.scores_alone and getattr(criterion, "scores_are_log_p", False)):
@@ -85,10 +99,8 @@ class FalseDiscovery(Choice):
         p_values = np.exp(-moves.score)
         allowed = self.q * np.arange(1, len(p_values) + 1) / len(p_values)
         passing = np.flatnonzero(p_values <= allowed)
-        if not len(passing) and trace.start.any():  # what is fixed is not asked
-            return Chosen(
-                0, f"No feature passes a false discovery rate of {self.q:g}: what is fixed."
-            )
+        if not len(passing) and trace.start.any():  # fixed columns are selected without a test
+            return Chosen(0, f"Only what is fixed: no other passes a rate of {self.q:g}.")
         if not len(passing):
             raise NothingSelected(
                 f"No feature passes a false discovery rate of {self.q}: the smallest p-value is "

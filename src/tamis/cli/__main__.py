@@ -1,4 +1,4 @@
-"""``python -m tamis.cli`` is the command ``tamis``."""
+"""Run the command ``tamis`` with ``python -m tamis.cli``."""
 
 from tamis.cli import main
 

@@ -1,7 +1,7 @@
-"""The command ``tamis``: its commands, and how they fail.
+"""The command ``tamis`` with its subcommands and error messages.
 
-What a command does is imported when it runs, because scikit-learn and polars take over a second of
-processor time, which ``--help`` has no use for.
+The module of a subcommand is imported only when it runs, because ``--help`` should not wait for
+scikit-learn and polars, which take over a second to import.
 """
 
 import sys
@@ -18,23 +18,23 @@ from tamis.cli import options
 from tamis.cli.terminal import notify
 from tamis.exceptions import TamisError
 
-#: Exit codes: the user's error, and Ctrl-C as every shell counts it.
+#: Exit codes after a user error and after Ctrl-C (by the convention of shells).
 WRONG, INTERRUPTED = 2, 130
 
 
 class Sentences(TyperGroup):
-    """Commands whose errors are one sentence on stderr, with exit code 2 and no traceback.
+    """Group of commands that print an error as a single sentence on stderr, without a traceback.
 
-    Other distributions add commands by entry points.
+    Other packages can add commands by entry points.
     """
 
     def list_commands(self, context: Any) -> list[str]:
-        """Return the names of the commands of tamis and of those that are installed besides."""
+        """Return the names of all commands, including those of entry points."""
         found = {entry.name for entry in _entries()}
         return [*super().list_commands(context), *sorted(found)]
 
     def get_command(self, context: Any, name: str) -> Any:
-        """Return a command; entry points are read for names that tamis does not have."""
+        """Return the command with this name. If tamis has none, entry points are searched."""
         if (command := super().get_command(context, name)) is not None:
             return command
         for entry in _entries(name=name):
@@ -44,10 +44,10 @@ class Sentences(TyperGroup):
         return None
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a command and leave with its exit code."""
+        """Run a command and exit with its exit code."""
         extra["standalone_mode"] = False
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):  # a name that cannot be shown is not an error
+            if isinstance(stream, TextIOWrapper):  # the encoding may not support all names
                 stream.reconfigure(errors="replace")
         try:
             code = super().main(*args, **extra)
@@ -60,22 +60,23 @@ class Sentences(TyperGroup):
 
 
 def _entries(**which: Any) -> Iterable[Any]:
-    # imported late: it takes as long as all of typer
+    # imported lazily, because it takes as long as all of typer
     from importlib.metadata import entry_points
 
     return entry_points(group="tamis.commands", **which)
 
 
 def _describe(error: Exception) -> str | None:
-    """Return the sentence for the user; None if the fault is ours and a traceback is due."""
-    if hasattr(error, "format_message"):  # arguments that typer cannot use
-        words = error.format_message().rstrip(".")
-        return f"{words}{'' if words.endswith('?') else '.'} Write tamis --help to see the options."
-    # scikit-learn raises ValueError for data and parameters that it cannot use
+    """Return the sentence to print, or None for a bug, which needs a traceback."""
+    if hasattr(error, "format_message"):  # typer reports wrong arguments
+        message = error.format_message().rstrip(".")
+        end = "" if message.endswith("?") else "."
+        return f"{message}{end} Write tamis --help to see the options."
+    # scikit-learn raises ValueError for unusable data and parameters
     if isinstance(error, TamisError | ValueError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "The memory does not suffice. Give fewer rows or columns."
+        return "There is not enough memory. Give fewer rows or columns."
     if isinstance(error, OSError):
         return f"{error.filename or 'A file'}: {error.strerror or error}."
     return None
@@ -94,7 +95,7 @@ def root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
-    """Find the features that matter."""
+    """Find the columns that matter, and the best C of an SVM."""
     if version:
         import tamis
 

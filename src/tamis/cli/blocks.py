@@ -1,4 +1,4 @@
-"""``tamis select`` of a table that is read in blocks of rows."""
+"""``tamis select`` for tables that are read in row blocks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -23,15 +23,15 @@ from tamis.table import Alert
 from tamis.table.files import FileTable
 from tamis.table.target import check_column, spoken_task
 
-#: Copies of a table that a selection in memory makes: what was read, the numbers, and the
-#: standardised ones or their levels.
+#: Number of copies of a table that a selection in memory makes: the file's columns, the numbers,
+#: and the standardised numbers or their levels.
 COPIES = 3
-#: Options that need the whole table at once.
+#: Options that need the whole table in memory.
 IN_MEMORY = ("report", "folder", "time", "event", "dry_run", "groups", "weights", "calendar")
 
 
 class LabelledBlocks(NamedTuple):
-    """Features and target of a table in blocks of rows, as :class:`LabelledTable` has them."""
+    """Features and target of a table in row blocks, like :class:`LabelledTable`."""
 
     X: BlockSource
     table: BlockTable
@@ -51,7 +51,10 @@ class LabelledBlocks(NamedTuple):
 
 
 def is_read_in_blocks(asked: SelectOptions) -> bool:
-    """Whether a table is a folder, lies in a store, or does not fit into memory."""
+    """Return whether the table is read in row blocks.
+
+    It is if the table is a folder, is remote, does not fit into memory, or ``--dask`` is given.
+    """
     where = written_path(asked.file)
     if asked.format not in (None, "parquet"):
         return False
@@ -66,47 +69,47 @@ def is_read_in_blocks(asked: SelectOptions) -> bool:
     try:
         footer = read_metadata(where)
     except (ArrowException, OSError):
-        return False  # the reader of whole files has the sentence
+        return False  # the reader for whole files reports the error
     return bool(COPIES * NUMBER * footer.num_rows * footer.num_columns > free)
 
 
 def is_automatic(asked: SelectOptions) -> bool:
-    """Whether the selection chooses its method itself."""
+    """Return whether the automatic selection is requested."""
     if asked.method is not None or asked.resume is None:
         return asked.method is None
     return "Auto(" in Record.load(asked.resume).expression
 
 
 def draw_table(asked: SelectOptions) -> tuple[FileTable, RowDraw | None]:
-    """Draw rows for a selection in memory; also return what they were drawn from."""
+    """Sample rows for a selection in memory. Return them with a description of the sample."""
     if asked.dask is not None:
         raise InvalidParameter(
-            "--dask has workers learn from all rows, but the automatic selection uses some "
-            "thousand of them, here. Leave it out, or name a METHOD, such as mrmr."
+            "--dask needs a METHOD that learns from all rows, but the automatic selection uses a "
+            "sample of some thousand rows. Leave --dask out, or name a METHOD, such as mrmr."
         )
     rows = draw_rows(written_path(asked.file), seed=asked.seed)
     return FileTable(pl.DataFrame(rows.X)), rows.drawn
 
 
 def draw_alerts(drawn: RowDraw | None) -> tuple[Alert, ...]:
-    """Return what to know of a table of which some rows are used."""
+    """Return an alert if only a sample of the rows is used."""
     if drawn is None:
         return ()
     sentence = (
-        f"The table is large; {drawn}, are used, and all numbers are of these. To learn from all "
-        "rows name a METHOD, such as mrmr."
+        f"The table is large; {drawn}, are used, and all numbers refer to these rows. To learn "
+        "from all rows, name a METHOD, such as mrmr."
     )
     return (Alert("sample", (), sentence),)
 
 
 @contextmanager
 def open_blocks(asked: SelectOptions) -> Iterator[LabelledBlocks]:
-    """Open the table, to be read here or by the workers of a cluster."""
+    """Open the table in row blocks. With ``--dask``, the workers of a cluster read the blocks."""
     for name in IN_MEMORY:
         if getattr(asked, name):
             raise InvalidParameter(
-                f"--{name.replace('_', '-')} needs the whole table at once, and {asked.file} is "
-                "read in blocks of rows. Leave it out."
+                f"--{name.replace('_', '-')} needs the whole table in memory, but {asked.file} is "
+                "read in row blocks. Leave it out."
             )
     here: Any = nullcontext()
     with here if asked.dask is None else cluster_client(asked.dask, asked.jobs) as client:

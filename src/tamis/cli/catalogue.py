@@ -1,7 +1,7 @@
-"""Facts of all methods, and the index of them that ``tamis methods`` reads.
+"""Descriptions of all methods, and the index file that ``tamis methods`` reads.
 
-The index exists because these facts need every criterion and recipe, which take two seconds to
-import. ``python -m tamis.cli.catalogue`` writes it, and a test fails when that is due.
+The index exists because describing all methods imports every criterion and recipe, which takes two
+seconds. ``python -m tamis.cli.catalogue`` writes it, and a test fails if it is out of date.
 """
 
 import json
@@ -18,9 +18,9 @@ from tamis.criteria import CrossValidated, Divergence, Scatter
 from tamis.meta.search_repeats import Rounds
 from tamis.recipes.book import Recipe, last_search
 
-#: The questions, as people ask them, in the order in which they are listed.
+#: Questions that methods answer, in the order in which they are listed.
 QUESTIONS = {
-    "alone": "Which columns are informative, each by itself?",
+    "alone": "Which columns are informative on their own?",
     "beside": "Which columns are informative given the others?",
     "together": "Which columns are best together?",
     "svm": "What does an SVM lose without a column?",
@@ -29,26 +29,26 @@ QUESTIONS = {
     "gates": "Which columns does a network choose as it learns?",
     "unsupervised": "Which columns represent the others, without a target?",
 }
-#: Groups of classes, as questions.
+#: Headings for the groups of classes.
 GROUPS = {
     "auto": "Which method? (run if none is named)",
     "choices": "How many columns? (n_features_to_select=, --features)",
-    "around a search": "How many, and which can be trusted? (around a method)",
+    "around a search": "How many columns, and which can be trusted? (around a method)",
     "criteria": "Parts of expressions: criteria",
     "searches": "Parts of expressions: searches, around a criterion",
-    "embedded": "Parts of expressions: models that select by themselves",
+    "embedded": "Parts of expressions: models that select columns themselves",
 }
 
 
 def list_methods() -> Listing:
-    """Return all methods."""
+    """Return the descriptions of all methods."""
     catalogue = spec.catalogue()
     groups = {group: catalogue[group] for group in (*GROUPS, *catalogue) if group in catalogue}
     classes = {name: kind for kinds in catalogue.values() for name, kind in kinds.items()}
     return Listing(
         [describe_recipe(one) for one in recipes.find("")],
         {
-            group: {name: first_sentence(kind) for name, kind in kinds.items()}
+            group: {name: _plain_text(_paragraphs(kind)[:1]) for name, kind in kinds.items()}
             for group, kinds in groups.items()
         },
         dict(QUESTIONS),
@@ -58,7 +58,7 @@ def list_methods() -> Listing:
 
 
 def describe_recipe(recipe: Recipe) -> dict[str, Any]:
-    """Return the facts of a recipe."""
+    """Return the description of a recipe as a dictionary."""
     made = recipe.make()
     options = [f"{name}={spec.write(v, strict=False)}" for name, v in recipe.parameters.items()]
     return {
@@ -77,7 +77,7 @@ def describe_recipe(recipe: Recipe) -> dict[str, Any]:
 
 
 def _criterion_of(selector: Any) -> Any:
-    """Return the criterion, searched for behind wrappers; or the model itself."""
+    """Return the criterion inside all wrappers, or the embedded model."""
     found = last_search(selector)
     while hasattr(found, "criterion"):
         found = found.criterion
@@ -86,7 +86,7 @@ def _criterion_of(selector: Any) -> Any:
 
 def question_of(selector: Any) -> str:
     """Return the question that a selector answers, as a key of :data:`QUESTIONS`."""
-    if isinstance(selector, Rounds):  # it answers the question of its search
+    if isinstance(selector, Rounds):
         return question_of(selector.search)
     search = last_search(selector)
     criterion = _criterion_of(search)
@@ -95,7 +95,7 @@ def question_of(selector: Any) -> str:
     if hasattr(criterion, "estimator"):
         name = type(criterion.estimator).__name__
         kinds = {"SV[CR]": "svm", "Forest|Boost|Tree|LGBM|XGB": "trees"}
-        return next((kind for words, kind in kinds.items() if re.search(words, name)), "model")
+        return next((kind for known, kind in kinds.items() if re.search(known, name)), "model")
     if not criterion.needs_target:
         return "unsupervised"
     if isinstance(search, Embedded):
@@ -104,7 +104,7 @@ def question_of(selector: Any) -> str:
 
 
 def reads_of(selector: Any) -> str:
-    """Return what a table may hold, in words."""
+    """Describe the kinds of values that a selector's table may hold."""
     tags = selector.__sklearn_tags__().input_tags
     reads = {
         "missing values": bool(tags.allow_nan),
@@ -112,33 +112,29 @@ def reads_of(selector: Any) -> str:
         "sparse": bool(tags.sparse),
         "row blocks": bool(getattr(selector, "takes_blocks", False)),
     }
-    words = ", ".join(["numbers", *(word for word, here in reads.items() if here)])
+    direct = ", ".join(["numbers", *(word for word, here in reads.items() if here)])
     encoded = [word for word in ("missing values", "categories") if not reads[word]]
-    return f"{words}; {' and '.join(encoded)} of a frame are encoded" if encoded else words
+    return f"{direct}; {' and '.join(encoded)} of a frame are encoded" if encoded else direct
 
 
 def _paragraphs(thing: Any) -> list[str]:
-    """Return the description of a class or function up to its sections."""
+    """Return the paragraphs of a docstring before its first section."""
     doc = re.split(r"\n\w[\w ]*\n-{3,}\n", getdoc(thing) or "")[0]
     return [part for part in doc.strip().split("\n\n") if part.strip()]
 
 
 def _plain_text(parts: list[str]) -> str:
-    """Return paragraphs without markup and formulas."""
+    """Return paragraphs as plain text, without markup and formulas."""
     kept = [part for part in parts if not part.lstrip().startswith(".. ")]
-    words = " ".join(" ".join(textwrap.dedent(part).split()) for part in kept)
-    words = re.sub(r"[.,:] (?=(where|with|of|and|which) )", ", ", words)  # went on after a formula
-    words = re.sub(r":math:`([^`]*)`", r"\1", words)
-    return re.sub(r":\w+:`~?([^`]*)`", r"\1", words).replace("``", "")
-
-
-def first_sentence(kind: Any) -> str:
-    """Return the first paragraph of a class's description."""
-    return _plain_text(_paragraphs(kind)[:1])
+    text = " ".join(" ".join(textwrap.dedent(part).split()) for part in kept)
+    # join a sentence that continues after a formula
+    text = re.sub(r"[.,:] (?=(where|with|of|and|which) )", ", ", text)
+    text = re.sub(r":math:`([^`]*)`", r"\1", text)
+    return re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
 
 
 def _takes_blocks(kind: type) -> bool:
-    """Whether a criterion learns from blocks of rows, with some parameters at least.
+    """Return whether a criterion supports row blocks, at least for some parameters.
 
     >>> _takes_blocks(Scatter), _takes_blocks(CrossValidated), _takes_blocks(Embedded)
     (True, True, False)
@@ -147,7 +143,7 @@ def _takes_blocks(kind: type) -> bool:
 
 
 def describe_class(kind: type, known: Listing) -> dict[str, str]:
-    """Return the facts of a class of the expressions."""
+    """Return the description of a class that expressions may use."""
     name, target, reads = kind.__name__, "", ""
     parameters = [
         one

@@ -1,4 +1,4 @@
-"""``tamis compare``: read tables, measure methods on resamples, print and write."""
+"""``tamis compare``: comparison of methods on resamples of tables."""
 
 import shlex
 import sys
@@ -45,18 +45,18 @@ from tamis.table.files import read_file
 from tamis.table.rows import resampled
 from tamis.table.table import Table, table_of
 
-#: Formats of a comparison.
+#: File formats in which a comparison can be written.
 ENDINGS = (".csv", ".md", ".tex", ".json")
-#: Files of ``--folder``: every format, a page, and the finished fits.
+#: File names in ``--folder``: the stem for all formats and the report, and the finished fits.
 WRITTEN, FITS = "comparison", "fits.sqlite"
-#: Columns of a terminal that one method takes in the table of sizes, and the sizes themselves.
+#: Width in characters of a method and of the sizes, in the printed table of sizes.
 WIDE, NARROW = 14, 10
-#: Explanation above one row per method.
+#: Explanation printed above the table of methods.
 LEGEND = (
-    "at its best number of columns, chosen on the other resamples; p: against the 1st\n"
-    "enough: the smallest number within one standard error of the best"
+    "with the best number of columns (chosen on other resamples); p: vs. the first\n"
+    "enough: smallest number of columns within one standard error of the best"
 )
-#: Columns of the CSV.
+#: Column names of the CSV file.
 LONG = (
     "data", "method", "rule", "columns", "mean", "standard_error", "resamples", "p_adjusted",
     "stability", "stability_low", "stability_high", "seconds",
@@ -64,7 +64,7 @@ LONG = (
 
 
 class Compared(NamedTuple):
-    """A table, how methods were measured on it, and their results."""
+    """A table, the settings of its comparison, and the results."""
 
     table: MeasuredTable
     rules: Rules
@@ -73,7 +73,7 @@ class Compared(NamedTuple):
 
     @property
     def split(self) -> str:
-        """The resamples in words."""
+        """Description of the resamples, such as their number and size."""
         n_rows, plan = self.table.n_rows or 0, self.rules.plan
         n_train = round(plan.train * n_rows)
         return (
@@ -83,7 +83,7 @@ class Compared(NamedTuple):
 
 
 def run_compare(asked: CompareOptions) -> None:
-    """Compare methods as asked; what cannot be read or written is refused before any work."""
+    """Compare methods. Files that cannot be read or written raise an error before any work."""
     files = asked.files
     _check(asked, files)
     tables = {file: _read_table(asked, file) for file in files}
@@ -94,7 +94,7 @@ def run_compare(asked: CompareOptions) -> None:
         watched = is_watched(quiet=asked.quiet)
         if watched:
             print_alerts(table.alerts)
-        # two files may have the same name
+        # several files may have the same name
         unique = str(file) == "-" or [f.name for f in files].count(file.name) == 1
         found.append(_compare(asked, file_name(file) if unique else str(file), table))
         if not (asked.quiet or watched):
@@ -126,13 +126,13 @@ def run_compare(asked: CompareOptions) -> None:
 def _check(asked: CompareOptions, files: Sequence[Path]) -> None:
     if not files:
         raise InvalidTable(
-            f"tamis compare needs a table, and {asked.words[0]!r} is none. Write tamis compare "
-            "data.csv --target y mrmr svm-rfe."
+            f"tamis compare needs a table, and {asked.words[0]!r} is not a file. Write tamis "
+            "compare data.csv --target y mrmr svm-rfe."
         )
     if asked.time is not None or asked.event is not None:
         raise InvalidParameter(
-            "tamis compare measures classes and numbers, and has no metric for censored times. "
-            "Write tamis select with --time and --event for the ranking, and compare by "
+            "tamis compare needs classes or numbers as target, and has no metric for censored "
+            "times. Write tamis select with --time and --event for the ranking, and compare with "
             "scikit-survival in Python."
         )
     for path in asked.output:
@@ -142,8 +142,8 @@ def _check(asked: CompareOptions, files: Sequence[Path]) -> None:
         check_folder(asked.folder)
         if (asked.folder / f"{WRITTEN}.json").exists() and not asked.force:
             raise InvalidParameter(
-                f"{asked.folder} holds a comparison. Write --force to replace it, or --folder with "
-                "another name."
+                f"{asked.folder} already holds a comparison. Write --force to replace it, or "
+                "--folder with another name."
             )
     for name in asked.methods:
         if name != "auto":
@@ -158,7 +158,7 @@ def _read_table(asked: CompareOptions, file: Path) -> Table:
 
 
 def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
-    """Return the results on one table."""
+    """Return the results on a single table."""
     plain, task = table.is_plain, table.task
     data = table.labelled()
     source = resampled(name, data, plain=plain, keep=asked.keep)
@@ -177,7 +177,7 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
             seed=asked.seed,
         ),
     )
-    rules.plan.split(data.y, name, 0)  # which raises if a part has too few rows
+    rules.plan.split(data.y, name, 0)  # raises an error if there are too few rows
     names = asked.methods or DEFAULTS[task].methods
     methods, failed = contestants(names, data.y, task, units, most)
     store = asked.store
@@ -196,14 +196,14 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
 
 
 def _leave(store: Path | None, bar: ProgressBar) -> None:
-    """Print what is kept, and how to go on."""
+    """Print where finished fits are stored and how to continue, and exit."""
     stopped = f"stopped after {bar.main.done} of {bar.main.total} fits"
     if store is None:
-        notify(f"{stopped}; nothing is kept. With --store FILE, or --folder, the same command "
-               "goes on from there.")  # fmt: skip
+        notify(f"{stopped}; they are lost. With --store FILE, or --folder, the same command would "
+               "continue.")  # fmt: skip
     else:
         again = shlex.join(["tamis", *sys.argv[1:]])
-        notify(f"{stopped}; they are in {store}. To go on:", again)
+        notify(f"{stopped}; they are stored in {store}. To continue:", again)
     raise typer.Exit(INTERRUPTED)
 
 
@@ -211,7 +211,7 @@ def _leave(store: Path | None, bar: ProgressBar) -> None:
 
 
 def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonReport) -> None:
-    """Print the comparison on one table; of several, without the scores at every size."""
+    """Print the comparison on a table. Scores at every size are printed only for a single table."""
     console, measure = stdout(), report.measure
     console.print(text(f"{one.table.data}: {one.words}", style="bold"))
     console.print(text(one.split))
@@ -222,7 +222,7 @@ def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonRepor
         console.print(text(report.curve_sheet(outcome.rows).title, style="dim"))
         for sheet in _curve_sheets(outcome.rows, report, console.width):
             table = make_table(sheet.headings, right=sheet.headings)
-            for row in sheet.texts():  # with room for a star, so that numbers are aligned
+            for row in sheet.texts():  # a blank in place of the star aligns the numbers
                 cells = [cell.replace(" *", "*") if "*" in cell else f"{cell} " for cell in row]
                 table.add_row(*(text(cell, "bold" * cell.endswith("*")) for cell in cells))
             console.print(table)
@@ -231,7 +231,7 @@ def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonRepor
         console.print(text(line, style="dim"))
     sheet = report.summary_sheet(outcome)
     table = make_table(sheet.headings, right=sheet.headings[1:], no_wrap=True)
-    table.padding = (0, 1, 0, 0)  # room for names of methods on 80 columns
+    table.padding = (0, 1, 0, 0)  # leaves room for method names in 80 columns
     table.columns[0].no_wrap, table.columns[0].min_width = False, len(BASELINES[0])
     for cells in sheet.texts():
         quiet = cells[0] in BASELINES or cells[1] == "failed"
@@ -246,7 +246,7 @@ def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonRepor
 def _curve_sheets(
     rows: Sequence[Standing], report: ComparisonReport, width: int
 ) -> Iterator[Sheet]:
-    """Yield the scores at every size, of as many methods at a time as there is room for."""
+    """Yield tables of the scores at every size, with as many methods as fit the terminal width."""
     rows = [row for row in rows if row.curve]
     most = max((width - NARROW) // WIDE, 1)
     for start in range(0, len(rows), most):
@@ -257,7 +257,7 @@ def _curve_sheets(
 
 
 def _write(asked: CompareOptions, found: Sequence[Compared], report: ComparisonReport) -> None:
-    """Write every file that was asked for, and print where they are."""
+    """Write all output files, and print where they are."""
     output, pages = list(asked.output), [] if asked.report is None else [asked.report]
     if asked.folder is not None:
         output += [asked.folder / f"{WRITTEN}{ending}" for ending in ENDINGS]
@@ -279,7 +279,7 @@ def _write(asked: CompareOptions, found: Sequence[Compared], report: ComparisonR
 
 
 def _text(ending: str, found: Sequence[Compared], report: ComparisonReport, safe: bool) -> str:
-    """Return the comparison in a format."""
+    """Return the comparison as text in the format of a file extension."""
     if ending == ".json":
         return json_text(_facts(found, report))
     if ending == ".csv":
@@ -294,7 +294,7 @@ def _text(ending: str, found: Sequence[Compared], report: ComparisonReport, safe
 
 
 def _long_sheet(report: ComparisonReport) -> Sheet:
-    """Return one row per method and size, and one at the number of columns that is chosen."""
+    """Return one row per method and size, and one row for the chosen number of columns."""
     made: list[list[Value]] = []
     for row in report.standing.rows:
         for size, mean, error in row.curve:

@@ -1,4 +1,4 @@
-"""``tamis demo``: a selection on built-in data, and what is lost by it."""
+"""``tamis demo``: a selection on built-in data, with the error before and after."""
 
 import warnings
 from pathlib import Path
@@ -22,7 +22,7 @@ METHOD, N_FEATURES = "sffs-j3", 6
 
 
 def run_demo(folder: Path) -> None:
-    """Select, print, write, and compare the errors before and after."""
+    """Select columns, print and write the results, and compare the error before and after."""
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     X, y, names, classes, *_ = load("wdbc")
@@ -34,7 +34,7 @@ def run_demo(folder: Path) -> None:
     replace_file(folder / "ranking.csv", csv_text(ranking_sheet(ranking)))
     heading = [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"]
     print_ranking(ranking, ranking.order.tolist(), heading, N_FEATURES)
-    with stderr().status("Selecting again on resamples ..."), warnings.catch_warnings():
+    with stderr().status("Repeating the selection on resamples ..."), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = resampled(selection, frame, data.y)
         tried = try_out(selection, frame, data)
@@ -48,7 +48,7 @@ def run_demo(folder: Path) -> None:
     console.print(f"\nHeld-out error of a linear SVM, over {len(results.tasks)} resamples:")
     for n, (value, error) in ((30, errors.whole), (N_FEATURES, errors.kept)):
         console.print(f"  {f'{n} columns':<15}{value:5.1f} % ± {error:.1f}")
-    console.print("The columns were selected again in each resample, from its training rows.\n")
+    console.print("The selection was repeated in each resample, on its training rows.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
     console.print(
         text(f"The ranking of all columns is in {folder / 'ranking.csv'}"), soft_wrap=True

@@ -1,4 +1,4 @@
-"""Files that commands write: checked before the work, written completely or not at all."""
+"""Output files of commands: checked before the work, and written completely or not at all."""
 
 import warnings
 from collections.abc import Sequence
@@ -19,27 +19,28 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Selection
-from tamis.datasets.memory import check_fits
 from tamis.exceptions import InvalidParameter, TamisError
 from tamis.report.sheets import Sheet, csv_text, quote_formula
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert
+from tamis.table.sparse import dense_frame
 from tamis.table.target import LabelledTable
 
 if TYPE_CHECKING:
     from tamis.evaluation import Results
 
-#: Files of an output folder; nothing else in it is ever touched.
+#: Names of the files in an output folder. Other files in it are never touched.
 SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
-#: Whole numbers up to here are the same as floats.
+#: Integers up to this limit are exact as floats.
 WHOLE = 2**53
-#: Resamples of a method that does not measure itself, for a page: enough for two digits.
+#: Number of resamples for a report if the method has no error estimate: enough for two digits.
 RESAMPLES = 20
-#: Rows of a table whose substitutes and model are computed for a page: small fits, in seconds.
+#: Largest number of rows for which a report tries substitutes and a model. Fits take seconds.
 MOST_TRIED = 5000
-#: Products that trying substitutes may take, some ten seconds; beyond, close columns are named.
+#: Greatest number of multiplications for trying substitutes, which take about ten seconds. If more
+#: are needed, correlated columns are listed instead.
 MOST_WORK = 2e10
-#: Kept columns of a model whose effects are shown: a forest of more has little to say of each.
+#: Largest number of selected columns for which effects on a model are shown.
 MOST_SHOWN = 100
 
 
@@ -49,11 +50,11 @@ MOST_SHOWN = 100
 def check_output(
     path: Path | None, source: Path | None, endings: Sequence[str] = (".csv", ".json")
 ) -> None:
-    """Refuse a file that could not be written."""
+    """Raise an error if the file cannot be written."""
     if path is None:
         return
     if path.suffix.lower() not in endings:
-        raise InvalidParameter(f"{path} should end in {join_words(endings, 'or')}, its format.")
+        raise InvalidParameter(f"{path} needs the ending {join_words(endings, 'or')}.")
     if path.is_dir():
         raise InvalidParameter(f"{path} is a folder. Give the name of a file.")
     if not path.parent.is_dir():
@@ -70,12 +71,12 @@ def check_output(
 
 
 def _nearest(folder: Path) -> Path:
-    """Return a folder, or the lowest one above it that exists: the others are made with it."""
+    """Return the folder, or its nearest existing parent folder."""
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that could not be made or written; missing folders above it are made."""
+    """Raise an error if the folder cannot be created or written to."""
     above = _nearest(folder)
     if not above.is_dir():
         raise InvalidParameter(f"{above} is a file. Write --folder with another name.")
@@ -87,18 +88,18 @@ def check_folder(folder: Path) -> None:
 
 
 def check_results_folder(folder: Path, force: bool, resume: Path | None) -> None:
-    """Refuse a folder that could not be written, or that holds other results."""
+    """Raise an error if the folder cannot be written to, or already holds results."""
     check_folder(folder)
     own = resume is not None and resume.resolve().parent == folder.resolve()
     if folder.is_dir() and any(folder.iterdir()) and not (force or own):
         raise InvalidParameter(
-            f"{folder} exists already, and is kept. Write --force to replace the results in it, "
-            "or --folder with another name."
+            f"{folder} already exists. Write --force to replace the results in it, or --folder "
+            "with another name."
         )
 
 
 def free_folder(folder: Path) -> Path:
-    """Return the folder, or the first with a number behind it that does not exist."""
+    """Return the folder, or if it exists, its name followed by the first free number."""
     number, free = 1, folder
     while free.exists():
         number += 1
@@ -110,18 +111,18 @@ def free_folder(folder: Path) -> Path:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Replace a file by a complete text, or leave it as it was."""
+    """Write a file completely. After an error, an existing file is unchanged."""
     try:
         replace_text(path, text)
     except OSError as error:
         raise InvalidParameter(
-            f"{path} cannot be written: {error.strerror or error}. Nothing of it is left; make "
-            "room, or choose another folder."
+            f"{path} cannot be written: {error.strerror or error}. Free some space, or choose "
+            "another folder."
         ) from error
 
 
 def ranking_sheet(ranking: ChosenUnits) -> Sheet:
-    """Return all units, best first, with their scores and whether they are kept."""
+    """Return a table of all units, best first, with their scores and whether they are selected."""
     scores = [None if score != score else score for score in ranking.scores.tolist()]
     kept = ranking.kept.tolist()
     rows = [
@@ -139,10 +140,10 @@ def write_results(
     ranking: ChosenUnits,
     alerts: Sequence[Alert],
 ) -> None:
-    """Write all files into the output folder, or none."""
+    """Write all files of the output folder, or none of them."""
     names, columns = _selected_columns(selection, data)
     names = [quote_formula(name) for name in names] if asked.safe_csv else names
-    # the names stand in a row of their own: an apostrophe may make two of them equal
+    # names are written as a row, because an added apostrophe may make two of them equal
     head = pl.DataFrame({str(j): [name] for j, name in enumerate(names)})
     body = pl.DataFrame({str(j): column for j, column in enumerate(columns)})
     try:
@@ -159,39 +160,32 @@ def write_results(
                 (draft / name).replace(folder / name)
     except (OSError, TamisError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
-        if not isinstance(cause, OSError):  # a sentence of its own
+        if not isinstance(cause, OSError):
             raise
         raise InvalidParameter(
-            f"{folder} cannot be written: {cause.strerror or cause}. Nothing of it is left; make "
-            "room, or choose another --folder."
+            f"{folder} cannot be written: {cause.strerror or cause}. Free some space, or choose "
+            "another --folder."
         ) from error
 
 
 def _selected_columns(
     selection: Selection, data: LabelledTable
 ) -> tuple[list[str], list[pl.Series]]:
-    """Return names and values of the kept columns as they are in the table, and of the target."""
+    """Return names and original values of the selected columns and of the target."""
     kept = np.flatnonzero(selection.support_)
     if isinstance(data.X, SparseColumns):
-        frame = _dense_frame(data.X.take(kept))
+        frame = dense_frame(data.X.take(kept))
     else:
         frame = data.X[:, kept.tolist()]
-    fields = data.y.dtype.names  # of a censored target the event and the time
+    fields = data.y.dtype.names  # event and time of a censored target
     target = {data.target: data.y} if fields is None else {name: data.y[name] for name in fields}
     columns = [*frame.get_columns(), *(pl.Series(name, y) for name, y in target.items())]
     names = [name if name not in frame.columns else f"{name} (target)" for name in target]
     return [*frame.columns, *names], [_as_integers(column) for column in columns]
 
 
-def _dense_frame(table: SparseColumns) -> pl.DataFrame:
-    """Return a sparse table with all its zeros, if they fit into memory."""
-    n_rows, n_columns = table.X.shape
-    check_fits("The table, its zeros included,", 8 * n_rows * n_columns)
-    return pl.DataFrame(table.X.toarray(order="F"), schema=table.names)
-
-
 def _as_integers(column: pl.Series) -> pl.Series:
-    """Return whole numbers without a point, as they most often came."""
+    """Convert floats that are all integers, so that they are written without a decimal point."""
     if not column.dtype.is_float() or not len(column) or column.is_nan().any():
         return column
     known = column.drop_nulls()
@@ -199,7 +193,7 @@ def _as_integers(column: pl.Series) -> pl.Series:
     return column.cast(pl.Int64) if whole else column
 
 
-# -- the page of a selection ----------------------------------------------------------------------
+# -- the report of a selection --------------------------------------------------------------------
 
 
 def write_page(
@@ -209,10 +203,10 @@ def write_page(
     alerts: Sequence[Alert],
     path: Path,
 ) -> None:
-    """Write the page of a selection."""
+    """Write the report of a selection."""
     from tamis.report import report, write_report
 
-    X = data.X if isinstance(data.X, pl.DataFrame) else _dense_frame(data.X)
+    X = data.X if isinstance(data.X, pl.DataFrame) else dense_frame(data.X)
     gathered = report(
         selection,
         X,
@@ -231,11 +225,11 @@ def write_page(
 def _resampled(
     asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection
 ) -> "Results | None":
-    """Return the errors of a method on held-out rows, unless it measured them itself."""
+    """Return the errors of a method on held-out rows, or None if it has its own estimate."""
     from tamis.report import resampled
 
     units = selection.units_
-    by_name = not units.plain or bool(len(units.fixed))  # which the numbers alone do not have
+    by_name = not units.plain or bool(len(units.fixed))  # an array of numbers has no names
     inner = inner_selection(selection)
     measured = hasattr(inner, "error_guess_") or hasattr(inner, "losses_")
     n = (0 if measured or by_name else RESAMPLES) if asked.resamples is None else asked.resamples
@@ -243,12 +237,12 @@ def _resampled(
         return None
     if by_name:
         raise InvalidParameter(
-            "--resamples needs columns that are selected one by one, and --group or --fixed ties "
-            "some. Leave it out."
+            "--resamples needs columns that are selected one by one, without --group and --fixed. "
+            "Leave it out."
         )
     bar = ProgressBar("repeating the selection", "resamples", quiet=asked.quiet)
     with bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # printed at the selection itself
+        warnings.simplefilter("ignore")  # printed with the selection itself
         return resampled(selection, X, data.y, n, n_jobs=asked.jobs, seed=asked.seed, progress=bar)
     raise KeyboardInterrupt
 
@@ -262,9 +256,9 @@ def try_out(
     n_jobs: int | None = None,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Return substitutes of the kept columns, and a model of their effects, for a report.
+    """Return substitutes for the selected columns, and a model that shows their effects.
 
-    Larger tables, and more columns, have none: a page should not be waited for.
+    They are omitted for large tables and many columns, because they would take minutes.
     """
     from tamis.report.columns import numbers_of
 
@@ -274,13 +268,13 @@ def try_out(
     found: dict[str, Any] = {}
     bar = ProgressBar("trying substitutes", "swaps", quiet=quiet)
     with bar, listening(bar), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about models that are only compared
-        # three candidates in five folds for each column, each a ridge regression on the kept ones
+        warnings.simplefilter("ignore")
+        # for each column, five-fold ridge regressions of three candidates
         if 15 * n_kept * n_rows * n_kept * min(n_rows, n_kept) <= MOST_WORK:
             found["substitutes"] = selection.substitutes(X, data.y, random_state=seed)
         kept = numbers_of(X, np.flatnonzero(selection.support_))
         if np.isfinite(kept).all() and n_kept <= MOST_SHOWN:
-            # the model of the automatic selection, else a forest
+            # the model of the automatic selection, or else a forest
             own = getattr(inner_selection(selection), "estimator_", None)
             classes = data.task == "classification"
             forest = RandomForestClassifier if classes else RandomForestRegressor

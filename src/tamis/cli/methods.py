@@ -1,4 +1,4 @@
-"""``tamis methods``: the methods by the question they answer, or one of them in full."""
+"""``tamis methods``: the list of methods, or the description of a single method."""
 
 import json
 import re
@@ -12,19 +12,19 @@ from rich.table import Table
 from tamis.cli.terminal import make_table, print_facts, stdout, text
 from tamis.exceptions import InvalidSpec
 
-#: The facts of all methods, as :mod:`tamis.cli.catalogue` wrote them.
+#: Descriptions of all methods, written by :mod:`tamis.cli.catalogue`.
 INDEX = Path(__file__).with_name("methods.json")
-#: Columns that names take in the list; the few longer ones break.
+#: Width of a name in the list, in characters. The few longer names wrap.
 NAMES = 24
-#: Targets in the list.
+#: Short names of targets, for the list.
 SHORT = {"classification": "classes", "regression": "numbers", "any": "any"}
 
 
 class Listing(NamedTuple):
-    """Recipes, each as a dictionary of facts, and the classes of expressions in groups.
+    """Recipes, each as a dictionary, and groups of classes that expressions may use.
 
-    ``questions`` and ``titles`` stand above them; ``blocks`` are the classes that learn from blocks
-    of rows, with some parameters at least.
+    ``questions`` and ``titles`` are the headings of recipes and groups. ``blocks`` lists the
+    classes that support row blocks, at least for some parameters.
     """
 
     recipes: list[dict[str, Any]]
@@ -34,9 +34,9 @@ class Listing(NamedTuple):
     blocks: list[str]
 
     def where(self, has_recipe: Any, has_class: Any) -> "Listing":
-        """Return the recipes, and the classes by name, that pass a test."""
+        """Return the recipes and classes that pass a test. Classes are tested by name."""
         groups = {
-            group: {name: words for name, words in kinds.items() if has_class(name)}
+            group: {name: summary for name, summary in kinds.items() if has_class(name)}
             for group, kinds in self.groups.items()
         }
         found = [line for line in self.recipes if has_recipe(line)]
@@ -45,12 +45,12 @@ class Listing(NamedTuple):
 
 
 def read_index() -> Listing:
-    """Return all methods, as they were written."""
+    """Return all methods in the index file."""
     return Listing(**json.loads(INDEX.read_text(encoding="utf-8")))
 
 
 def complete_methods(incomplete: str) -> list[str]:
-    """Return names of recipes for the completion of a shell.
+    """Return the names of recipes that complete a word in a shell.
 
     >>> complete_methods("svm-r")
     ['svm-rfe']
@@ -60,14 +60,14 @@ def complete_methods(incomplete: str) -> list[str]:
 
 
 def show_methods(asked: str, *, as_json: bool = False, blocks: bool = False) -> None:
-    """Print the whole list, what mentions some words, or one method in full.
+    """Print all methods, the methods that mention given words, or the description of one.
 
-    With ``blocks`` it is those alone that select from blocks of rows.
+    With ``blocks``, only methods that support row blocks are listed.
     """
     known = read_index()
     names = [line["name"] for line in known.recipes]
     names += [name for kinds in known.groups.values() for name in kinds]
-    # in any case of letters if none has it exactly
+    # case is ignored if no name matches exactly
     exact = asked if asked in names else None
     name = exact or next((name for name in names if name.lower() == asked.lower()), None)
     one = [line for line in known.recipes if line["name"] == name]
@@ -90,8 +90,8 @@ def show_methods(asked: str, *, as_json: bool = False, blocks: bool = False) -> 
     if not found.recipes and not found.groups:
         if blocks:
             raise InvalidSpec(
-                f"No method that mentions {asked!r} selects from blocks of rows. Write tamis "
-                "methods --blocks to see all that do."
+                f"No method that mentions {asked!r} learns from row blocks. Write tamis methods "
+                "--blocks to see all that do."
             )
         from tamis.spec import did_you_mean
 
@@ -105,7 +105,7 @@ def show_methods(asked: str, *, as_json: bool = False, blocks: bool = False) -> 
 
 
 def _find(asked: str, known: Listing) -> Listing:
-    """Return what mentions all the words."""
+    """Return the methods that mention all of the words."""
     if not asked:
         return known
     from tamis.spec import catalogue
@@ -134,7 +134,7 @@ def _print_listing(found: Listing, *, with_references: bool) -> None:
     for group, kinds in found.groups.items():
         console.print(_table(found.titles[group], [(*both, "") for both in kinds.items()]))
         console.print()
-    console.print(text("tamis methods NAME shows one of them in full.", style="dim"))
+    console.print(text("Write tamis methods NAME for the description of a method.", style="dim"))
 
 
 def _table(title: str, rows: Sequence[Sequence[str]]) -> Table:
@@ -155,8 +155,8 @@ def _recipe_facts(one: dict[str, Any], known: Listing) -> dict[str, str]:
     other = "jmi" if name == "mrmr" else "mrmr"
     asked = (" --features 10", ", n_features_to_select=10")
     if not re.search(r"n_features_to_select=[\d.]", one["options"]):
-        asked = ("", "")  # a number would replace the rule that such a recipe is about
-    sentences = {word: said for kinds in known.groups.values() for word, said in kinds.items()}
+        asked = ("", "")  # a given number would replace the recipe's own rule
+    sentences = {name: text for kinds in known.groups.values() for name, text in kinds.items()}
     return {
         "question": known.questions[one["question"]],
         "what": " ".join(filter(None, [one["summary"], one["about"]])),

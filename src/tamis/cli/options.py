@@ -1,4 +1,4 @@
-"""The options of the commands: their names, types, defaults and help, declared once."""
+"""Options of the commands: names, types, defaults and help texts."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -16,19 +16,19 @@ from tamis.cli.methods import complete_methods
 from tamis.exceptions import InvalidParameter
 from tamis.table.formats import EXTENSIONS, FORMATS
 
-#: The file name that stands for standard input.
+#: File name that means standard input.
 STDIN = "-"
 Task = StrEnum("Task", ["auto", "classification", "regression"])
 
 
 def argument(help: str, metavar: str, default: Any = MISSING, **more: Any) -> Any:
-    """Declare an argument of a command as field of a dataclass."""
+    """Declare an argument of a command as a dataclass field."""
     info = typer.Argument(metavar=metavar, help=help, show_default=False, **more)
     return field(default=default, metadata={"typer": info})
 
 
 def option(help: str, metavar: str | None, *names: str, default: Any = None, **more: Any) -> Any:
-    """Declare an option of a command as field of a dataclass; without a metavar it is a flag."""
+    """Declare an option of a command as a dataclass field. Without a metavar, it is a flag."""
     info = typer.Option(*names, metavar=metavar, help=help, **more)
     return field(default=default, metadata={"typer": info})
 
@@ -39,7 +39,7 @@ def flag(help: str, *names: str) -> Any:
 
 
 def ordered_fields(options: Any) -> list[Any]:
-    """Return the fields of a command: arguments, the target, its own options, then shared ones."""
+    """Return the fields of a command in order: arguments, target, own options, shared options."""
     own = getattr(options, "__annotations__", {})
     return sorted(
         fields(options),
@@ -55,7 +55,7 @@ def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any],
     """Add a command whose arguments and options are the fields of a dataclass."""
 
     def command(**values: Any) -> None:
-        # tuples, as the defaults are: an expression does not show parameters that have theirs
+        # tuples like the defaults, because a command line omits options that equal their default
         run(options(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
 
     hints = get_type_hints(options)
@@ -80,14 +80,12 @@ def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any],
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a command is asked for."""
+    """Arguments and options of a command."""
 
     command: ClassVar[str]
-    #: Fields that do not change the results.
-    apart: ClassVar[Sequence[str]] = ()
 
     def command_line(self, leave_out: Sequence[str] = (), **others: Any) -> str:
-        """Return the command that asks for the same, with other values if some are given."""
+        """Return the command line for these options. Fields may be omitted or replaced."""
         line = ["tamis", self.command]
         for each in ordered_fields(type(self)):
             value = others.get(each.name, getattr(self, each.name))
@@ -107,7 +105,7 @@ class Options:
 
 
 def written_path(file: Path) -> str:
-    """Return a path as it was written: an address has lost a slash, one of this machine two.
+    """Return a path as the user wrote it, because ``Path`` drops slashes of an address.
 
     >>> written_path(Path("s3://bucket/visits")), written_path(Path("file:///data/visits"))
     ('s3://bucket/visits', 'file:///data/visits')
@@ -117,7 +115,7 @@ def written_path(file: Path) -> str:
 
 
 def check_processes(asked: int | None) -> int | None:
-    """Refuse a number of processes that cannot be."""
+    """Raise an error if the number of processes is 0."""
     if asked == 0:
         raise typer.BadParameter("needs a number of processes, or -1 for all cores, not 0.")
     return asked
@@ -125,28 +123,30 @@ def check_processes(asked: int | None) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
-    """Options of a table, and of work with it."""
+    """Options of commands that read a table."""
 
-    target: str | None = option("The target.", "COLUMN", "--target", "-t")
+    target: str | None = option("Column to predict.", "COLUMN", "--target", "-t")
     task: Task = option("classification, regression or auto.", "TASK", default=Task.auto)
     drop: list[str] = option("Column to leave out; may be repeated.", "COLUMN", default=())
     keep: list[str] = option(
         "Column to use although it looks like an id or a code of the target.", "COLUMN", default=()
     )
-    format: str | None = option(f"The format: {', '.join(FORMATS)}.", "NAME")
-    header: bool = option("Whether a CSV file has a header.", None, default=True)
-    seed: int = option("Seed of random draws.", "N", default=0, min=0)
-    jobs: int | None = option("Number of processes.", "N", callback=check_processes)
+    format: str | None = option(
+        f"File format: {', '.join(FORMATS)} (default: by extension).", "NAME"
+    )
+    header: bool = option("Whether the first line of a CSV file has names.", None, default=True)
+    seed: int = option("Random seed.", "N", default=0, min=0)
+    jobs: int | None = option("Number of processes; -1: all cores.", "N", callback=check_processes)
     quiet: bool = flag("Print neither progress nor notes.", "--quiet", "-q")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOptions(TableOptions):
-    """Options of tables whose columns are selected."""
+    """Options of commands that select columns."""
 
     calendar: bool = flag("Add month, day, weekday and hour of dates as columns.", "--calendar")
     group: list[str] = option(
-        "Columns that are kept or dropped together; may be repeated.", "NAME=A,B", default=()
+        "Columns that are selected as one; may be repeated.", "NAME=A,B", default=()
     )
     fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
     safe_csv: bool = option(
@@ -156,7 +156,7 @@ class GroupOptions(TableOptions):
 
     @property
     def units(self) -> dict[str, Any]:
-        """Groups and fixed columns as parameters of a search."""
+        """Groups and fixed columns, as keyword arguments for a search."""
         fixed = split_names(self.fixed) or None
         return {"feature_groups": parse_groups(self.group), "fixed_features": fixed}
 
@@ -184,8 +184,8 @@ class SelectOptions(GroupOptions):
     command: ClassVar[str] = "select"
 
     file: Path = argument(
-        "CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM; also .gz, .zst; - is stdin; a folder of "
-        "Parquet files, here or in a store (s3://...).",
+        "A table: CSV, TSV, Parquet, Arrow, Excel, ARFF or LIBSVM, also .gz, .zst or .bz2; - for "
+        "stdin; or a folder of Parquet files, local or remote (s3://...).",
         "FILE",
     )
     method: str | None = argument(
@@ -194,58 +194,60 @@ class SelectOptions(GroupOptions):
         None,
         autocompletion=complete_methods,
     )
-    time: str | None = option("The time of a censored target, with --event.", "COLUMN")
-    event: str | None = option("1 if the event happened at that time, 0 if not.", "COLUMN")
+    time: str | None = option("Time of a censored (survival) target; needs --event.", "COLUMN")
+    event: str | None = option("1 if the event happened at --time, 0 if censored.", "COLUMN")
     features: str | None = option(
-        "Number of columns to keep: 10, 0.2, best, Threshold(1).", "K", "--features", "-k"
+        "Number of columns to keep: 10, a share (0.2), best, Threshold(1).", "K", "--features", "-k"
     )
-    dry_run: bool = flag("Only describe the table.", "--dry-run")
+    dry_run: bool = flag("Describe the table, and select nothing.", "--dry-run")
     id_columns: list[str] = option("", None, default=(), hidden=True)
     output: Path | None = option("Write the ranking: *.csv or *.json.", "FILE", "--output", "-o")
-    rows: int = option("Number of rows of the ranking that are shown.", "N", default=30, min=1)
+    rows: int = option("Number of columns of the ranking to print.", "N", default=30, min=1)
     dask: str | None = option(
-        "Dask scheduler whose workers read Parquet in blocks; local: this machine.", "ADDRESS"
+        "Dask scheduler whose workers read Parquet in row blocks; local: this machine.", "ADDRESS"
     )
-    device: str | None = option("Device of torch for kernel criteria, such as cuda.", "NAME")
-    save_record: Path | None = option("Write every step to *.json, also after Ctrl-C.", "FILE")
-    resume: Path | None = option("Go on from such a file.", "FILE")
-    report: bool = flag("Write a folder with an HTML report, as without METHOD.", "--report")
+    device: str | None = option("torch device for kernel criteria, such as cuda.", "NAME")
+    save_record: Path | None = option(
+        "Write the steps of the search to *.json, also after Ctrl-C.", "FILE"
+    )
+    resume: Path | None = option("Continue from a file of --save-record.", "FILE")
+    report: bool = flag("Write the output folder also with METHOD.", "--report")
     folder: Path | None = option("Output folder (default: tamis-NAME).", "FOLDER")
     resamples: int | None = option(
-        "Number of resamples for the error estimate of a METHOD (default: 20).", "R", min=0
+        "Number of resamples for the error estimate with METHOD (default: 20).", "R", min=0
     )
     budget: str | None = option("Time limit without METHOD: 60s, 5m.", "TIME")
     scoring: str | None = option(
-        "Score that decides without METHOD: roc_auc, neg_log_loss, r2, ...", "NAME"
+        "Score to optimise without METHOD: roc_auc, neg_log_loss, r2, ...", "NAME"
     )
     cv: str | None = option(
-        "Number of folds without METHOD, or time:COLUMN for time order.", "FOLDS"
+        "Number of folds without METHOD, or time:COLUMN for folds in time order.", "FOLDS"
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
-    weights: str | None = option("Weights of the rows.", "COLUMN")
-    class_weight: str | None = option("balanced: every class counts the same.", "WEIGHT")
+    weights: str | None = option("Column with the weights of the rows.", "COLUMN")
+    class_weight: str | None = option("balanced: all classes have the same weight.", "WEIGHT")
     json: bool = flag("Print the results as JSON.", "--json")
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """Name of the file, for messages."""
         return file_name(self.file)
 
     @property
     def results_folder(self) -> Path | None:
-        """The output folder, None if only files that are named are written."""
+        """The output folder, or None if no folder is written."""
         if self.folder is not None:
             return self.folder
         own = default_folder(self.file)
         if self.method is None and self.resume is not None:
-            begun = self.resume.parent.name.startswith(own.name)  # a run that Ctrl-C stopped
-            return self.resume.parent if begun else None
+            interrupted = self.resume.parent.name.startswith(own.name)  # an output folder
+            return self.resume.parent if interrupted else None
         return own if self.report or self.method is None else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(GroupOptions):
-    """Compare methods on your own table, on held-out rows.
+    """Compare methods on your own tables by their error on held-out rows.
 
     tamis compare data.csv --target y
 
@@ -257,6 +259,7 @@ class CompareOptions(GroupOptions):
     """
 
     command: ClassVar[str] = "compare"
+    #: Fields that do not change the results.
     apart = ("jobs", "dask", "store", "output", "report", "folder", "force", "safe_csv", "quiet")
 
     words: list[str] = argument(
@@ -269,32 +272,36 @@ class CompareOptions(GroupOptions):
     features: int | None = option(
         "Largest number of columns (default: 20).", "N", "--features", "-k", min=1
     )
-    estimator: str | None = option("Trained on the selected columns (default: ridge).", "EXPR")
-    metric: str | None = option("error, 'balanced error', auc, rmse, mse, or a scorer.", "NAME")
+    estimator: str | None = option(
+        "Model trained on the selected columns (default: ridge).", "EXPR"
+    )
+    metric: str | None = option(
+        "Metric: error, 'balanced error', auc, rmse, mse, or a scorer.", "NAME"
+    )
     resamples: int = option("Number of resamples.", "N", "--resamples", "-r", default=20, min=2)
     test_share: float = option("Share of held-out rows.", "SHARE", default=0.25, min=0.01, max=0.99)
     dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
-    store: Path | None = option("Keep finished fits here, and go on from them.", "FILE")
+    store: Path | None = option("Store finished fits; the command continues from them.", "FILE")
     output: list[Path] = option(
         "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
     )
     report: Path | None = option("Write an HTML report: *.html.", "FILE")
-    folder: Path | None = option("Write all of these and the finished fits there.", "FOLDER")
+    folder: Path | None = option("Output folder for all formats, report and fits.", "FOLDER")
 
     @property
     def files(self) -> list[Path]:
-        """The words that are tables."""
+        """Positional arguments that are table files."""
         return [Path(word) for word in dict.fromkeys(filter(_is_file, self.words))]
 
     @property
     def methods(self) -> list[str]:
-        """The words that are methods."""
+        """Positional arguments that are methods."""
         return [word for word in self.words if not _is_file(word)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions(TableOptions):
-    """Find the best C of an SVM, exactly, and prove it.
+    """Find the best C of an SVM exactly, with a proof.
 
     tamis tune data.csv --target y
 
@@ -305,35 +312,35 @@ class TuneOptions(TableOptions):
 
     command: ClassVar[str] = "tune"
 
-    file: Path = argument("A table, as of tamis select; - is stdin.", "FILE")
+    file: Path = argument("A table in a format of tamis select; - for stdin.", "FILE")
     kernel: str = option("rbf or linear.", "NAME", default="rbf")
     gamma: list[str] = option(
-        "One or several for rbf: 0.01,0.1, scale or auto.", "G,G,...", default=()
+        "Values for rbf: numbers, scale or auto (default: scale).", "G,G,...", default=()
     )
     c_range: str | None = option("Smallest and largest C: 0.01,1000.", "LOW,HIGH")
     folds: int = option("Number of folds.", "K", default=5, min=2)
     repeats: int = option("Number of repeats of the folds.", "R", default=1, min=1)
     scoring: str | None = option(
-        "A scorer of scikit-learn: balanced_accuracy, f1, roc_auc, r2, ...; by default the error, "
-        "or the squared error.",
+        "scikit-learn scorer: balanced_accuracy, f1, roc_auc, r2, ... (default: error rate, or "
+        "mean squared error).",
         "NAME",
     )
     epsilon: float | None = option(
-        "Epsilon of a regression (default: 0.1 standard deviations).", "E", min=0
+        "Epsilon of a regression (default: 0.1 standard deviations of the target).", "E", min=0
     )
-    sample: int | None = option("Number of rows to use, drawn at random.", "N", min=10)
+    sample: int | None = option("Number of rows to draw at random.", "N", min=10)
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     output: Path | None = option("Write the curve: *.csv or *.json.", "FILE", "--output", "-o")
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """Name of the file, for messages."""
         return file_name(self.file)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodsOptions(Options):
-    """List the methods by the question they answer, or show one of them in full.
+    """List all methods by the question they answer, or describe one of them.
 
     tamis methods
 
@@ -349,13 +356,13 @@ class MethodsOptions(Options):
     words: list[str] = argument(
         "A name, or words to search for.", "[NAME or words]", (), autocompletion=complete_methods
     )
-    json: bool = flag("As JSON, with all that is known.", "--json")
-    blocks: bool = flag("Those that select from tables larger than memory.", "--blocks")
+    json: bool = flag("Print all facts as JSON.", "--json")
+    blocks: bool = flag("List methods for tables larger than memory.", "--blocks")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(Options):
-    """Select columns of a table that comes with scikit-learn, and show what is lost by it."""
+    """Select columns of a built-in table, and show the error before and after."""
 
     command: ClassVar[str] = "demo"
 
@@ -366,12 +373,12 @@ class DemoOptions(Options):
 
 
 def file_name(file: Path) -> str:
-    """Return what a file is called in sentences."""
+    """Return the name by which messages call a file."""
     return "standard input" if str(file) == STDIN else file.name
 
 
 def default_folder(file: Path) -> Path:
-    """Return the output folder of a table.
+    """Return the default output folder for a table.
 
     >>> str(default_folder(Path("data/genes.csv.gz")))
     'tamis-genes'
@@ -381,7 +388,7 @@ def default_folder(file: Path) -> Path:
 
 
 def _is_file(word: str) -> bool:
-    """Whether a word is a file: it exists, or it ends as tables do."""
+    """Return whether an argument is a file: it exists, or has the extension of a table."""
     if any(sign in word for sign in "()\"'"):
         return False
     path = Path(word)
@@ -389,12 +396,12 @@ def _is_file(word: str) -> bool:
 
 
 def split_names(given: Sequence[str]) -> list[str]:
-    """Return names that are separated by commas."""
+    """Split values at commas, and return all names."""
     return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
 
 def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return ``--group name=a,b,c``, given any number of times, as a mapping."""
+    """Return the columns of each group, from all options ``--group name=a,b,c``."""
     groups: dict[str, list[str]] = {}
     for text in given:
         name, equals, columns = text.partition("=")
@@ -411,7 +418,7 @@ def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
 
 
 def parse_seconds(text: str) -> float:
-    """Return ``60``, ``60s``, ``5m`` or ``1h`` in seconds.
+    """Parse a duration such as ``60``, ``60s``, ``5m`` or ``1h``, and return it in seconds.
 
     >>> parse_seconds("5m")
     300.0

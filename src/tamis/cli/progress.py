@@ -1,4 +1,4 @@
-"""A progress bar on stderr, and Ctrl-C."""
+"""A progress bar on stderr, and handling of Ctrl-C."""
 
 from signal import SIGINT, signal
 from threading import current_thread, main_thread
@@ -18,16 +18,16 @@ from rich.progress import (
 from tamis._format import mask_control
 from tamis.cli.terminal import stderr
 
-#: Seconds between two looks at a search; a ranking of 10^5 columns makes as many steps.
+#: Seconds between two updates, because a search may make 10^5 steps.
 PAUSE = 0.05
-#: Seconds from which a step has a line of its own; quicker ones would only flicker.
+#: Seconds after which a loop inside a step gets its own line. Quicker loops would only flicker.
 LONG = 2.0
-#: Widths of the bar and of the name before it, which leave room in 80 columns for the state.
+#: Widths of the bar and of the name before it. With the state, they fit into 80 columns.
 BAR, NAME = 12, 28
 
 
 def format_rate(speed: float) -> str:
-    """Write counts per second in a unit that people read.
+    """Format a rate per second, minute, hour or day.
 
     >>> format_rate(3.14159), format_rate(0.05), format_rate(250)
     ('3.1/s', '3/min', '250/s')
@@ -39,16 +39,16 @@ def format_rate(speed: float) -> str:
 
 
 class ProgressLine:
-    """One line of a bar: a loop that counts, or a search that reports its share."""
+    """A line of a progress bar, for a counted loop or for a search that reports its share."""
 
     def __init__(self, display: Progress, name: str, unit: str = ""):
         self.display, self.unit, self.task = display, unit, TaskID(-1)
         self.name, self.done, self.total, self.begun, self.first = name, 0, 0, monotonic(), 0
 
     def count(self, done: int, total: int, after: float = 0.0) -> None:
-        """Show how far a loop is, if it lasts longer than some seconds."""
+        """Show the progress of a loop if it has lasted at least ``after`` seconds."""
         now = monotonic()
-        if not self.total:  # what an earlier run has done says nothing about the speed of this one
+        if not self.total:  # tasks finished by an earlier run do not affect the speed
             self.begun, self.first = now, done
         self.done, self.total, elapsed = done, total, now - self.begun
         if elapsed >= after:
@@ -58,33 +58,33 @@ class ProgressLine:
             self.show(done, total, state)
 
     def show(self, completed: float, total: float | None, state: str) -> None:
-        """Show a share and a state."""
+        """Show the completed share and a text about the state."""
         if self.task < 0:
             self.task = self.display.add_task(self.name, total=total, state=state)
         self.display.update(self.task, completed=completed, total=total, state=state)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line from the display."""
         if self.task >= 0:
             self.display.remove_task(self.task)
         self.task, self.total = TaskID(-1), 0
 
 
 class ProgressBar:
-    """A bar for work that counts, and callback of scikit-learn; ``with`` it, Ctrl-C sets ``stop``.
+    """Progress bar for counted work, which is also a scikit-learn callback.
 
-    Work that counts calls it with what is done and the total. A fit with a known number of tasks
-    is counted too; any other reports its share by ``progress()``. Without a terminal nothing is
-    shown.
+    For counted work, call it with the number of finished items and the total. A fit with a known
+    number of tasks is counted as well. Any other fit reports its share by ``progress()``. In a
+    ``with`` block, Ctrl-C sets ``stop``. Nothing is shown if stderr is not a terminal.
 
     Parameters
     ----------
     name : str
-        What is going on.
+        Name of the work, shown before the bar.
     unit : str
         What is counted, such as "fits".
     quiet : bool, default=False
-        Whether nothing is shown on a terminal either.
+        Whether to show nothing even on a terminal.
     """
 
     def __init__(self, name: str = "", unit: str = "", *, quiet: bool = False):
@@ -116,7 +116,7 @@ class ProgressBar:
         raise KeyboardInterrupt
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> bool:
-        """End the work; what Ctrl-C raised, also as an error of compiled code, ends here."""
+        """Remove the bar, and suppress errors after Ctrl-C, including those of compiled code."""
         self.display.stop()
         if self.before is not None:
             signal(SIGINT, self.before)
@@ -124,34 +124,34 @@ class ProgressBar:
         return self.stop
 
     def check_stop(self) -> None:
-        """Stop the work: compiled code may have taken Ctrl-C for an error of its own."""
+        """Raise KeyboardInterrupt after Ctrl-C, in case compiled code suppressed it."""
         if self.stop:
             raise KeyboardInterrupt
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how far counted work is."""
+        """Show the progress of counted work."""
         self.main.count(done, total)
         self.check_stop()
 
     def count_step(self, done: int, total: int) -> None:
-        """Show how far a loop inside a step of a search is, if it is long."""
+        """Show the progress of a loop inside a step of a search, if the loop is long."""
         self.check_stop()
-        if done <= self.step.done or total != self.step.total:  # another loop
+        if done <= self.step.done or total != self.step.total:  # a new loop has started
             self.step.clear()
         self.step.count(done, total, after=LONG)
 
     # -- callback of scikit-learn -----------------------------------------------------------------
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Show a fit that begins."""
+        """Show that a fit has started."""
         if context.max_subtasks:
             self(0, context.max_subtasks)
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: a task is shown when it is done."""
+        """Do nothing, because a task is counted when it is finished."""
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-        """Show the newest task, and return whether the fit is to stop."""
+        """Show the finished task, and return whether the fit should stop."""
         self.step.clear()
         if context.parent is not None and context.parent.max_subtasks:
             self(self.main.done + 1, context.parent.max_subtasks)
@@ -163,5 +163,5 @@ class ProgressBar:
         return self.stop
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Take the lines away."""
+        """Remove the line that shows the step."""
         self.step.clear()

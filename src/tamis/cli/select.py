@@ -1,4 +1,4 @@
-"""``tamis select``: read, select, write, print."""
+"""``tamis select``: selection of columns from a table."""
 
 import warnings
 from collections.abc import Sequence
@@ -70,14 +70,14 @@ from tamis.table.files import FileTable, read_file
 from tamis.table.table import shown, table_of
 from tamis.table.target import LabelledTable
 
-#: Strongest pairs that are printed; the page has more of them.
+#: Number of strongest pairs printed. The report has more.
 PAIRS = 5
-#: Longest bar next to a score.
+#: Greatest length of a bar next to a score, in characters.
 BAR = 12
 
 
 def run_select(asked: SelectOptions) -> None:
-    """Select columns of a file as asked; what cannot be written is refused before any work."""
+    """Select columns from a file. Output that cannot be written raises an error before any work."""
     _check(asked)
     drawn = None
     if not is_read_in_blocks(asked):
@@ -131,11 +131,11 @@ def _check(asked: SelectOptions) -> None:
             "Leave one of the two out."
         )
     if asked.resamples is not None and asked.results_folder is None:
-        raise InvalidParameter("--resamples is for the page. Write --report as well.")
+        raise InvalidParameter("--resamples is for the HTML report. Write --report as well.")
 
 
 def _read_table(asked: SelectOptions, content: FileTable) -> Table:
-    """Return the table of a file; of a censored target the times are the target."""
+    """Return the table of a file. For censored data, the target is the time."""
     if not asked.dry_run:
         check_target(asked.target or asked.time or content.target, content.frame.columns)
     drop = [*asked.drop, *asked.id_columns]
@@ -149,7 +149,7 @@ def _read_table(asked: SelectOptions, content: FileTable) -> Table:
 
 
 def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Selection:
-    """Return the selector that was asked for, ready for a target."""
+    """Return the selector for a target, with all options set."""
     resumed = asked.method is None and record is not None
     selector = prepare(
         record.expression if resumed and record is not None else asked.method,
@@ -164,13 +164,13 @@ def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Se
     )
     if asked.budget is not None and "budget" in selector.get_params(deep=False):
         selector.set_params(budget=parse_seconds(asked.budget))
-    if not resumed:  # a record has the seeds that it began with
+    if not resumed:  # a record contains its own seeds
         selector = prepare(selector, y, task=asked.task.value, random_state=asked.seed)
     return selector
 
 
 def _parse_features(text: str | None) -> Any:
-    """Return ``--features`` as an int, a fraction, "best" or a choice such as Threshold(0.1)."""
+    """Parse ``--features``: an int, a fraction, "best" or a choice such as Threshold(0.1)."""
     if text is None or text == "best":
         return text
     try:
@@ -189,12 +189,12 @@ def _fit(
     record: Record | None,
     metadata: dict[str, Any] | None = None,
 ) -> Selection:
-    """Fit a selector, or continue from a record; warnings are printed after success only.
+    """Fit a selector, or continue from a record. Warnings are printed only after success.
 
-    ``metadata`` are groups and weights of the rows.
+    ``metadata`` holds groups and weights of the rows.
     """
     bar = ProgressBar(quiet=asked.quiet)
-    if not getattr(selector, "search", selector).scores_alone:  # a ranking makes all steps at once
+    if not getattr(selector, "search", selector).scores_alone:  # a ranking has only a single step
         selector.set_callbacks(bar)
     try:
         with warnings.catch_warnings(record=True) as caught, bar, listening(bar.count_step):
@@ -210,7 +210,7 @@ def _fit(
         _keep_record(asked, selector, "out of memory", device=None)
         raise
     except ClusterLost:
-        _keep_record(asked, selector, "the cluster is lost")
+        _keep_record(asked, selector, "the cluster was lost")
         raise
     finally:
         selector.set_callbacks()
@@ -225,14 +225,14 @@ def _fit(
 
 
 def _leave(asked: SelectOptions, selector: Any) -> NoReturn:
-    """Keep the steps so far, print how to go on, and leave."""
+    """Save the steps so far, print how to continue, and exit."""
     if not _keep_record(asked, selector, "stopped"):
         notify("stopped; nothing was written.")
     raise typer.Exit(INTERRUPTED)
 
 
 def _keep_record(asked: SelectOptions, selector: Any, why: str, **others: Any) -> bool:
-    """Write the steps so far, and print how to go on; False if there are none."""
+    """Save the steps so far and print how to continue. Return False if there are no steps."""
     record = getattr(selector, "record_", None)
     if record is None or not (len(record.trace) or record.parts or record.trace.state):
         return False
@@ -246,12 +246,11 @@ def _keep_record(asked: SelectOptions, selector: Any, why: str, **others: Any) -
     if not n:
         done = f"the state after {selector.progress()[2]} is"
     again = asked.command_line(resume=path, **others)
-    notify(f"{why}; {done} in {path}. To go on, write:", again)
+    notify(f"{why}; {done} in {path}. To continue, write:", again)
     return True
 
 
 def _load_record(path: Path | None) -> Record | None:
-    """Read the record of a file."""
     try:
         return None if path is None else Record.load(path)
     except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
@@ -270,7 +269,7 @@ def _finish(
     selection: Selection,
     alerts: Sequence[Alert],
 ) -> None:
-    """Print the results, write them, and print where everything is."""
+    """Print and write the results, and print where the files are."""
     ranking = chosen_units(selection, data.names)
     if asked.output is not None:
         written = csv_text(ranking_sheet(ranking), safe=asked.safe_csv)
@@ -305,7 +304,7 @@ def _facts(
     ranking: ChosenUnits,
     alerts: Sequence[Alert],
 ) -> dict[str, Any]:
-    """Return the results as JSON has them."""
+    """Return the results as a dictionary for JSON."""
     sheet = ranking_sheet(ranking)
     return {
         "file": written_path(asked.file),
@@ -327,10 +326,10 @@ def _print_results(
 ) -> None:
     heading = [f"{asked.name}: {data}", spec.write(selection, strict=False)]
     inner = inner_selection(selection)
-    if hasattr(inner, "error_guess_"):  # it was automatic, and has its own words
+    if hasattr(inner, "error_guess_"):  # an automatic selection has its own summary
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
-    elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # which need no reason
+    elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
         heading.append(selection.choice_.reason)
     if selection.record_.places:
         heading.append(selection.record_.places)
@@ -342,7 +341,7 @@ def _print_results(
     console = stdout()
     if pairs:
         console.print()
-        console.print(text("strongest pairs: information beyond that of each alone (nats)"))
+        console.print(text("strongest interactions: information beyond both columns alone (nats)"))
     for first_unit, second, information, p in pairs:
         names = f"{ranking.names[first_unit]} and {ranking.names[second]}"
         chance = "" if p is None else f" (p {p:.2g})"
@@ -352,10 +351,13 @@ def _print_results(
 def print_ranking(
     ranking: ChosenUnits, tried: Sequence[int], heading: Sequence[str], n_rows: int
 ) -> None:
-    """Print the first of the units that were tried, those that are kept marked."""
+    """Print the first units of the ranking, and mark the selected ones.
+
+    A unit is a single column, or a group of columns that are selected together.
+    """
     shown, word = tried[:n_rows], ranking.units.word
     scores = [float(ranking.scores[unit]) for unit in shown]
-    scored = any(score == score for score in scores)  # an order may be all there is
+    scored = any(score == score for score in scores)  # some methods have only an order
     heads = ["rank", word, *(["score", ""] if scored else []), "kept"]
     table, console = make_table(heads, right=("rank", "score")), stdout()
     top = max((score for score in scores if abs(score) < float("inf")), default=0.0)
@@ -367,24 +369,24 @@ def print_ranking(
             bar = _bar(share, fine=console.encoding.startswith("utf"))
             cells += [text("" if score != score else f"{score:.4g}"), text(bar, "blue")]
         table.add_row(*cells, text("yes" if kept else ""), style="" if kept else "dim")
-    if not console.is_terminal:  # nothing to fit into: no name is ever cut
+    if not console.is_terminal:  # wide enough for all names
         console.width = max(PIPED, 50 + max(len(ranking.names[unit]) for unit in shown))
     for line in heading:
         indent = len(line) - len(line.lstrip()) + 2
         for part in wrap_line(line, console.width, indent):
             console.print(text(part, style="bold" if line is heading[0] else ""))
     n_kept, n_units = int(ranking.kept.sum()), len(ranking.names)
-    words = [f"{n_kept} of {n_units} {word}s kept"]
+    notes = [f"{n_kept} of {n_units} {word}s kept"]
     if len(tried) > len(shown):
-        words.append(f"the first {len(shown)} are shown (--rows, --output)")
+        notes.append(f"the first {len(shown)} are shown (--rows, --output)")
     if n_units > len(tried):
         others = "the other " if len(tried) == n_kept else ""
-        words.append(f"{others}{n_units - len(tried)} never entered")
-    console.print("", table, "", text("; ".join(words) + "."), sep="\n")
+        notes.append(f"{others}{n_units - len(tried)} never entered")
+    console.print("", table, "", text("; ".join(notes) + "."), sep="\n")
 
 
 def _bar(share: float, fine: bool) -> str:
     whole, rest = divmod(round(8 * BAR * min(max(share, 0.0), 1.0)), 8)
-    if not fine:  # a terminal that knows no blocks
+    if not fine:  # the encoding lacks block characters
         return "#" * whole
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]

@@ -1,4 +1,4 @@
-"""The table of a command: its target, events, groups, weights, and the order of its rows."""
+"""Options that name columns of the table: target, events, groups, weights and time order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from tamis.table.target import check_column, check_complete
 
 
 def check_target(target: str | None, columns: Sequence[str]) -> None:
-    """Refuse a table without a target."""
+    """Raise an error if no target is named."""
     if target is None:
         raise InvalidTable(
             f"Which column is the target? Write --target with one of {format_names(columns[::-1])}."
@@ -26,19 +26,19 @@ def check_target(target: str | None, columns: Sequence[str]) -> None:
 
 
 def check_censored(asked: SelectOptions) -> None:
-    """Refuse one half of a censored target, and two targets."""
+    """Raise an error if only one of ``--time`` and ``--event`` is given, or a target as well."""
     if asked.time is None and asked.event is None:
         return
     if asked.time is None or asked.event is None:
         given, other = ("event", "time") if asked.time is None else ("time", "event")
-        raise InvalidParameter(f"--{given} needs --{other} too: a censored target is made of both.")
+        raise InvalidParameter(f"--{given} needs --{other} too: a censored target has both.")
     if asked.target is not None or asked.task != "auto":
         also = "--target" if asked.target is not None else "--task"
         raise InvalidParameter(f"--time and --event are the target: leave {also} out.")
 
 
 def events_of(frame: pl.DataFrame, event: str) -> pl.Series:
-    """Return the column of a file that holds 1 for events and 0 for censored rows."""
+    """Return the column that holds 1 for events and 0 for censored rows."""
     check_column(event, frame.columns)
     happened = frame.get_column(event)
     if not (happened.dtype.is_numeric() or happened.dtype == pl.Boolean):
@@ -50,13 +50,13 @@ def events_of(frame: pl.DataFrame, event: str) -> pl.Series:
 
 
 def set_events(table: Table, happened: pl.Series) -> None:
-    """Give a table whose target is a time the events that were observed."""
+    """Combine a table's target, which is a time, with the observed events."""
     columns: Any = pl.DataFrame({"time": pl.Series(table.y), "event": happened}).to_numpy()
     table.y, table.task = censored_columns("tamis select", columns), SURVIVAL
 
 
 def parse_folds(cv: str | None) -> Any:
-    """Return ``--cv`` as a number of folds, or as folds that follow the rows."""
+    """Parse ``--cv`` as a number of folds or a time series split."""
     if cv is None or cv.isdecimal():
         return None if cv is None else int(cv)
     if cv.startswith(TIME):
@@ -82,13 +82,13 @@ def sort_by_time(content: FileTable, cv: str | None) -> None:
 
 
 def row_groups(frame: pl.DataFrame, groups: str) -> Any:
-    """Return the group of each row; a missing label is a group of its own."""
+    """Return the group of each row. Rows without a label form a single group."""
     check_column(groups, frame.columns)
     return frame.get_column(groups).cast(pl.String).fill_null("").to_numpy()
 
 
 def row_metadata(frame: pl.DataFrame, groups: str | None, weights: str | None) -> dict[str, Any]:
-    """Return the columns of ``--groups`` and ``--weights``, as ``fit`` takes them."""
+    """Return the columns named by ``--groups`` and ``--weights``, as arguments for ``fit``."""
     found: dict[str, Any] = {} if groups is None else {"groups": row_groups(frame, groups)}
     if weights is not None:
         check_column(weights, frame.columns)

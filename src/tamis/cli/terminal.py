@@ -1,7 +1,7 @@
-"""Text for people: tables on stdout, sentences on stderr.
+"""Printed output: tables on stdout, messages on stderr.
 
-Names come from files of anybody, so everything that is printed goes through :func:`text` or
-:func:`notify`: a character that a terminal would obey instead of showing becomes U+FFFD.
+Names in files may be hostile, so all printed text passes through :func:`text` or :func:`notify`,
+which replace control characters by U+FFFD.
 """
 
 import sys
@@ -21,21 +21,21 @@ from tamis.exceptions import TableAlert
 if TYPE_CHECKING:
     from tamis.table import Alert
 
-#: Width if that of the terminal is not known, as in a pipe.
+#: Width in characters if the output is not a terminal.
 PIPED = 100
-#: Warnings that do not concern a user.
+#: Categories of warnings that are not shown to the user.
 SILENT = (
     DeprecationWarning,
     PendingDeprecationWarning,
     FutureWarning,
     ImportWarning,
     RuntimeWarning,
-    TableAlert,  # printed before the selection, with all other alerts of the table
+    TableAlert,  # printed before the selection, with all other alerts
 )
 
 
 def text(words: object, style: str = "") -> Text:
-    """Return words in which nothing is markup."""
+    """Return text that is printed literally, without interpreting markup."""
     return Text("" if words is None else mask_control(words), style=style)
 
 
@@ -50,47 +50,47 @@ def stderr() -> Console:
 
 
 def is_watched(*, quiet: bool) -> bool:
-    """Whether somebody waits who would read notes before the work.
+    """Return whether a user is watching: stderr is a terminal, and ``quiet`` is False.
 
-    Otherwise they come after it, so that an error is the only line.
+    If so, messages are printed before the work. Otherwise they are printed after the work, so that
+    an error message is the only output.
     """
     return not quiet and stderr().is_terminal
 
 
 def notify(sentence: str, command: str = "") -> None:
-    """Print one line on stderr; on a terminal it is broken between words.
+    """Print a sentence on stderr. On a terminal, it is wrapped.
 
-    There a command stands whole on a line of its own, to be copied.
+    On a terminal, ``command`` is printed on a separate line, so that it can be copied.
     """
     line, command = f"tamis: {mask_control(' '.join(sentence.split()))}", mask_control(command)
     if sys.stderr.isatty():
-        # a name that is longer than a line is not cut: it may be copied
         line = "\n".join(wrap_line(line, stderr().width, indent=7))
     space = "\n" if sys.stderr.isatty() else " "
     sys.stderr.write(f"{line}{space}{command}\n" if command else f"{line}\n")
 
 
 def print_warnings(caught: Iterable[WarningMessage]) -> None:
-    """Print each warning once, in the order of its first appearance."""
-    told = [str(one.message) for one in caught if not issubclass(one.category, SILENT)]
-    for sentence in dict.fromkeys(told):
+    """Print each different warning once, in the order of first appearance."""
+    sentences = [str(one.message) for one in caught if not issubclass(one.category, SILENT)]
+    for sentence in dict.fromkeys(sentences):
         notify(f"warning: {sentence}")
 
 
 def print_alerts(alerts: "Sequence[Alert]") -> None:
-    """Print what to know of a table, one line each; what was left out comes first."""
+    """Print the alerts of a table, one line each, with grave ones first."""
     for alert in sorted(alerts, key=lambda alert: not alert.grave):
         notify(f"note: {alert}")
 
 
-def print_lines(words: str) -> None:
-    """Print text that has its own lines and columns."""
-    for line in words.split("\n"):
+def print_lines(lines: str) -> None:
+    """Print text with line breaks on stdout."""
+    for line in lines.split("\n"):
         sys.stdout.write(f"{mask_control(line)}\n")
 
 
 def wrap_line(line: str, width: int, indent: int) -> list[str]:
-    """Return a line as lines of a width; all but the first are indented."""
+    """Wrap a line without breaking words, and indent all lines except the first."""
     return wrap(
         mask_control(line),
         width,
@@ -101,7 +101,7 @@ def wrap_line(line: str, width: int, indent: int) -> list[str]:
 
 
 def print_facts(facts: Iterable[tuple[str, str]], indent: int, style: str = "bold") -> None:
-    """Print facts, each behind its name; lines to copy are not broken."""
+    """Print facts, each after its name. Commands are not wrapped, so that they can be copied."""
     console = stdout()
     for name, fact in facts:
         width = max(console.width - indent, 30)
@@ -115,7 +115,7 @@ def print_facts(facts: Iterable[tuple[str, str]], indent: int, style: str = "bol
 def make_table(
     headings: Iterable[str] = (), *, title: str = "", right: Iterable[str] = (), **options: object
 ) -> Table:
-    """Return a table with a line under its headings and no others."""
+    """Return a table with a line under its headings."""
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,

@@ -1,4 +1,4 @@
-"""``tamis tune``: read a table, follow the paths of its folds, print the best C."""
+"""``tamis tune``: the best C of an SVM, found by following the solution path in every fold."""
 
 import warnings
 from itertools import pairwise
@@ -24,7 +24,7 @@ from tamis._format import format_count
 from tamis._memory import free_memory
 from tamis.cli.app import INTERRUPTED
 from tamis.cli.folder import check_output, replace_file
-from tamis.cli.options import TuneOptions
+from tamis.cli.options import TuneOptions, split_names
 from tamis.cli.progress import ProgressBar
 from tamis.cli.table import check_target, row_groups
 from tamis.cli.terminal import notify, print_alerts, print_facts, print_warnings, stdout, text
@@ -41,19 +41,19 @@ from tamis.table.files import read_file
 from tamis.table.table import table_of
 
 KERNELS = ("linear", "rbf")
-#: Share of the standard deviation of a target that is epsilon: that of scikit-learn for a
-#: standardised one.
+#: Epsilon, as a share of the target's standard deviation. It equals scikit-learn's default for a
+#: standardised target.
 TUBE = 0.1
-#: Rows of a sample that is proposed for a table that is too large: it takes seconds.
+#: Sample size suggested for a table that is too large. It takes seconds.
 SAMPLE = 2000
-#: Size of the curve in characters, unless the terminal is narrower.
+#: Width and height of the printed curve in characters. A narrower terminal has fewer.
 WIDTH, HEIGHT = 64, 7
-#: Where sentences begin next to their words.
+#: Width in characters of the names before the facts.
 INDENT = 14
 BLOCKS = " ▁▂▃▄▅▆▇█"
-#: Scores that are shares of rows.
+#: Scores that are shares of the rows.
 SHARES = (None, "error", "accuracy", "balanced_error", "balanced_accuracy")
-#: Short names of metrics.
+#: Short names of metrics, for printing.
 SHORT = {
     "mean squared error": "MSE", "mean absolute error": "MAE", "R squared": "R²",
     "area under the ROC curve": "AUC",
@@ -61,22 +61,22 @@ SHORT = {
 
 
 class TuningTable(NamedTuple):
-    """Rows to tune on."""
+    """The rows on which C is tuned."""
 
-    X: Any  # a matrix of numbers, or a frame
+    X: Any  # a numeric matrix, or a frame
     y: NDArray[Any]
     groups: NDArray[Any] | None
-    plain: bool  # whether the columns are numbers without missing values
+    plain: bool  # whether all columns are numbers without missing values
     task: str
-    words: str
+    summary: str
 
 
 def run_tune(asked: TuneOptions) -> None:
-    """Find the best C as asked; what cannot be done is refused before any work."""
+    """Find the best C. Invalid options raise an error before any work."""
     check_output(asked.output, asked.file)
     if asked.kernel not in KERNELS:
         raise InvalidParameter(
-            f"--kernel needs {' or '.join(KERNELS)}, not {asked.kernel!r}. For others there is "
+            f"--kernel needs {' or '.join(KERNELS)}, not {asked.kernel!r}. For other kernels use "
             "tamis.svm.SVCPathCV in Python."
         )
     gammas, C_range = _parse_gammas(asked), _parse_range(asked.c_range)
@@ -88,11 +88,11 @@ def run_tune(asked: TuneOptions) -> None:
     caught = _fit(search, data, asked)
     found = TuningResult(search, asked.folds)
     if asked.output is not None:
-        about = {"file": asked.name, "table": data.words, "task": data.task}
+        about = {"file": asked.name, "table": data.summary, "task": data.task}
         as_csv = asked.output.suffix.lower() == ".csv"
         written = csv_text(found.curve_sheet()) if as_csv else json_text(about | found.facts())
         replace_file(asked.output, written)
-    if not asked.quiet:  # what is not proved has its line
+    if not asked.quiet:  # the results state whether C is certified
         print_warnings(one for one in caught if not issubclass(one.category, NotCertified))
     _print_tuned(asked, data, found)
     if asked.output is not None and not asked.quiet:
@@ -100,25 +100,26 @@ def run_tune(asked: TuneOptions) -> None:
 
 
 def _parse_gammas(asked: TuneOptions) -> list[float | str]:
-    """Return ``--gamma``, repeated or with commas, as numbers and words."""
-    words = [word.strip() for text in asked.gamma for word in text.split(",") if word.strip()]
-    if words and asked.kernel == "linear":
+    """Parse ``--gamma``, repeated or separated by commas: numbers, "scale" or "auto"."""
+    given = split_names(asked.gamma)
+    if given and asked.kernel == "linear":
         raise InvalidParameter(
             "--gamma is for --kernel rbf; a linear kernel has none. Leave it out."
         )
     found: list[float | str] = []
-    for word in words or ["scale"]:
+    for gamma in given or ["scale"]:
         try:
-            found.append(word if word in ("scale", "auto") else float(word))
+            found.append(gamma if gamma in ("scale", "auto") else float(gamma))
         except ValueError:
             raise InvalidParameter(
-                f"--gamma needs numbers above 0, scale or auto, such as 0.01,0.1,1, not {word!r}."
+                f"--gamma needs positive numbers, 'scale' or 'auto', not {gamma!r}. Example: "
+                "--gamma 0.01,0.1,1."
             ) from None
     return list(dict.fromkeys(found))
 
 
 def _parse_range(text: str | None) -> tuple[float, float] | None:
-    """Return ``--c-range low,high`` as numbers.
+    """Parse ``--c-range low,high`` as a pair of numbers.
 
     >>> _parse_range("0.01,1e3")
     (0.01, 1000.0)
@@ -137,7 +138,7 @@ def _parse_range(text: str | None) -> tuple[float, float] | None:
 
 
 def _read_table(asked: TuneOptions) -> tuple[Table, TuningTable]:
-    """Return the table of the file, and the rows of it that are used."""
+    """Return the table of the file, and the rows on which C is tuned."""
     content = read_file(asked.file, asked.format, header=asked.header)
     check_target(asked.target or content.target, content.frame.columns)
     groups, drop = None, asked.drop
@@ -146,16 +147,16 @@ def _read_table(asked: TuneOptions) -> tuple[Table, TuningTable]:
     table = table_of(content, asked.target, drop, asked.keep, asked.task.value, name=asked.name)
     plain, data = table.is_plain, table.labelled()
     X: Any = data.X.to_numpy() if plain else data.X  # type: ignore[union-attr]
-    y, words = data.y, str(data)
+    y, summary = data.y, str(data)
     if asked.sample is not None and asked.sample < len(y):
         rows = _draw_rows(y, asked.sample, asked.seed, table.task)
         X, y, groups = X[rows], y[rows], None if groups is None else groups[rows]
-        words = f"{len(rows)} rows drawn of {data}"
-    return table, TuningTable(X, y, groups, plain, data.task, words)
+        summary = f"{len(rows)} rows drawn from {data}"
+    return table, TuningTable(X, y, groups, plain, data.task, summary)
 
 
 def _draw_rows(y: NDArray[Any], size: int, seed: int, task: str) -> NDArray[np.intp]:
-    """Draw rows, classes in equal shares."""
+    """Sample rows, stratified by class."""
     kinds, counts = np.unique(y, return_counts=True)
     shares = task == "classification" and counts.min() > 1 and size >= len(kinds)
     rows, _ = train_test_split(
@@ -170,7 +171,7 @@ def _search(
     gammas: list[float | str],
     C_range: tuple[float, float] | None,
 ) -> Any:
-    """Return the search, with everything that learns inside its folds."""
+    """Return the search for C. It encodes and scales the columns inside its folds."""
     encoder, scaler = TableEncoder(keep=asked.keep), StandardScaler()
     shared = {
         "kernel": asked.kernel,
@@ -189,20 +190,20 @@ def _search(
     error_of("tamis tune", asked.scoring)
     spread = float(data.y.std())
     epsilon = float(f"{TUBE * spread:.1e}") if asked.epsilon is None else asked.epsilon
-    if C_range is None:  # C weighs errors in units of the target
+    if C_range is None:  # C depends on the unit of the target
         unit = 2.0 ** round(log2(spread))
         C_range = unit / RANGE[1], unit / RANGE[0]
     return SVRPathCV(C_range=C_range, epsilon=epsilon, **shared)
 
 
 def _folds(asked: TuneOptions, data: TuningTable) -> Any:
-    """Return shuffled folds, classes in equal shares; rows of a group together."""
+    """Return shuffled folds, stratified by class. Rows of a group stay together."""
     classes, grouped = data.task == "classification", data.groups is not None
     n_units = len(data.y if data.groups is None else np.unique(data.groups))
     if n_units < asked.folds:
         raise InvalidParameter(
-            f"--folds {asked.folds} needs as many {'groups' if grouped else 'rows'}; there are "
-            f"{n_units}. Write from 2 to {n_units}."
+            f"--folds {asked.folds} needs at least {asked.folds} {'groups' if grouped else 'rows'},"
+            f" got {n_units}. Write from 2 to {n_units}."
         )
     if classes:
         kinds, counts = np.unique(data.y, return_counts=True)
@@ -216,12 +217,12 @@ def _folds(asked: TuneOptions, data: TuningTable) -> Any:
         return kind(n_splits=asked.folds, n_repeats=asked.repeats, random_state=asked.seed)
     if asked.repeats > 1:
         raise InvalidParameter("--repeats needs rows without groups: leave out --groups.")
-    together = StratifiedGroupKFold if classes else GroupKFold
-    return together(asked.folds, shuffle=True, random_state=asked.seed)
+    kind = StratifiedGroupKFold if classes else GroupKFold
+    return kind(asked.folds, shuffle=True, random_state=asked.seed)
 
 
 def _check_size(asked: TuneOptions, data: TuningTable) -> None:
-    """Refuse more rows than paths can be followed of, in the memory that is free."""
+    """Raise an error if the kernel matrices of the rows do not fit into the free memory."""
     share, n = 1 - 1 / asked.folds, len(data.y)
     most = int(MAX_SAMPLES / (2 * share)) if data.task == "regression" else MAX_SAMPLES
     free = free_memory()
@@ -230,14 +231,14 @@ def _check_size(asked: TuneOptions, data: TuningTable) -> None:
         most = min(most, int((free / each) ** 0.5 / share))
     if n > most:
         raise PathTooLarge(
-            f"tamis tune keeps a matrix of rows by rows, which is possible up to {most} rows here; "
+            f"tamis tune needs a matrix of rows by rows, which fits up to {most} rows here, but "
             f"{asked.name} has {n}. Write --sample {min(SAMPLE, most)} to tune on rows drawn at "
             "random."
         )
 
 
 def _fit(search: Any, data: TuningTable, asked: TuneOptions) -> list[warnings.WarningMessage]:
-    """Follow the paths with a bar, and return the warnings; after Ctrl-C print what is known."""
+    """Follow the paths, and return the warnings. After Ctrl-C, print the best C so far."""
     bar = ProgressBar("following", "paths", quiet=asked.quiet)
     search.set_callbacks(bar)
     try:
@@ -253,9 +254,9 @@ def _fit(search: Any, data: TuningTable, asked: TuneOptions) -> list[warnings.Wa
         proof, gamma = search.certificate_, search.best_params_.get("gamma")
         where = "" if gamma is None else f" with gamma = {gamma}"
         folds = format_count(search.n_splits_, "fold")
-        notify(f"{stopped}. Known from {folds}{where}: {proof.found}.")
+        notify(f"{stopped}. Found on {folds}{where}: {proof.found}.")
     else:
-        notify(f"{stopped}; nothing is known yet.")
+        notify(f"{stopped}; no result yet.")
     raise typer.Exit(INTERRUPTED)
 
 
@@ -263,13 +264,13 @@ def _fit(search: Any, data: TuningTable, asked: TuneOptions) -> list[warnings.Wa
 
 
 def _print_tuned(asked: TuneOptions, data: TuningTable, found: TuningResult) -> None:
-    """Print what was found, line by line, and draw the curve."""
+    """Print the results, and draw the validation curve."""
     console, search = stdout(), found.search
     gamma = "" if search.kernel == "linear" else f", gamma = {_format_gammas(search.gamma)}"
     tube = f", epsilon = {search.epsilon:.3g}" if found.regression else ""
     times = "" if asked.repeats == 1 else f", {asked.repeats} times"
     prepared = "encoded and standardised" if found.encodes else "standardised"
-    console.print(text(f"{asked.name}: {data.words}", style="bold"))
+    console.print(text(f"{asked.name}: {data.summary}", style="bold"))
     how = f"SVM, {search.kernel} kernel{gamma}{tube}; {format_count(found.folds, 'fold')}{times}"
     console.print(text(f"{how}; columns {prepared} on training rows"))
     console.print()
@@ -290,7 +291,7 @@ def _format_gammas(gamma: Any) -> str:
 
 
 def _lines(found: TuningResult) -> list[tuple[str, str]]:
-    """Return the facts, each with its word."""
+    """Return the facts to print, each with its name."""
     search, proof = found.search, found.search.certificate_
     first, last = found.curve.breakpoints[[0, -1]]
     every = found.interval.low <= first and found.interval.high >= last
@@ -305,8 +306,8 @@ def _lines(found: TuningResult) -> list[tuple[str, str]]:
     percent = not found.regression and search.scoring in SHARES
     error = f"{100 * found.standard_error:.2f}" if percent else f"{found.standard_error:.2g}"
     spread = (
-        f"{error} (standard error over {format_count(found.folds, 'fold')}); C was chosen by it, "
-        "so it is a little optimistic"
+        f"{error} (standard error over {format_count(found.folds, 'fold')}); slightly optimistic, "
+        "because C was chosen by it"
     )
     lines.append((_metric(found), f"{_format_value(found, proof.value)} ± {spread}"))
     lines.append(("proved" if proof.closed else "not proved", _verdict(found)))
@@ -318,8 +319,8 @@ def _lines(found: TuningResult) -> list[tuple[str, str]]:
     if not every and (best.low <= first or best.high >= last):
         lower = 10.0 ** (floor(log10(first)) - (found.interval.low <= first))
         upper = 10.0 ** (ceil(log10(last)) + (found.interval.high >= last))
-        farther = f"--c-range {lower:g},{upper:g} searches farther"
-        lines.append(("note", f"the best C reaches the end of the range; {farther}"))
+        wider = f"write --c-range {lower:g},{upper:g} to search further"
+        lines.append(("note", f"the best C reaches the end of the range; {wider}"))
     return lines
 
 
@@ -351,11 +352,11 @@ def _verdict(found: TuningResult) -> str:
 
 
 def _grid(found: TuningResult) -> str:
-    """Return what a grid would have found."""
+    """Return the best result on the grid of powers of two as text."""
     grid, best, search = found.grid, found.search.best_score_, found.search
     if not grid:
         return "of powers of two has no point in this range"
-    # scores are greater for better; what is shown is in the words of the curve
+    # a higher score is better, although the metric that is shown may be an error
     score = grid["score"]
     value = score if found.curve.greater_is_better else -score
     if search.scoring is None and not found.regression:
@@ -367,7 +368,7 @@ def _grid(found: TuningResult) -> str:
 
 
 def _format_C(number: float, digits: int = 3) -> str:
-    """Write a number without a power of ten if it has few zeros.
+    """Format a number, without an exponent if it is below a million.
 
     >>> _format_C(0.001953), _format_C(2048.0), _format_C(2.5e9)
     ('0.00195', '2048', '2.5e+09')
@@ -376,7 +377,7 @@ def _format_C(number: float, digits: int = 3) -> str:
 
 
 def _draw(found: TuningResult, width: int, *, fine: bool) -> list[str]:
-    """Draw the curve over log C as columns of characters: of each column the best value in it."""
+    """Draw the curve over log C with characters. Each character column shows its best value."""
     ends = found.curve.breakpoints
     edges = np.geomspace(ends[0], ends[-1], width + 1)
     values = best_between(found.curve, edges)
@@ -395,13 +396,13 @@ def _draw(found: TuningResult, width: int, *, fine: bool) -> list[str]:
 
 
 def best_between(curve: ValidationCurve, edges: Array) -> Array:
-    """Return the best value of a curve between any two neighbouring edges."""
+    """Return the best value of a curve between each pair of neighbouring edges."""
     pick = np.max if curve.greater_is_better else np.min
     low, high = curve.breakpoints[:-1], curve.breakpoints[1:]
     steps = curve.coefficients.shape[1] == 1
     found = []
     for left, right in pairwise(edges):
-        # of a piece that an edge cuts, a step has its value; a bent one that at the edge
+        # if an edge cuts a step, the step's value is used; if it cuts a bend, the value at the edge
         inside = (low < right) & (high > left) if steps else (low >= left) & (high <= right)
         ends = curve.values[:0] if steps else curve(np.array([left, right]))
         found.append(pick(np.append(curve.values[inside], ends)))
@@ -409,14 +410,14 @@ def best_between(curve: ValidationCurve, edges: Array) -> Array:
 
 
 def axis_text(edges: Array) -> str:
-    """Return powers of ten under the columns, as many as have room."""
+    """Return the axis labels: as many powers of ten as fit below the columns."""
     low, high, width = edges[0], edges[-1], len(edges) - 1
     line = [" "] * (width + 8)
     free = 0
     for power in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1):
-        words = f"{10.0**power:g}"
+        label = f"{10.0**power:g}"
         at = round((power - log10(low)) / (log10(high) - log10(low)) * width)
-        if at >= free and at + len(words) <= len(line):
-            line[at : at + len(words)] = words
-            free = at + len(words) + 2
+        if at >= free and at + len(label) <= len(line):
+            line[at : at + len(label)] = label
+            free = at + len(label) + 2
     return "".join(line).rstrip() + "  C"

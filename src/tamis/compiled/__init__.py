@@ -1,6 +1,7 @@
-"""Every loop that numba compiles, one module a topic.
+"""Loops that numba compiles, one module per topic.
 
-numba takes longer to load than most criteria run, so nothing above imports these modules at its
-top: :mod:`tamis.compiled.thresholds`, which needs no numba, says from which size on a loop pays,
-and the loop is imported where that size is met. What numpy would answer, a loop answers too.
+Loading numba takes longer than evaluating most criteria, so these modules are imported lazily.
+:mod:`tamis.compiled.thresholds` does not need numba. It holds the problem sizes from which a
+compiled loop is faster than numpy. A compiled loop returns the same result as the numpy code that
+it replaces.
 """

@@ -1,6 +1,7 @@
-"""What a machine does with 64 entries, or the 64 bits of a word, at once.
+"""Vector operations on 64 entries, or on the 64 bits of a word.
 
-Written as vectors to the compiler, which picks the instructions that the processor has.
+The operations are written as LLVM vector code, which the compiler translates into the fastest
+instructions that the CPU has.
 """
 
 from typing import Any
@@ -9,23 +10,21 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-#: Words of a run: 8192 rows, of which the planes and level sets of a column and a pivot of ten
-#: levels stay in the first cache.
+#: Number of 64-bit words in a run of 8192 rows. A run is short enough that the L1 cache holds the
+#: bit planes and level sets of a column and of a column with ten levels that it is crossed with.
 RUN = 128
 
 WORD = ir.IntType(64)
-#: What the widest registers hold; the compiler cuts it where they are narrower.
+#: Vector of eight words, which fills the widest registers. For narrower registers, the compiler
+#: splits the vector.
 EIGHT = ir.VectorType(WORD, 8)
 NOTHING = ir.Constant(EIGHT, None)
 
 
 def _reached(typingctx: Any, row: Any, first: Any, cut: Any) -> Any:
-    """Bit i: whether row[first + i] reaches the cut, for 64 entries that follow each other.
-
-    To the compiler these are a vector and its comparison a word.
-    """
+    """Return a 64-bit word whose bit i is set if row[first + i] >= cut."""
     if row.layout != "C" or row.dtype not in types.number_domain:
-        return None  # entries that do not follow each other
+        return None  # the entries are not contiguous
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = signature.args[0].dtype
@@ -43,14 +42,14 @@ def _reached(typingctx: Any, row: Any, first: Any, cut: Any) -> Any:
 
 
 def _widened(kind: Any) -> Any:
-    """How entries become double precision."""
+    """Return the LLVM instruction that converts numbers to double precision."""
     if isinstance(kind, types.Float):
         return ir.IRBuilder.fpext
     return ir.IRBuilder.sitofp if kind.signed else ir.IRBuilder.uitofp
 
 
 def _repeated(builder: Any, value: Any, vector: Any) -> Any:
-    """A vector of one value."""
+    """Return a vector in which all entries have the given value."""
     zero = ir.Constant(ir.IntType(32), 0)
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, zero)
     lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None)
@@ -58,7 +57,7 @@ def _repeated(builder: Any, value: Any, vector: Any) -> Any:
 
 
 def _trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """Where the lowest bit of a word stands, which is not 0."""
+    """Return the position of the lowest set bit of a word that is not 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -67,10 +66,9 @@ def _trailing_zeros(typingctx: Any, word: Any) -> Any:
 
 
 def _add_bits(typingctx: Any, codes: Any, first: Any, word: Any, weight: Any) -> Any:
-    """Add a weight to those of 64 codes, from the first on, whose bit is set in a word.
+    """Add a weight to codes[first + i] for each bit i that is set in a 64-bit word.
 
-    A word is a vector of 64 bits to the compiler, which takes a few instructions here and hundreds
-    where each bit is shifted by itself.
+    This takes a few vector instructions. A loop over the bits would take hundreds.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -87,14 +85,17 @@ def _add_bits(typingctx: Any, codes: Any, first: Any, word: Any, weight: Any) ->
 
 
 def _met(n_rows: int) -> Any:
-    """How many bits the words of a run share with each of some rows that follow each other."""
+    """Return an intrinsic that compares a bit set with each of ``n_rows`` other bit sets.
+
+    It counts the bits that are set in both. Each bit set covers the rows of one run.
+    """
 
     def typed(typingctx: Any, rows: Any, first: Any, own: Any) -> Any:
         answer = types.UniTuple(types.uint64, n_rows)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            beside = context.make_array(signature.args[2])(context, builder, args[2]).data
+            own_data = context.make_array(signature.args[2])(context, builder, args[2]).data
 
             def eight(pointer: Any, offset: Any) -> Any:
                 place = builder.bitcast(builder.gep(pointer, [offset]), EIGHT.as_pointer())
@@ -104,7 +105,7 @@ def _met(n_rows: int) -> Any:
             add = _named(builder.module, "llvm.vector.reduce.add.v8i64", WORD)
             begin, sums = builder.mul(args[1], ir.Constant(WORD, RUN)), [NOTHING] * n_rows
             for word in range(0, RUN, 8):
-                mine = eight(beside, ir.Constant(WORD, word))
+                mine = eight(own_data, ir.Constant(WORD, word))
                 for k in range(n_rows):
                     theirs = eight(data, builder.add(begin, ir.Constant(WORD, k * RUN + word)))
                     both = builder.call(count, [builder.and_(mine, theirs)])
@@ -117,7 +118,7 @@ def _met(n_rows: int) -> Any:
 
 
 def _named(module: Any, name: str, answer: Any) -> Any:
-    """An operation on a vector of eight words that the compiler knows by a name."""
+    """Return the LLVM intrinsic with this name, which takes a vector of eight words."""
     known = module.globals.get(name)
     return known or ir.Function(module, ir.FunctionType(answer, [EIGHT]), name)
 

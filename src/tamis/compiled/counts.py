@@ -1,7 +1,8 @@
-"""Contingency counts of many columns at once.
+"""Contingency tables of many columns at once.
 
-A column of few levels is a bit set over the samples for each level but the first; the count of a
-pair of levels is then a popcount, and the cells of the first levels follow from the margins.
+A column with few levels is stored as one bit set for each level except the first. A bit set marks
+the samples at its level. The count of a pair of levels is then the number of bits set in both.
+Counts that involve a first level follow from the margins of the table.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from numba.extending import intrinsic
 
 
 def _popcount(typingctx: Any, word: Any) -> Any:
-    """Number of ones in a 64-bit word, one machine instruction."""
+    """Return the number of set bits in a 64-bit word, with a single instruction."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -22,14 +23,14 @@ def _popcount(typingctx: Any, word: Any) -> Any:
 
 popcount: Any = intrinsic(_popcount)
 
-# Samples looked at together for levels not met before: two kilobytes stay in the first cache while
-# the known levels are counted in them, and a column of many levels is given up after one block.
+# Number of samples in a block that is searched for new levels. A block takes two kilobytes, which
+# fit into the L1 cache. In a column with many levels, the search stops after the first block.
 LOOKED_AT = 256
 
 
 @njit(cache=True)
 def _at_least(block: Any, cut: float) -> Any:
-    """Bit i: whether block[i] reaches the cut."""
+    """Return a word whose bit i is set if block[i] >= cut."""
     word = uint64(0)
     for i in range(len(block)):
         word |= uint64(block[i] >= cut) << uint64(i)
@@ -38,7 +39,7 @@ def _at_least(block: Any, cut: float) -> Any:
 
 @njit(cache=True)
 def _count(block: Any, value: float) -> int:
-    """How often the value stands in the block."""
+    """Count how often a value occurs in the block."""
     count = 0
     for i in range(len(block)):
         count += block[i] == value
@@ -47,7 +48,10 @@ def _count(block: Any, value: float) -> int:
 
 @njit(cache=True, nogil=True)
 def few_levels(columns: Any, most: int) -> Any:
-    """Sorted distinct values of each row of ``columns``, and how many: ``most`` + 1 means more."""
+    """Return the sorted distinct values of each row of ``columns``, and the number of them.
+
+    This number is ``most`` + 1 if a row has more than ``most`` distinct values.
+    """
     n_columns, n_samples = columns.shape
     levels = np.full((n_columns, most), np.inf)
     count = np.zeros(n_columns, dtype=np.int64)
@@ -76,7 +80,10 @@ def few_levels(columns: Any, most: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def pack(columns: Any, cuts: Any, start: Any) -> Any:
-    """Bit sets of every level but the first, and their sizes; those of row j begin at start[j]."""
+    """Return the bit sets of all levels except the first, and the number of samples in each.
+
+    The bit sets of row j of ``columns`` begin at start[j].
+    """
     n_columns, n_samples = columns.shape
     n_words = (n_samples + 63) // 64
     bits = np.empty((start[n_columns], n_words), dtype=np.uint64)
@@ -96,7 +103,7 @@ def pack(columns: Any, cuts: Any, start: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def encode(columns: Any, cuts: Any, n_levels: Any, codes: Any) -> None:
-    """Write the number of cuts that each entry reaches."""
+    """Write the level of each entry, which is the number of cuts less than or equal to it."""
     for j in range(len(columns)):
         row, out = columns[j], codes[j]
         out[:] = 0
@@ -117,15 +124,16 @@ def sums_by_bits(
     table: Any,
     offset: Any,
 ) -> Any:
-    """Sum of a table's values over the counts of the pivot with each column.
+    """Return, for each column, a sum over the cells of its contingency table.
 
-    The values of a level of the pivot begin at its offset.
+    All columns are tabulated against the same column, the pivot. A cell is a pair of a pivot level
+    and a column level. A cell with n samples at pivot level a adds table[offset[a] + n] to the sum.
     """
     n_columns, n_pivot, n_words = len(start) - 1, len(pivot), bits.shape[1]
     sums = np.empty(n_columns)
     left = np.empty(n_pivot, dtype=np.int64)
     for j in range(n_columns):
-        left[:] = pivot_sizes  # of each pivot level, samples not yet met in a level of the column
+        left[:] = pivot_sizes  # after the loop, these are the counts at the column's first level
         total, first_level = 0.0, n_samples
         for index in range(start[j], start[j + 1]):
             rest = sizes[index]
@@ -148,11 +156,12 @@ def sums_by_bits(
 
 @njit(cache=True, nogil=True)
 def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, table: Any, offset: Any) -> Any:
-    """The same sums for columns of many levels."""
+    """Return the same sums as :func:`sums_by_bits`, for columns with many levels."""
     n_pivot, sums = len(offset), np.empty(len(codes))
     for j in range(len(codes)):
         column, width = codes[j], n_levels[j]
-        # four tables: increments of one cell that follow each other would wait for each other
+        # four tables in turn, because an increment would have to wait for the previous increment
+        # of the same cell
         counts = np.zeros((4, n_pivot * width), dtype=np.int64)
         for i in range(len(column)):
             counts[i & 3, pivot[i] * width + np.int64(column[i])] += 1
@@ -176,7 +185,7 @@ def sums_by_entries(
     table: Any,
     offset: Any,
 ) -> Any:
-    """The same sums from the entries of each column that are not at its level 0."""
+    """Return the same sums as :func:`sums_by_bits`, from the non-zero entries of sparse columns."""
     n_pivot = len(pivot_sizes)
     sums = np.empty(len(n_levels))
     counts = np.zeros(n_levels.max() * n_pivot, dtype=np.int64)

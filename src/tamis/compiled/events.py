@@ -1,4 +1,4 @@
-"""The inner loop of the path: from one event to the next, and the audit of what was walked."""
+"""Inner loop that follows the SVM path from event to event, and a check of its result."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -22,24 +22,27 @@ from tamis.compiled.margin_set import (
     response,
 )
 
-TIE = 1e-12  # events closer than this, relative to tau, are simultaneous
+TIE = 1e-12  # events closer than this, relative to tau, are treated as simultaneous
 
-LOST = 1e-2  # a direction known to no more than this, relative to the slope, leads nowhere
+LOST = 1e-2  # a direction whose error, relative to the slope, exceeds this is not used
 
 
 class EpochLog(NamedTuple):
-    """Where the path went, row by row; row 0 is where it began."""
+    """Points of the path, one per row. Row 0 is the starting point."""
 
     tau: NDArray[np.float64]
     b: NDArray[np.float64]
-    x: NDArray[np.float64]  # of every slot
+    x: NDArray[np.float64]  # x of the variable in each slot
     side: NDArray[np.int8]
-    n_terms: NDArray[np.int64]  # -1: in the middle of an exchange
+    n_terms: NDArray[np.int64]  # number of terms of the inverse; -1 in the middle of an exchange
 
 
 @njit(cache=True)
 def _next_event(problem, state, dr, longest, tolerance, found):
-    """Length of the step to the next event and the variable it belongs to (-1: none)."""
+    """Return the length of the step to the next event, and the variable that causes the event.
+
+    The variable is -1 if there is no event within the step ``longest``.
+    """
     best = longest
     tie = TIE * state.now.tau
     n_found = 0
@@ -85,7 +88,7 @@ def _next_event(problem, state, dr, longest, tolerance, found):
 
 @njit(cache=True)
 def _dh_at(problem, state, p):
-    """``dh`` at one point in play."""
+    """Return the derivative ``dh`` of the output h along the direction, at a single point."""
     row = problem.K[problem.origin[p]]
     dh = state.d[0]
     for k in range(state.now.n_slots):
@@ -96,11 +99,12 @@ def _dh_at(problem, state, p):
 
 @njit(cache=True)
 def _speeds(problem, state, dh, dr):
-    """Speeds of the residuals, the error of the direction, and what is too slow to be real.
+    """Write the derivatives ``dr`` of the residuals along the direction.
 
-    The error is that of residuals on the margin set and of the constraint.
-
-    Points of the margin set need no response, except where it is cheap to see the error.
+    Returns the error of the direction, and a tolerance. Along an exact direction, the residuals on
+    the margin set do not change and the equality constraint holds. The error is the larger of the
+    two violations. Members of the margin set whose outputs are not computed anyway are not checked.
+    Derivatives below the tolerance are rounding errors.
     """
     n_ahead = problem.ahead.shape[1]
     response(problem, state, state.d, dh[:n_ahead])
@@ -122,17 +126,15 @@ def _speeds(problem, state, dh, dr):
         size += abs(state.d[k + 1]) * state.now.kappa
         missed += problem.sign[state.slots[k]] * state.d[k + 1]
     state.now.missed = missed
-    # a constraint that is missed is refined away, but makes no residual slower
+    # the tolerance ignores the error of the constraint, which does not affect the residuals and is
+    # corrected by refinement
     tolerance = max(20.0 * error, 4e-15 * size)
     return max(error, abs(missed) * state.now.kappa), tolerance
 
 
 @njit(cache=True)
 def _refine(problem, state):
-    """One step of iterative refinement of the direction.
-
-    The speeds of the residuals on the margin set ought to be zero.
-    """
+    """Refine the direction by one step, so that residuals on the margin set stay constant."""
     size = state.now.n_slots + 1
     rhs = np.zeros(size)
     rhs[0] = state.now.missed
@@ -161,7 +163,10 @@ def _move(problem, state, dr, step):
 
 @njit(cache=True)
 def _stands_on_bound(problem, state):
-    """Whether the only free variable, which cannot move alone, is at a bound."""
+    """Return whether the only free variable is at a bound.
+
+    A single free variable cannot change, because of the equality constraint.
+    """
     for k in range(state.now.n_slots):
         i = state.slots[k]
         if state.side[i] == FREE:
@@ -182,9 +187,9 @@ def _write(state, log, row, complete):
 
 @njit(cache=True)
 def advance(problem, state, log, end):
-    """Follow the path down to ``end`` or until the log is full; returns the exit code and rows.
+    """Follow the path until tau reaches ``end`` or the log is full.
 
-    Two rows are kept free for an exchange, which needs one before and one after.
+    Returns the exit code and the number of rows written to the log. An exchange takes two rows.
     """
     dh = np.empty(problem.origin.shape[0])
     dr = np.empty(problem.sign.shape[0])
@@ -195,7 +200,8 @@ def advance(problem, state, log, end):
     n_terms = state.terms.shape[0] - 2
     while row + 2 < log.tau.shape[0] and state.now.n_terms < n_terms:
         error, tolerance = _speeds(problem, state, dh, dr)
-        # 0.05 tolerance is the error itself, or else no more than rounding
+        # refine only if the error is not mere rounding: 0.05 times the tolerance is the larger of
+        # the current error of the residuals and their rounding error
         if error > state.now.residual * scale and error >= 0.05 * tolerance:
             _refine(problem, state)
             error, tolerance = _speeds(problem, state, dh, dr)
@@ -233,10 +239,10 @@ def advance(problem, state, log, end):
 
 @njit(cache=True)
 def audit(sign, point, slope, side, slot_of, followed, h, log, offset, tolerance):
-    """Check every row of a log against the residuals ``h`` recomputed for all variables.
+    """Check each row of a log, given the recomputed outputs ``h`` of all points.
 
-    For each segment between two rows: the largest violation of the optimality conditions, and the
-    first segment on which a variable that was not followed is on its wrong side.
+    Returns the largest violation of the optimality conditions in each row, and the first row in
+    which a variable that is not ``followed`` violates them by more than the tolerance.
     """
     n_rows = log.tau.shape[0]
     violation = np.zeros(n_rows)
@@ -262,10 +268,11 @@ def audit(sign, point, slope, side, slot_of, followed, h, log, offset, tolerance
 
 @njit(cache=True)
 def swaps(lam, h, tie, positive, negative, weight, state, out_lam, out_change):
-    """Order changes of all pairs of opposite classes over one block; state is 0, 1/2 or 1.
+    """Find where the order of two outputs changes, for all pairs of points of opposite classes.
 
-    Changes are multiplied by the weights of the pairs. Returns how many there are, which may be
-    more than there was room for.
+    The ``state`` of a pair is 1 if the output of the positive point is higher, 0 if it is lower,
+    and 1/2 in a tie. Changes of the state are multiplied by the weight of the pair. Returns the
+    number of changes, which may exceed the length of the output arrays.
     """
     count = 0
     for row in range(h.shape[0]):
@@ -282,7 +289,7 @@ def swaps(lam, h, tie, positive, negative, weight, state, out_lam, out_change):
                 if count < out_lam.shape[0]:
                     where = lam[row]
                     if row > 0:
-                        # a tie begins and ends on the edge of its band
+                        # a tie begins or ends where the outputs differ by ``band``
                         edge = new + old - 1.0 if new == 0.5 or old == 0.5 else 0.0
                         side = 1.0 if edge > 0 else (-1.0 if edge < 0 else 0.0)
                         last = tie[row - 1, positive[a]] + tie[row - 1, negative[b]]

@@ -1,13 +1,12 @@
-"""Gaussian kernel sums: a row of squared distances in cache, all altered columns at once.
+"""Gaussian kernel sums for many altered columns at once.
 
-The matrix of distances is never held. A row of it costs one multiplication for each column and
-sample, an exponential ten times that, so making it anew for every call is cheap; and a result
-cannot depend on what was asked before.
+The distance matrix is never stored. Its rows are computed one at a time, which is cheap compared
+with the exponentials.
 
-Arrays of columns are column by column (one row of the array each), scaled so that the kernel is
-2 to the power of minus the squared distance. Sums over a block are vectorised because ``reassoc``
-lets the additions be reordered; :func:`exp2` must not carry that flag, or its rounding by a large
-number would be folded away.
+``columns`` has one row per column. The columns are scaled so that the kernel is 2 to the power of
+minus the squared distance. Sums over a block are vectorised because the flag ``reassoc`` lets the
+compiler reorder additions. :func:`exp2` must not have this flag. It rounds by adding and
+subtracting a large number, and the compiler would remove both operations.
 """
 
 from typing import Any
@@ -18,27 +17,27 @@ from numba.extending import overload
 
 REORDERED = {"reassoc", "contract", "nsz"}
 
-# Blocks of samples begin at multiples of this, so that loops have no remainders: sixteen single or
-# two times eight double numbers fill the widest registers there are.
+# Blocks of samples begin at multiples of this number, so that vectorised loops have no remainder.
+# The widest registers hold 16 numbers in single precision or 8 in double precision.
 PAD = 16
 
-ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number
-LEAST = -1020.0  # below, the power is no longer a normal number
+ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer
+LEAST = -1020.0  # smaller exponents give subnormal numbers
 ROUND_SINGLE = np.float32(12582912.0)  # 1.5 * 2**23
 LEAST_SINGLE = np.float32(-125.0)
 
 
 def exp2(x: float) -> float:
-    """2**x for x <= 0, without a call, so that loops over it are vectorised."""
+    """Return 2**x for x <= 0. The function is inlined so that loops that call it are vectorised."""
     raise NotImplementedError("for compiled code only")
 
 
 def _double(x: Any) -> Any:
-    """To 4e-14."""
+    """Compute 2**x in double precision, with relative error 4e-14."""
     x = max(x, LEAST)
     shifted = x + ROUND
     r = x - (shifted - ROUND)
-    # interpolates (2**r - 1) / r at the Chebyshev nodes of -1/2 to 1/2, so that 2**0 is 1
+    # interpolate (2**r - 1) / r at Chebyshev nodes between -1/2 and 1/2, so that 2**0 is exactly 1
     p = 1.0203121063391729e-07
     p = p * r + 1.3255224878668817e-06
     p = p * r + 1.525268684626772e-05
@@ -49,13 +48,13 @@ def _double(x: Any) -> Any:
     p = p * r + 0.2402265069581299
     p = p * r + 0.6931471805599453
     p = p * r + 1.0
-    # the whole part into the exponent of p: it stands in the lowest bits of the shifted number
+    # the lowest bits of the shifted number are the integer part of x; add it to the exponent of p
     bits = np.float64(p).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
     return np.int64(bits).view(np.float64)
 
 
 def _single(x: Any) -> Any:
-    """The same in single precision, to 2e-7."""
+    """Compute 2**x in single precision, with relative error 2e-7."""
     x = max(x, LEAST_SINGLE)
     shifted = x + ROUND_SINGLE
     r = x - (shifted - ROUND_SINGLE)
@@ -76,7 +75,10 @@ def _exp2_of(x: Any) -> Any:
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: Any) -> None:
-    """Minus the squared distances of one sample to all from ``first`` on, minus ``far``."""
+    """Write the exponents of a sample's kernel values with the samples from ``first`` on.
+
+    An exponent is minus the squared distance in the ``members``, minus the entry of ``far``.
+    """
     out[:] = -far
     for j in members:
         x = columns[j, row]
@@ -87,7 +89,10 @@ def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -> float:
-    """Sum of the kernel of one sample with many; each term is also added to the other's sum."""
+    """Return the sum of a sample's kernel values with many samples.
+
+    Each kernel value is also added to the entry of ``add`` for the other sample.
+    """
     total = exponents.dtype.type(0)
     for q in range(len(exponents)):
         kernel = exp2(exponents[q] - sign * (x - column[q]) ** 2)
@@ -98,7 +103,7 @@ def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) -> float:
-    """Weighted sum of the kernel of one sample with many."""
+    """Return the weighted sum of one sample's kernel values with many samples."""
     total = exponents.dtype.type(0)
     for q in range(len(exponents)):
         total += weights[q] * exp2(exponents[q] - sign * (x - column[q]) ** 2)
@@ -107,7 +112,7 @@ def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
-    """Greatest exponent altered by one column."""
+    """Return the greatest of a sample's exponents after a column is added or removed."""
     greatest = exponents.dtype.type(-np.inf)
     for q in range(len(exponents)):
         greatest = max(greatest, exponents[q] - sign * (x - column[q]) ** 2)
@@ -116,7 +121,7 @@ def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: float) -> float:
-    """Sum of the kernel in units of its greatest term."""
+    """Return the sum of a sample's kernel values, divided by the greatest of these values."""
     total = exponents.dtype.type(0)
     for q in range(len(exponents)):
         total += exp2(exponents[q] - sign * (x - column[q]) ** 2 - greatest)
@@ -127,12 +132,13 @@ def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: floa
 def class_sums(
     columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, far: Any, rows: Any, out: Any
 ) -> None:
-    """Add to kernel sums of each sample over each class, for each altered column.
+    """Add the sum of each sample's kernel values with each class to ``out``.
 
-    A sign is -1 where a column leaves, +1 where it enters and 0 where it makes no difference.
-    Class k stands at bounds[k] to bounds[k+1]; ``rows`` are the indices of samples, ``far`` is
-    infinite where no sample stands. The kernel is symmetric: each pair is computed once, when the
-    first of its samples is among the rows.
+    There is one result for each column in ``altered``. Its entry in ``signs`` is +1 if the column
+    is added to the ``members``, -1 if it is removed, and 0 if it is ignored. Class k has the
+    positions bounds[k] to bounds[k + 1] - 1. ``rows`` are positions of samples. ``far`` is infinite
+    at positions without a sample. The kernel is symmetric, so each pair is computed only once, when
+    the first of its two samples is in ``rows``.
     """
     n_classes = len(bounds) - 1
     exponents = np.empty(columns.shape[1], dtype=columns.dtype)
@@ -158,9 +164,10 @@ def class_sums(
 def log_class_sums_of_others(
     columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, far: Any, rows: Any, out: Any
 ) -> None:
-    """Logarithm of :func:`class_sums` without the sample itself.
+    """Write the logarithms of the sums of :func:`class_sums`.
 
-    No term is known to be 1 then, so sums are taken relative to their greatest term.
+    The kernel value of a sample with itself is left out. Sums are computed relative to their
+    greatest term, since all terms may be tiny.
     """
     n_classes = len(bounds) - 1
     exponents = np.empty(columns.shape[1], dtype=columns.dtype)
@@ -180,9 +187,10 @@ def log_class_sums_of_others(
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _weights(y: Any, own: float, kind: int, offset: Any, own_offset: float, out: Any) -> None:
-    """Kernel of one target value with many, centred by the offsets.
+    """Write the kernel values of one target value with many others, minus the offsets of both.
 
-    Equality (kind 0), Gaussian (1) or the product (2).
+    ``kind`` is 0 for a kernel that is 1 for equal values and 0 otherwise, 1 for a Gaussian kernel,
+    and 2 for the product of the two values.
     """
     if kind == 0:
         for q in range(len(y)):
@@ -209,11 +217,12 @@ def pair_sums(
     end: int,
     out: Any,
 ) -> None:
-    """Add the sum over pairs r < q of K_rq (L_rq - offset_r - offset_q), r from begin to end.
+    """Add the sum of K_rq (L_rq - offset_r - offset_q) over pairs r < q to each entry of ``out``.
 
-    The first answer is for the members themselves, whose exponents are multiplied by ``widening``;
-    the others are for each altered column. Columns may be longer than the target: what stands
-    beyond has no weight.
+    K is the kernel of the columns, and L is the kernel of the target. Rows r run from ``begin`` to
+    ``end`` - 1. Entry 0 of ``out`` uses the columns ``members`` alone, with exponents multiplied by
+    ``widening``. Each other entry also adds or removes one of the columns ``altered``. Padding
+    entries at the end of a column have weight 0.
     """
     n_samples, width = len(y), columns.shape[1]
     exponents = np.empty(width, dtype=columns.dtype)

@@ -1,17 +1,21 @@
-"""The margin set of a parametric quadratic programme: its members, and the inverse of its matrix.
+"""Margin set of a parametric quadratic programme, with the inverse of its matrix.
 
-One parametric quadratic programme covers classification, regression and every repair of both::
+The same quadratic programme covers SVM classification, SVM regression, and the repair of inexact
+solutions of both::
 
     min_x  x'Qx / 2 - g'x    subject to  s'x = tau e,  0 <= x <= u,    g = g_a + tau g_b
 
-with ``Q_ij = s_i s_j K[p_i, p_j]`` and ``tau`` decreasing. With ``h = K (s x) + b`` the residual
-``r = s h - g`` is zero on the margin set E (0 < x < u), >= 0 where x = 0 and <= 0 where x = u.
-Between two events everything is affine in tau, and the direction solves
-``A_E [db; dx] = [-e; -g_b]`` with ``A_E = [[0, s_E'], [s_E, Q_EE]]`` (Hastie et al. 2004; Ong, Shao
-and Yang 2010).
+with ``Q_ij = s_i s_j K[p_i, p_j]`` and decreasing ``tau``. The outputs are ``h = K (s x) + b``, and
+the residuals are ``r = s h - g``. At the optimum, r is 0 on the margin set E (0 < x < u), r >= 0
+where x = 0, and r <= 0 where x = u.
 
-The inverse of ``A_E`` is a matrix fixed during a call plus one symmetric rank-one term per change
-of E: an index that leaves costs O(m) per term, one that enters one product with the matrix.
+An event is a change of E. Between two events x, b, h and r are affine in tau. Their direction
+solves ``A_E [db; dx] = [-e; -g_b]`` with ``A_E = [[0, s_E'], [s_E, Q_EE]]`` (Hastie et al. 2004;
+Ong, Shao and Yang 2010).
+
+The inverse of ``A_E`` is stored as a base matrix, which is fixed during a call, plus one symmetric
+rank-one term per change of E. Removing an index from E costs O(m) operations per term, where m is
+the size of E. Adding an index costs a product of the base matrix with a vector.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -22,14 +26,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-LOW, HIGH, FREE = 0, 1, 2  # x = 0, x = upper, in the margin set
+LOW, HIGH, FREE = 0, 1, 2  # sides of a variable: x = 0, x = upper, in the margin set
 
-# Why a call returned.
+# Exit codes.
 FULL, DONE, EMPTY, REFACTOR, CYCLE, INEXACT = 0, 1, 2, 3, 4, 5
 
-DEPENDENT = 1e-9  # a null direction moves h by less than this, relative to the kernel
-SINGULAR = 1e-12  # a Schur complement below this, relative to the kernel, cannot be divided by
-INEXACT_MOVE = 1e-11  # a null move that changes h by more than this (relative to g) is repaired
+DEPENDENT = 1e-9  # a direction that changes h by less, relative to the kernel, is a null direction
+SINGULAR = 1e-12  # a Schur complement that is smaller, relative to the kernel, is treated as 0
+INEXACT_MOVE = 1e-11  # a null step that changes h by more, relative to g, is repaired
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -52,7 +56,7 @@ def accumulate(rows, index, weight, count, out):
 
 @njit(cache=True, fastmath={"contract", "reassoc"})
 def dot(a, b):
-    """Inner product, summed in an order that can be vectorised."""
+    """Return the inner product of two vectors, summed in an order that can be vectorised."""
     total = 0.0
     for i in range(a.shape[0]):
         total += a[i] * b[i]
@@ -61,7 +65,7 @@ def dot(a, b):
 
 @njit(cache=True)
 def gather(matrix, rows, columns):
-    """``matrix[np.ix_(rows, columns)]``, several times faster."""
+    """Return ``matrix[np.ix_(rows, columns)]``, but several times faster."""
     out = np.empty((rows.shape[0], columns.shape[0]))
     for i in range(rows.shape[0]):
         source, target = matrix[rows[i]], out[i]
@@ -71,43 +75,50 @@ def gather(matrix, rows, columns):
 
 
 class EpochProgramme(NamedTuple):
-    """What stays fixed during a call: the programme, or its restriction to some variables."""
+    """Quadratic programme, or its restriction to a subset of the variables.
 
-    K: NDArray[np.float64]  # over all points
-    ahead: NDArray[np.float64]  # rows of K of the points in play x those that may enter
-    origin: NDArray[np.int64]  # of each point in play among all points
-    point: NDArray[np.int64]  # of each variable, among the points in play
+    It is constant during a call. Points in play are the points of these variables.
+    """
+
+    K: NDArray[np.float64]  # kernel matrix of all points
+    ahead: NDArray[np.float64]  # kernel matrix of points in play and points that may enter E
+    origin: NDArray[np.int64]  # index of each point in play among all points
+    point: NDArray[np.int64]  # point of each variable, among the points in play
     sign: NDArray[np.float64]
     upper: NDArray[np.float64]
-    slope: NDArray[np.float64]  # g_b
+    slope: NDArray[np.float64]  # g_b, the derivative of g with respect to tau
 
 
-#: Numbers that move: how many slots, terms, free variables and steps of length zero there are; tau,
-#: b, the size of the kernel, the residual that is accepted, the size of g, e, and the error of the
-#: constraint along the direction.
+#: Scalars that change during a call. The counts are the numbers of slots, terms, free variables and
+#: steps of length zero. The other scalars are tau, b, the scale of the kernel, the largest accepted
+#: residual, the scale of g, e, and the error of the equality constraint along the direction.
 _COUNTS = ("n_slots", "n_terms", "n_free", "n_zeros")
 _REALS = ("tau", "b", "kappa", "residual", "scale", "excess", "missed")
 NUMBERS = np.dtype([(name, "i8") for name in _COUNTS] + [(name, "f8") for name in _REALS])
 
 
 class EpochState(NamedTuple):
-    """What moves. Slots hold the members of the margin set; one that is left stays empty."""
+    """Data that changes during a call.
+
+    Each member of the margin set has a slot, a position in the arrays. A member that is removed
+    keeps its slot.
+    """
 
     x: NDArray[np.float64]
     r: NDArray[np.float64]
     side: NDArray[np.int8]
     slots: NDArray[np.int64]
     slot_of: NDArray[np.int64]
-    base: NDArray[np.float64]  # inverse of A_E on arrival
-    terms: NDArray[np.float64]  # its rank-one changes since
+    base: NDArray[np.float64]  # inverse of A_E at the start of the call
+    terms: NDArray[np.float64]  # vectors of the rank-one terms that were added since then
     scale: NDArray[np.float64]
-    d: NDArray[np.float64]  # direction: db, then dx of every slot
-    now: Any  # a record of :data:`NUMBERS`
+    d: NDArray[np.float64]  # direction: db, followed by dx of every slot
+    now: Any  # scalars, as a record of type :data:`NUMBERS`
 
 
 @njit(cache=True)
 def apply_inverse(inverse, n_terms, rhs, size, out):
-    """``out = A_E^-1 rhs`` after some terms; the matrix is symmetric, so rows serve as columns."""
+    """Compute ``out = A_E^-1 rhs`` from the base matrix and the first ``n_terms`` terms."""
     m = inverse.base.shape[0]
     index = np.empty(m, np.int64)
     weight = np.empty(m)
@@ -128,7 +139,7 @@ def apply_inverse(inverse, n_terms, rhs, size, out):
 
 @njit(cache=True)
 def response(problem, state, d, out):
-    """``dh = K (s dx) + db`` at the points ahead."""
+    """Compute the change of the outputs, ``dh = K (s dx) + db``, at all points that may enter E."""
     m = state.now.n_slots
     index = np.empty(m, np.int64)
     weight = np.empty(m)
@@ -154,7 +165,10 @@ def _push(state, term, scale):
 
 @njit(cache=True)
 def leave(problem, state, k, up):
-    """Take slot ``k`` off the margin set: a rank-one term, and the new direction in O(m)."""
+    """Remove the variable in slot ``k`` from the margin set.
+
+    The inverse and the direction are updated. Returns False if the inverse cannot be updated.
+    """
     i = state.slots[k]
     state.side[i] = HIGH if up else LOW
     state.x[i] = problem.upper[i] if up else 0.0
@@ -177,7 +191,10 @@ def leave(problem, state, k, up):
 
 @njit(cache=True)
 def _schur(problem, state, j, u, v):
-    """``v = A_E^-1 u_j``, the Schur complement of ``j`` and the size of ``(-v, 1)``."""
+    """Write the column ``u`` that variable ``j`` would add to ``A_E``, and ``v = A_E^-1 u``.
+
+    Returns the Schur complement of ``j`` in the enlarged matrix, and the norm of (-v, 1).
+    """
     m = state.now.n_slots
     here = problem.origin[problem.point[j]]
     row = problem.K[here]
@@ -211,7 +228,7 @@ def _new_slot(state, j):
 
 @njit(cache=True)
 def _append(problem, state, j, u, v, S):
-    """Put ``j`` on the margin set; its own dx makes its residual stand still."""
+    """Add variable ``j`` to the margin set. Its new dx keeps its residual constant."""
     k = state.slot_of[j]
     m = state.now.n_slots
     speed = problem.slope[j] + u[0] * state.d[0]
@@ -232,7 +249,10 @@ def _append(problem, state, j, u, v, S):
 
 @njit(cache=True)
 def _null_limit(problem, state, j, way, v):
-    """First bound met along the null direction; slot ``-1`` when it is the one of ``j``."""
+    """Return the longest step along the null direction, and the slot that limits the step.
+
+    The step ends when a variable reaches a bound. The slot is -1 if this variable is j itself.
+    """
     step = problem.upper[j] - state.x[j] if way > 0 else state.x[j]
     slot = -1
     pivot = 0.0
@@ -252,9 +272,11 @@ def _null_limit(problem, state, j, way, v):
 
 @njit(cache=True)
 def enter(problem, state, j):
-    """Let ``j`` enter; where ``A_E`` would become singular, exchange along the null space.
+    """Add variable ``j`` to the margin set.
 
-    Returns the exit code (FULL when all is well) and whether x was moved.
+    If ``A_E`` would become singular, j moves until it or a member reaches a bound. A member that
+    reaches a bound is exchanged for j. Returns the exit code (FULL on success) and whether x
+    changed.
     """
     m = state.now.n_slots
     u = np.zeros(m + 2)
@@ -264,7 +286,8 @@ def enter(problem, state, j):
     if DEPENDENT * kappa * size < S:
         _append(problem, state, j, u, v, S)
         return FULL, False
-    # z = (-v, 1): what it does to h decides, the Schur complement is all cancellation
+    # the Schur complement suffers from cancellation, so singularity is judged by the effect of the
+    # direction (-v, 1) on h
     n_ahead = problem.ahead.shape[1]
     dh = np.empty(n_ahead)
     response(problem, state, -v, dh)
@@ -288,10 +311,10 @@ def enter(problem, state, j):
         state.side[j] = HIGH if way > 0 else LOW
         state.x[j] = problem.upper[j] if way > 0 else 0.0
         if state.slot_of[j] < 0:
-            _new_slot(state, j)  # only slots are logged
+            _new_slot(state, j)  # the log stores only variables that have a slot
         return code, True
     if not leave(problem, state, slot, v[slot + 1] * way < 0):
-        state.side[j] = FREE  # j is the only member: its inverse is made anew
+        state.side[j] = FREE  # j is the only member, so the inverse must be recomputed
         return REFACTOR, True
     S, size = _schur(problem, state, j, u, v)
     _append(problem, state, j, u, v, max(S, 1e-14 * kappa))
@@ -300,7 +323,10 @@ def enter(problem, state, j):
 
 @njit(cache=True)
 def enter_all(problem, state, candidates, first):
-    """Enter candidates from ``first`` on while there is room; returns the next one."""
+    """Add candidates to the margin set, starting at index ``first``, while there is room.
+
+    Returns the index of the first candidate that was not added.
+    """
     while first < candidates.shape[0] and state.now.n_terms + 2 < state.terms.shape[0]:
         code, _ = enter(problem, state, candidates[first])
         first += 1

@@ -1,4 +1,4 @@
-"""Nearest neighbours and their votes, and differences of pairs of rows in each column."""
+"""Votes of nearest neighbours, and weighted differences between pairs of rows in each column."""
 
 import numpy as np
 from numba import njit
@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
 
-# Distances held at a time: half a megabyte, which stays in a core's second cache while every
-# candidate runs over it.
+# Number of distances in a block. A block takes half a megabyte, so it stays in the L2 cache while
+# all candidate columns are tried.
 BLOCK = 2**16
-# Relative difference of two sums that rounding can explain: some hundred terms, each rounded to
-# 1e-16, leave a tenth of it. A difference within it is a tie, which the estimator itself decides.
+# Two distances are treated as a tie if their relative difference is below this number, which is ten
+# times the rounding error of a sum of a few hundred terms. Ties are left to the estimator itself.
 TIE = 1e-12
 UNDECIDED = -1
 
@@ -28,11 +28,12 @@ def votes(
     n_classes: int,
     squared: bool,
 ) -> Array:
-    """Class voted for each candidate and test row, or the squared loss of the shares of votes.
+    """Return the predicted class, or the squared loss, for each candidate column and test row.
 
-    A tie that the estimator itself has to decide is UNDECIDED, or nan.
+    The squared loss compares the shares of votes with the true class. If the result depends on how
+    the estimator breaks a tie of distances, the class is UNDECIDED and the loss is nan.
     """
-    said = np.empty((len(candidates), len(test)))
+    found = np.empty((len(candidates), len(test)))
     labels, everyone = codes[train], np.arange(len(train))
     near, voters = np.empty(k + 1), np.empty(k + 1, dtype=np.int64)
     distances = np.empty(len(train))
@@ -48,31 +49,34 @@ def votes(
             known = column[train]
             for q in range(len(rows)):
                 _add_column(base[q], known, column[rows[q]], sign, distances)
-                # differences carry the rounding of the sums they come from
+                # subtracting a column leaves the rounding error of the larger sums
                 slack = (
                     0.0 if sign > 0 else 1e-15 * (len(subset) + 4) * _greatest(base[q], everyone)
                 )
-                # any k + 1 rows bound the distance sought; those nearest before are a good guess
+                # the greatest distance of any k + 1 rows is an upper bound for the neighbours; the
+                # nearest rows before the change give a tight bound
                 bound = _greatest(distances, first[q]) + slack
                 _nearest(distances, labels, bound, near, voters)
                 tie = slack + TIE * near[k]
                 clear = near[k] - near[k - 1] > tie
                 if clear and squared:
                     counts = _counted(voters[:k], n_classes)
-                    said[c, top + q] = _squared(counts, k, codes[rows[q]])
+                    found[c, top + q] = _squared(counts, k, codes[rows[q]])
                 elif clear:
-                    said[c, top + q] = _elected(voters[:k], n_classes)
-                elif squared:
-                    counts = _certain(distances, labels, near[k - 1], tie, k, n_classes)
-                    said[c, top + q] = _squared(counts, k, codes[rows[q]])
+                    found[c, top + q] = _elected(voters[:k], n_classes)
                 else:
-                    said[c, top + q] = _tied(distances, labels, near[k - 1], tie, k, n_classes)
-    return said
+                    sure, rest = _split_votes(distances, labels, near[k - 1], tie, n_classes)
+                    if squared:
+                        counts = _certain(sure, rest, k)
+                        found[c, top + q] = _squared(counts, k, codes[rows[q]])
+                    else:
+                        found[c, top + q] = _tied(sure, rest, k)
+    return found
 
 
 @njit(cache=True, nogil=True)
 def _summed(X: Array, train: NDArray[np.intp], rows: NDArray[np.intp], subset: Subset) -> Array:
-    """Squared distances over a subset, (test rows, training rows)."""
+    """Return the squared distances in a subset of columns, of shape (test rows, training rows)."""
     base = np.zeros((len(rows), len(train)))
     for j in subset:
         column = X[:, j]
@@ -85,8 +89,8 @@ def _summed(X: Array, train: NDArray[np.intp], rows: NDArray[np.intp], subset: S
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
 def _add_column(base: Array, known: Array, x: float, sign: float, out: Array) -> None:
     for row in range(len(out)):
-        gap = known[row] - x
-        out[row] = base[row] + sign * (gap * gap)
+        difference = known[row] - x
+        out[row] = base[row] + sign * (difference * difference)
 
 
 @njit(cache=True, nogil=True)
@@ -101,7 +105,10 @@ def _greatest(distances: Array, rows: NDArray[np.intp]) -> float:
 def _nearest(
     distances: Array, labels: NDArray[np.intp], bound: float, near: Array, voters: NDArray[np.intp]
 ) -> None:
-    """The smallest distances up to a bound, rising, and the labels of their rows."""
+    """Write the smallest distances in increasing order, and the labels of their rows.
+
+    Distances above ``bound`` are skipped.
+    """
     last = len(near) - 1
     for index in range(last + 1):
         near[index] = np.inf
@@ -121,7 +128,7 @@ def _nearest(
 
 @njit(cache=True, nogil=True)
 def _counted(voters: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
-    """Votes for each class."""
+    """Count the votes for each class."""
     counts = np.zeros(n_classes, dtype=np.int64)
     for label in voters:
         counts[label] += 1
@@ -130,7 +137,7 @@ def _counted(voters: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
 
 @njit(cache=True, nogil=True)
 def _squared(counts: NDArray[np.intp], k: int, truth: int) -> float:
-    """Squared loss of the shares of votes, nan where there are not k."""
+    """Return the squared loss of the shares of votes, or nan if there are not exactly k votes."""
     if counts.sum() != k:
         return np.nan
     loss = 0.0
@@ -140,16 +147,29 @@ def _squared(counts: NDArray[np.intp], k: int, truth: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _certain(
-    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, k: int, n_classes: int
-) -> NDArray[np.intp]:
-    """Votes that are the same whichever of the rows at the k-th distance are taken."""
+def _split_votes(
+    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, n_classes: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count the rows of each class at a distance below ``cut``, and those tied with ``cut``.
+
+    The second count is also by class. Distances within ``tie`` of ``cut`` are ties.
+    """
     sure, rest = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
     for row in range(len(distances)):
         if distances[row] < cut - tie:
             sure[labels[row]] += 1
         elif distances[row] <= cut + tie:
             rest[labels[row]] += 1
+    return sure, rest
+
+
+@njit(cache=True, nogil=True)
+def _certain(sure: NDArray[np.intp], rest: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+    """Return the number of votes for each class.
+
+    ``sure`` counts the rows nearer than the tie, and ``rest`` counts the tied rows. If all tied
+    rows have the same class, it gets the remaining votes up to k. Otherwise ``sure`` is returned.
+    """
     if (rest > 0).sum() == 1:
         sure[rest.argmax()] += k - sure.sum()
     return sure
@@ -157,7 +177,7 @@ def _certain(
 
 @njit(cache=True, nogil=True)
 def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
-    """The class with most votes, of equals the first."""
+    """Return the class with the most votes. Ties go to the first class."""
     counts = _counted(voters, n_classes)
     leader = 0
     for other in range(n_classes):
@@ -167,21 +187,14 @@ def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _tied(
-    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, k: int, n_classes: int
-) -> int:
-    """The class elected whichever of the rows at the k-th distance are taken, else UNDECIDED."""
-    sure, rest = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
-    seats, claims = k, 0
-    for row in range(len(distances)):
-        if distances[row] < cut - tie:
-            sure[labels[row]] += 1
-            seats -= 1
-        elif distances[row] <= cut + tie:
-            rest[labels[row]] += 1
-            claims += 1
+def _tied(sure: NDArray[np.intp], rest: NDArray[np.intp], k: int) -> int:
+    """Return the class that wins no matter which of the tied rows are among the k neighbours.
+
+    Returns UNDECIDED if there is no such class.
+    """
+    n_classes, seats, claims = len(sure), k - sure.sum(), rest.sum()
     leader = 0
-    for other in range(n_classes):  # the most votes that a class has whatever is taken
+    for other in range(n_classes):  # find the class with the most guaranteed votes
         sure_of = sure[other] + max(0, seats - claims + rest[other])
         if sure_of > sure[leader] + max(0, seats - claims + rest[leader]):
             leader = other
@@ -193,14 +206,14 @@ def _tied(
     return leader
 
 
-# Rows of weights that every column runs over: some hundred kilobytes for a thousand rows, which
-# stay in a core's second cache while the columns pass by.
+# Number of rows of the weight matrix that are processed together. For a table with a thousand rows
+# they take 256 kilobytes, so they stay in the L2 cache while all columns are processed.
 TILE = 32
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _row_sum(column: Array, value: float, weights: Array, scale: float, cut: float) -> float:
-    """Weighted sum of the differences of one value to a column."""
+    """Return the weighted sum of the differences between a value and all entries of a column."""
     total = 0.0
     for j in range(len(column)):
         distance = abs(value - column[j])
@@ -212,10 +225,11 @@ def _row_sum(column: Array, value: float, weights: Array, scale: float, cut: flo
 def weighted_sums(
     columns: Array, rows: NDArray[np.intp], weights: Array, scale: Array, cut: Array
 ) -> Array:
-    """Sum over rows i and all j of weights[i, j] times the difference of i and j, each column.
+    """Return, for each column, the weighted sum of its differences over pairs of rows.
 
-    A difference is 1 where values are further apart than ``cut``, otherwise their distance times
-    ``scale``. ``columns`` has one row a column.
+    The pairs consist of one of the given ``rows`` i and any row j, and have the weight
+    weights[i, j]. The difference of two values is 1 if they are further apart than ``cut``, and
+    otherwise their distance times ``scale``. ``columns`` has one row per column.
     """
     sums = np.zeros(len(columns))
     for first in range(0, len(rows), TILE):

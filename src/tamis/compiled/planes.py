@@ -1,10 +1,14 @@
-"""Order keys of numbers, and contingency counts from bit planes in blocks of rows.
+"""Sort keys of numbers, and contingency tables from bit planes of row blocks.
 
-A column of q levels is ceil(log2 q) planes of bits. Rows come in runs of 8192, laid out as
-``[run][column][plane][128 words]`` behind one word that has their number; the last run has as many
-words as it needs. The set of rows at a level is made anew by ANDs while its planes are in the
-cache. Rows that fill up the last word have level 0 in every column, whose cells follow from the
-margins, so that they count nowhere.
+A column with q levels has ceil(log2 q) bit planes: plane p holds bit p of the level of each row.
+Rows are split into runs of 8192. The first word of a packed row block holds its number of rows. The
+runs follow as ``[run][column][plane][128 words]``, where the last run may be shorter. The set of
+rows at a level is computed by ANDs of the planes while they are in the cache. Padding rows in the
+last word have level 0 in every column. They do no harm, because counts at level 0 are not computed
+from the planes but from the margins of the table.
+
+Several functions count rows by the levels of a column and of the *pivot*. The pivot is one column,
+or two columns whose combinations of levels are treated as levels of one.
 """
 
 from typing import Any
@@ -15,13 +19,13 @@ from numba import njit, uint64
 from tamis.compiled.bits import RUN, add_bits, lowest_bit, met_by_one, met_by_three, reached_bits
 from tamis.compiled.counts import _at_least, popcount
 
-#: Levels up to which an entry is compared with every cut at once; of more, cuts are halved.
+#: Up to this many cuts, entries are compared with each cut. With more cuts, bisection is faster.
 FEW_CUTS = 48
 
 
 @njit(cache=True, nogil=True)
 def _key(bits: Any) -> Any:
-    """Unsigned number in the order of the floats whose bits are given."""
+    """Return the sort key of a number, given its bits. Keys are unsigned and sort like numbers."""
     if bits < 0:
         return ~uint64(bits)
     return uint64(bits) | uint64(1 << 63)
@@ -29,13 +33,13 @@ def _key(bits: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _bits(row: Any) -> Any:
-    """The bits of numbers; -0.0 and 0.0 are equal and have the same."""
+    """Return the bit patterns of numbers as integers. -0.0 is treated as 0.0."""
     return (row + 0.0).view(np.int64)
 
 
 @njit(cache=True, nogil=True)
 def key_counts(rows: Any, n_bits: int, counts: Any) -> None:
-    """Add, for each row of numbers, how many have each beginning of so many bits of their key."""
+    """Count how many sort keys of each row begin with each pattern of ``n_bits`` bits."""
     shift = uint64(64 - n_bits)
     for j in range(len(rows)):
         bits = _bits(rows[j])
@@ -46,7 +50,7 @@ def key_counts(rows: Any, n_bits: int, counts: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
-    """Where a beginning of a key stands among the rising ones of a column, -1 for nowhere."""
+    """Return the position of a key prefix among the sorted prefixes of a column, or -1."""
     end = last
     while first < last:
         middle = (first + last) // 2
@@ -61,7 +65,7 @@ def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def _reach(row: Any, base: int, cut: float) -> Any:
-    """Bit i: whether row[base + i] reaches the cut; fewer than 64 at the end of the row."""
+    """Return a word whose bit i is set if row[base + i] >= cut, up to the end of the row."""
     if base + 64 <= len(row):
         return reached_bits(row, base, cut)
     return _at_least(row[base:], cut)
@@ -71,7 +75,7 @@ def _reach(row: Any, base: int, cut: float) -> Any:
 def keys_within(
     rows: Any, start: Any, beginnings: Any, bounds: Any, known: int, n_bits: int, counts: Any
 ) -> None:
-    """Count the next bits of those keys whose known bits are among the beginnings of the column."""
+    """Count the sort keys that begin with a known prefix, by their next ``n_bits`` bits."""
     shift, finer = uint64(64 - known), uint64(64 - known - n_bits)
     mask, where = uint64((1 << n_bits) - 1), np.empty(rows.shape[1], dtype=np.int64)
     for j in range(len(rows)):
@@ -84,8 +88,8 @@ def keys_within(
                     if slot >= 0:
                         counts[slot, (key >> finer) & mask] += 1
             continue
-        # cell by cell, whose counts stay in the first cache; found first and counted then, as the
-        # end of a loop that is guessed wrongly throws away what hangs on it
+        # one prefix at a time, so that its counts stay in the L1 cache; positions are collected
+        # first, so that a mispredicted end of the inner loop does not discard the counting
         for slot in range(first, last):
             own, low, high, n_found = counts[slot], bounds[slot, 0], bounds[slot, 1], 0
             for base in range(0, len(row), 64):
@@ -100,7 +104,10 @@ def keys_within(
 
 @njit(cache=True, nogil=True)
 def keys_listed(rows: Any, start: Any, beginnings: Any, bounds: Any, known: int) -> Any:
-    """Keys whose known bits are among the beginnings of their column, and which of these."""
+    """Return all sort keys that begin with a known prefix, and the index of each key's prefix.
+
+    The array of indices is returned first.
+    """
     shift, found = uint64(64 - known), 0
     slots, keys = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.uint64)
     for j in range(len(rows)):
@@ -129,7 +136,7 @@ def keys_listed(rows: Any, start: Any, beginnings: Any, bounds: Any, known: int)
 def pack_planes(
     columns: Any, cuts: Any, n_levels: Any, gaps: Any, first_plane: Any, n_planes: int, packed: Any
 ) -> None:
-    """Write the planes of the levels that cuts give the columns; NaN is the last of them."""
+    """Write the bit planes of each column. The level of missing values is the last one."""
     n_rows = columns.shape[1]
     n_words = (n_rows + 63) // 64
     codes = np.empty(64, dtype=np.int64)
@@ -147,7 +154,7 @@ def pack_planes(
                     reached = _reach(row, 64 * word, cuts[j, c])
                     if gaps[j]:
                         reached |= _missing(row[64 * word : 64 * word + 64])
-                    # bit p of a level turns wherever a multiple of 2^p is reached
+                    # bit p of a level changes at multiples of 2^p
                     for p in range(planes):
                         if (c + 1) % (1 << p) == 0:
                             packed[place + p * width] ^= reached
@@ -163,7 +170,7 @@ def pack_planes(
 
 @njit(cache=True, nogil=True)
 def _missing(block: Any) -> Any:
-    """Bit i: whether block[i] is missing."""
+    """Return a word whose bit i is set if block[i] is missing."""
     word = uint64(0)
     for i in range(len(block)):
         word |= uint64(block[i] != block[i]) << uint64(i)
@@ -172,7 +179,7 @@ def _missing(block: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _halved(block: Any, cuts: Any, n_cuts: int, codes: Any) -> None:
-    """Write the number of cuts that each entry reaches, all where it is missing."""
+    """Write the level of each entry, found by bisection. Missing values get the last level."""
     for i in range(len(block)):
         value = block[i]
         low, high = 0, n_cuts
@@ -187,19 +194,19 @@ def _halved(block: Any, cuts: Any, n_cuts: int, codes: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _words(packed: Any) -> int:
-    """Words of a plane of all rows of a block."""
+    """Return the number of words that a bit plane of a row block takes, over all runs."""
     return int((packed[0] + uint64(63)) // uint64(64))
 
 
 @njit(cache=True, nogil=True)
 def _width(n_words: int, run: int) -> int:
-    """Words of the run that begins at a word."""
+    """Return the number of words in the run that begins at word ``run``."""
     return min(RUN, n_words - run)
 
 
 @njit(cache=True, nogil=True)
 def _level_set(packed: Any, place: int, planes: int, width: int, level: int, out: Any) -> None:
-    """Rows of a run at a level, which is not 0 where rows that fill up are not to count."""
+    """Write the bit set of the rows of a run that have a level. Level 0 includes padding rows."""
     if planes == 0:
         out[:width] = ~uint64(0)
     for p in range(planes):
@@ -217,7 +224,7 @@ def _level_set(packed: Any, place: int, planes: int, width: int, level: int, out
 def _pivot_sets(
     packed: Any, base: int, width: int, first_plane: Any, n_levels: Any, pivot: Any, sets: Any
 ) -> None:
-    """Rows at each combination of levels of the pivot's columns; the first is left out."""
+    """Write the bit set of the rows at each pivot level except level 0, for one run."""
     one, n_one = pivot[0], n_levels[pivot[0]]
     planes, place = first_plane[one + 1] - first_plane[one], base + first_plane[one] * width
     if len(pivot) == 1:
@@ -225,14 +232,14 @@ def _pivot_sets(
             _level_set(packed, place, planes, width, level, sets[level])
         return
     two, n_two = pivot[1], n_levels[pivot[1]]
-    others, beside = first_plane[two + 1] - first_plane[two], base + first_plane[two] * width
+    others, second = first_plane[two + 1] - first_plane[two], base + first_plane[two] * width
     own = np.empty(RUN, dtype=np.uint64)
     for level in range(n_one):
         _level_set(packed, place, planes, width, level, own)
         for other in range(n_two):
             if level + other:
                 target = sets[level * n_two + other]
-                _level_set(packed, beside, others, width, other, target)
+                _level_set(packed, second, others, width, other, target)
                 for word in range(width):
                     target[word] &= own[word]
 
@@ -241,9 +248,10 @@ def _pivot_sets(
 def counts_by_planes(
     packed: Any, first_plane: Any, n_levels: Any, pivot: Any, first: int, tables: Any, sizes: Any
 ) -> None:
-    """Add the counts of the pivot's levels with those of some columns, but for levels 0.
+    """Count the rows at each pair of a pivot level and a column level, for each column.
 
-    ``sizes`` are the rows at each level of the pivot but the first.
+    Counts are added to ``tables``, which has one table per column. Pairs with a level 0 are
+    skipped. The number of rows at each pivot level is added to ``sizes``.
     """
     n_words, n_planes = _words(packed), first_plane[-1]
     n_pivot = tables.shape[1]
@@ -251,7 +259,7 @@ def counts_by_planes(
     sets, own = np.zeros((n_pivot, RUN), dtype=np.uint64), np.zeros(RUN, dtype=np.uint64)
     for run in range(0, n_words, RUN):
         width, base = _width(n_words, run), 1 + run * n_planes
-        if width < RUN:  # whole runs are met
+        if width < RUN:  # clear the sets, because counting always reads a whole run
             sets[:] = 0
         _pivot_sets(packed, base, width, first_plane, n_levels, pivot, sets)
         for a in range(1, n_pivot):
@@ -265,7 +273,7 @@ def counts_by_planes(
             place = base + first_plane[column] * width
             for b in range(1, n_levels[column]):
                 _level_set(packed, place, planes, width, b, own)
-                for a in range(1, whole, 3):  # words of the column are loaded once for three
+                for a in range(1, whole, 3):  # three pivot levels at a time load the words once
                     one, two, three = met_by_three(sets, a, own)
                     tables[j, a, b] += np.int64(one)
                     tables[j, a + 1, b] += np.int64(two)
@@ -276,7 +284,7 @@ def counts_by_planes(
 
 @njit(cache=True, nogil=True)
 def _unpacked(packed: Any, place: int, planes: int, width: int, codes: Any) -> None:
-    """Levels of the rows of a run."""
+    """Write the level of each row of a run to ``codes``."""
     codes[: 64 * width] = 0
     for p in range(planes):
         for word in range(width):
@@ -287,7 +295,11 @@ def _unpacked(packed: Any, place: int, planes: int, width: int, codes: Any) -> N
 def counts_by_histogram(
     packed: Any, first_plane: Any, n_levels: Any, pivot: Any, first: int, tables: Any
 ) -> None:
-    """Add the counts of the pivot's levels with those of some columns, of many levels."""
+    """Count the rows at each pair of a pivot level and a column level, including levels 0.
+
+    Counts are added to ``tables``, which has one table per column. For columns with many levels,
+    this is faster than :func:`counts_by_planes`.
+    """
     n_rows, n_planes = int(packed[0]), first_plane[-1]
     n_words, n_cells = _words(packed), tables.shape[1] * tables.shape[2]
     codes, own = np.empty(64 * RUN, dtype=np.uint16), np.empty(64 * RUN, dtype=np.uint64)
@@ -314,7 +326,7 @@ def counts_by_histogram(
 
 @njit(cache=True, nogil=True)
 def level_sizes(packed: Any, first_plane: Any, n_levels: Any, sizes: Any) -> None:
-    """Add the rows at each level of each column, but for level 0."""
+    """Add the number of rows at each level of each column to ``sizes``, except for level 0."""
     n_words, n_planes = _words(packed), first_plane[-1]
     own = np.zeros(RUN, dtype=np.uint64)
     for run in range(0, n_words, RUN):

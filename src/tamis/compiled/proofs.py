@@ -1,4 +1,7 @@
-"""Where between two events the optimality conditions hold for certain."""
+"""Proof of optimality on parts of the SVM path.
+
+An interval is the piece of the path between two rows of the log.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -10,44 +13,48 @@ from numpy.typing import NDArray
 
 from tamis.compiled.margin_set import FREE, LOW, apply_inverse, dot
 
-# Variables of an interval whose error is worked out; each costs a product with the inverse. An
-# event has one or two of them, copies of members come in dozens and are fine with a coarse bound.
+# Maximum number of variables per interval that get a sharp error bound. A sharp bound costs a
+# product with the inverse. The event that ends an interval needs one or two sharp bounds. For
+# duplicates of members of the margin set, a coarse bound suffices.
 CLOSE_LOOKS = 20
 
 
 class MarginInverse(NamedTuple):
-    """The inverse of the matrix of the margin set as it was on every interval."""
+    """Inverse of the margin set's matrix on each interval: a base plus rank-one terms."""
 
     base: NDArray[np.float64]
     terms: NDArray[np.float64]
     scale: NDArray[np.float64]
-    n_terms: NDArray[np.int64]  # of every interval
+    n_terms: NDArray[np.int64]  # number of terms that apply on each interval
 
 
 class StepErrors(NamedTuple):
-    """What is known of the optimum on the margin set, for every interval."""
+    """Bounds on the distance between the logged solution and the optimum, for each interval."""
 
-    first: NDArray[np.float64]  # Newton's step at the begin, intervals x (intercept, slots)
-    last: NDArray[np.float64]  # and at the end
-    rounding: NDArray[np.float64]  # of the residuals on the margin set, intervals x slots
-    dx: NDArray[np.float64]  # bounds on the step, rounding included: intervals x slots
-    weights: NDArray[np.float64]  # by their norm
-    intercept: NDArray[np.float64]
-    likely: float  # standard deviations of rounding that are counted
+    first: NDArray[np.float64]  # Newton step at the start, of shape (intervals, 1 + slots)
+    last: NDArray[np.float64]  # Newton step at the end; entry 0 of both belongs to the intercept
+    rounding: NDArray[np.float64]  # rounding errors of the residuals, of shape (intervals, slots)
+    dx: NDArray[np.float64]  # bounds on the step of x, including rounding; (intervals, slots)
+    weights: NDArray[np.float64]  # bound on the norm of the change of the weights
+    intercept: NDArray[np.float64]  # bound on the change of the intercept
+    likely: float  # rounding errors are assumed to lie within this many standard deviations
 
 
 class ResidualErrors(NamedTuple):
-    """How far a residual itself may be wrong: ``all + mass noise + drift``."""
+    """Parts of the error bound of a residual, which is ``all + mass * noise + drift``."""
 
-    all: NDArray[np.float64]  # of every interval
+    all: NDArray[np.float64]  # ``all`` and ``mass`` have one value for each interval
     mass: NDArray[np.float64]
-    noise: NDArray[np.float64]  # of every point
+    noise: NDArray[np.float64]  # ``noise`` and ``drift`` have one value for each point
     drift: NDArray[np.float64]
 
 
 @njit(cache=True)
 def _cut(part, first, last):
-    """Cut ``part`` of [0, 1] to where a line from ``first`` to ``last`` is not negative."""
+    """Restrict a part of [0, 1] to the numbers at which a linear function is not negative.
+
+    The function has the value ``first`` at 0 and ``last`` at 1.
+    """
     if first >= 0.0 and last >= 0.0:
         return
     if first < 0.0 and last < 0.0:
@@ -60,7 +67,10 @@ def _cut(part, first, last):
 
 @njit(cache=True)
 def _step_of(programme, inverse, errors, log, moving, i, k):
-    """How far the step to the optimum can move the residual of a variable off the margin set."""
+    """Return a bound on the change of a residual when the solution moves to the optimum.
+
+    The residual belongs to variable ``i``, which is outside the margin set, on interval ``k``.
+    """
     K, sign, point = programme
     size = moving.shape[0] + 1
     row = K[point[i]]
@@ -83,17 +93,20 @@ def _step_of(programme, inverse, errors, log, moving, i, k):
 def proved_parts(
     programme, upper, slope, norm, side, moving, slot_of, h, log, inverse, errors, own, found, begin
 ):
-    """The part of intervals between rows on which their margin set is that of the optimum.
+    """Find the part of each interval on which its margin set is proved to be optimal.
 
-    The optimum on a margin set is affine in tau and no further from the log than ``errors``; it is
-    *the* optimum wherever its members are within their bounds and the residuals of all others,
-    known as well as ``own`` says, have the right sign. A residual that is all the time no larger
-    than its error (of a copy of a member, say) does not cut the part: what its sign can matter is
-    added to a duality gap.
+    The exact solution for a margin set is affine in tau. ``errors`` bounds its distance from the
+    logged solution. The exact solution is optimal if all members are within their bounds, and if
+    the residuals of all other variables, with the error bounds ``own``, have the right sign. A
+    residual below its error bound does not restrict the part. This happens for duplicates of
+    members, for example. The possible effect of the residual is added to the duality-gap bound.
 
-    Writes for each interval from ``begin`` on, as many as there is room for in ``found``: begin and
-    end as shares of it (begin > end where nothing is proved), the gap, and the largest residual
-    behind it.
+    Writes one row of ``found`` for each interval from ``begin`` on, with four entries:
+
+    * the beginning of the part, as a fraction of the interval;
+    * the end of the part (below the beginning if nothing is proved);
+    * the bound on the duality gap;
+    * the largest residual that may have the wrong sign.
     """
     _, sign, point = programme
     for row in range(found.shape[0]):

@@ -1,8 +1,9 @@
-"""The optimum of a linear support vector machine, followed as columns leave its table.
+"""Updates of the optimum of a linear SVM when columns are removed.
 
-The inverse R of the system [[K_FF, 1], [1', 0]] of the free rows F is kept as a matrix of all rows,
-0 where a row is not free: a column that leaves, a row that becomes free and one that ceases to be
-change it by a matrix of rank one each.
+A row is free if its multiplier lies strictly between its bounds. K is the kernel matrix. R is the
+inverse of the matrix [[K_FF, 1], [1', 0]], where F are the free rows. R is stored with a row and
+column for every row of the table, which are 0 for rows that are not free. Removing a column,
+freeing a row and fixing a row are rank-one changes of R.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,26 +11,27 @@ change it by a matrix of rank one each.
 import numpy as np
 from numba import njit
 
-# What a row does: its multiplier is 0, free, or on its bound.
+# Role of a row: its multiplier is 0, is between its bounds, or is at its upper bound.
 ZERO, FREE, BOUND = 0, 1, 2
 
-# A multiplier is outside its bounds, and an output on the wrong side, by more than this: the former
-# as a share of the largest, the latter of the margin or, in regression, of the largest target.
+# OUTSIDE is the tolerance for multipliers outside their bounds, relative to the largest multiplier.
+# WRONG is the tolerance for outputs on the wrong side of the margin. It is relative to the margin
+# or, in regression, to the largest target.
 OUTSIDE, WRONG = 1e-12, 1e-9
-# What rounding may leave of the system, as a share of its right side: one step of refinement leaves
-# less unless the inverse has gone bad.
+# Largest accepted residual of the linear system, relative to its right-hand side. After one
+# refinement step the residual is smaller than this, unless the inverse is inaccurate.
 UNSOLVED = 1e-9
-# Least share of a diagonal entry that a new row, or a column less, may leave: with fewer digits the
-# inverse is computed anew.
+# Smallest accepted pivot (the divisor of a rank-one change), as a share of its value without the
+# change. If a pivot is smaller, the inverse is recomputed.
 SHARE = 1e-8
-# Rows that change their roles one by one before pairs are optimised instead: a column that leaves
-# moves a few, and going round in circles ends here.
+# Maximum number of role changes. If the optimum is not reached by then, SMO is used instead.
+# Removing a column changes only a few roles. The limit also ends cycles.
 EXCHANGES = 50
 
 
 @njit(cache=True)
 def _spread(R, v, factor):
-    """Add ``factor v v'``."""
+    """Add the rank-one matrix ``factor v v'`` to R."""
     for i in range(len(v)):
         if v[i] != 0:
             c = factor * v[i]
@@ -39,7 +41,7 @@ def _spread(R, v, factor):
 
 @njit(cache=True)
 def _times(R, v, out):
-    """A symmetric matrix times a vector of which many entries may be 0."""
+    """Multiply a symmetric matrix by a vector that may have many zeros."""
     n = len(out)
     out[:] = 0.0
     for i in range(n):
@@ -51,7 +53,7 @@ def _times(R, v, out):
 
 @njit(cache=True)
 def without_column(K, R, state, x):
-    """Take a column out of both matrices; whether the inverse kept its digits."""
+    """Remove a column from K and R, and return whether the inverse R is still accurate."""
     n = len(x)
     held = np.zeros(n + 1)
     for i in range(n):
@@ -71,7 +73,11 @@ def without_column(K, R, state, x):
 
 @njit(cache=True)
 def _measure_apart(K, R, state, p, weights):
-    """How far a row is from what the free ones span, squared, and their weights next to it."""
+    """Return the squared distance of row p from the span of the free rows.
+
+    Also returns whether there are no free rows. Writes the weights of the free rows in the
+    projection of row p to ``weights``.
+    """
     n = len(state)
     towards, alone = np.zeros(n + 1), True
     towards[n] = 1.0
@@ -87,7 +93,7 @@ def _measure_apart(K, R, state, p, weights):
 
 @njit(cache=True)
 def _free(K, R, state, p, weights, left, alone):
-    """Let a row be free that is so far from the others."""
+    """Free a row whose squared distance from the span of the free rows is ``left``."""
     n = len(state)
     state[p] = FREE
     if alone:  # the inverse of [[K_pp, 1], [1, 0]]
@@ -101,7 +107,7 @@ def _free(K, R, state, p, weights, left, alone):
 
 @njit(cache=True)
 def _hold(R, state, p, role):
-    """Let a free row be free no more; whether another is."""
+    """Fix a free row in its new role. Return whether any other row is still free."""
     state[p] = role
     own = R[p, p]
     if not own > 0:
@@ -116,10 +122,10 @@ def _hold(R, state, p, role):
 
 @njit(cache=True)
 def _exchange(K, R, state, side, box, beta, p, way, weights):
-    """Let a row that depends on the free ones take the place of one; whether that can be.
+    """Exchange row p, which depends linearly on the free rows, for one of them.
 
-    No output changes as its multiplier grows and theirs make up for it, so that it grows until one
-    of them, or its own, is on a bound.
+    The multiplier of row p changes until a multiplier reaches a bound. The free rows compensate the
+    change, so that the outputs stay the same. Returns whether the exchange worked.
     """
     n = len(state)
     grows = way if state[p] == ZERO else -way
@@ -146,9 +152,10 @@ def _exchange(K, R, state, side, box, beta, p, way, weights):
 
 @njit(cache=True)
 def invert(K, R, state, side, box, beta):
-    """The inverse of the system of the free rows, one after the other.
+    """Compute the inverse R by freeing one row after the other.
 
-    One that depends on those before it is put on the nearer bound; whether any is left.
+    A row that depends linearly on the rows freed before it is not freed. Its multiplier is set to
+    the nearer bound. Returns whether any row is free.
     """
     asked = state == FREE
     R[:] = 0.0
@@ -167,7 +174,11 @@ def invert(K, R, state, side, box, beta):
 
 @njit(cache=True)
 def _solve(K, R, state, side, box, target, tube, beta, f):
-    """Multipliers and outputs of these roles; the intercept, and whether the system is solved."""
+    """Solve for the multipliers and outputs, given the roles of the rows.
+
+    They are written to ``beta`` and ``f``. Returns the intercept, and whether the solution is
+    accurate.
+    """
     n = len(state)
     fixed, rhs = np.zeros(n), np.zeros(n + 1)
     for i in range(n):
@@ -183,7 +194,7 @@ def _solve(K, R, state, side, box, target, tube, beta, f):
     z, rest, step, own = np.empty(n + 1), rhs.copy(), np.empty(n + 1), np.empty(n)
     _times(R, rest, z)
     unsolved = 0.0
-    for k in range(3):  # the inverse as it is, then one step of refinement, rarely two
+    for k in range(3):  # usually one step of refinement suffices, rarely two are needed
         _times(K, z[:n], own)
         unsolved = 0.0
         rest[n] = rhs[n]
@@ -205,7 +216,7 @@ def _solve(K, R, state, side, box, target, tube, beta, f):
 
 @njit(cache=True)
 def _worst_multiplier(state, side, box, beta):
-    """The free row whose multiplier is farthest outside its bounds; -1 where none is."""
+    """Return the free row whose multiplier is farthest outside its bounds, or -1."""
     largest = np.abs(beta).max()
     worst, most = -1, OUTSIDE * largest
     for i in range(len(state)):
@@ -219,7 +230,10 @@ def _worst_multiplier(state, side, box, beta):
 
 @njit(cache=True)
 def _worst_output(state, side, target, tube, regression, f, b, tolerance):
-    """The row whose output is farthest on the wrong side for its role, and the side it is on."""
+    """Return the fixed row whose output violates the condition of its role most, or -1.
+
+    Also returns the sign that the multiplier of this row will have when the row is freed.
+    """
     worst, most, way = -1, tolerance, 0.0
     for i in range(len(state)):
         if state[i] == FREE:
@@ -238,9 +252,9 @@ def _worst_output(state, side, target, tube, regression, f, b, tolerance):
 
 @njit(cache=True)
 def settle(K, R, state, side, box, target, tube, regression, beta, f):
-    """Exchange roles, one row at a time, until the conditions of optimality hold.
+    """Change the roles of rows, one at a time, until the optimality conditions hold.
 
-    Returns whether they do, to rounding; ``beta`` is the optimum then.
+    Returns whether they hold, up to rounding. If so, ``beta`` is the optimum.
     """
     tolerance = WRONG * (np.abs(target).max() if regression else 1.0)
     weights = np.empty(len(state) + 1)
@@ -268,7 +282,11 @@ def settle(K, R, state, side, box, target, tube, regression, beta, f):
 
 @njit(cache=True)
 def find_gone(held, kept, most):
-    """Which of sorted columns are not kept, at most so many; the number is -1 where that fails."""
+    """Return the columns of ``held`` that are not in ``kept``, and the number of these columns.
+
+    The number is -1 if it would exceed ``most``, or if ``kept`` has columns that are not in
+    ``held``.
+    """
     found, k, place = np.empty(most, dtype=held.dtype), 0, 0
     for column in held:
         if place < len(kept) and kept[place] == column:
@@ -283,7 +301,7 @@ def find_gone(held, kept, most):
 
 @njit(cache=True)
 def unstore(stored, column_at, place_of, n_stored, column):
-    """Take a column out of those that are stored, the last in its place."""
+    """Remove a column from the stored columns and return it. The last one takes its position."""
     place, last = place_of[column], n_stored - 1
     x = stored[:, place].copy()
     if place != last:
@@ -296,11 +314,11 @@ def unstore(stored, column_at, place_of, n_stored, column):
 
 @njit(cache=True)
 def squared_weights(stored, place_of, columns, beta):
-    """Squares of β'X for these columns, each summed in the order of the rows."""
+    """Return the squared weights (β'X)² of these columns, summed in the order of the rows."""
     n_stored, rows = len(columns), beta.nonzero()[0]
     out, found = np.zeros(n_stored), np.empty(n_stored)
     paired = len(rows) - len(rows) % 4
-    for k in range(0, paired, 4):  # four rows for each time that the sums are read and written
+    for k in range(0, paired, 4):  # add four rows each time the sums are read and written
         i0, i1, i2, i3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
         c0, c1, c2, c3 = beta[i0], beta[i1], beta[i2], beta[i3]
         for j in range(n_stored):
@@ -319,9 +337,11 @@ def squared_weights(stored, place_of, columns, beta):
 
 @njit(cache=True)
 def without_columns(K, R, state, stored, column_at, place_of, held, kept, most):
-    """Take columns out that are not kept: how many, their share of the trace, whether R is good.
+    """Remove the columns of ``held`` that are not in ``kept``.
 
-    Nothing is done, and the number is -1, where they are more than ``most`` or others came in.
+    Returns the number of removed columns, the sum of their squared entries, and whether R is still
+    accurate. The number is -1, and nothing is removed, if it would exceed ``most`` or if ``kept``
+    has columns that are not in ``held``.
     """
     left, n_gone = find_gone(held, kept, most)
     share, good = 0.0, True

@@ -1,12 +1,13 @@
-"""Sequential minimal optimisation, on the kernel in double."""
+"""Sequential minimal optimisation (SMO) in double precision."""
 
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
 from numba import njit
 
-# Curvature along a pair of points, relative to their own, that is rounding: as in LIBSVM, a copy is
-# moved towards its twin by a step that a bound will cut.
+# Lower bound of the curvature along the direction that changes a pair of variables, relative to the
+# sum of the two diagonal entries of the kernel. LIBSVM has a similar bound. For duplicate points
+# the curvature is 0, and the bound makes the step finite; the step then ends at a box constraint.
 FLAT = 1e-12
 
 
@@ -17,9 +18,10 @@ def _curvature(first, second, between):
 
 @njit(cache=True)
 def smo(K, point, sign, upper, g, x, h, tolerance, max_steps):
-    """Improve ``x``, and the outputs ``h = K (s x)``, in place by pairs (Fan, Chen and Lin 2005).
+    """Improve ``x`` and the outputs ``h = K (s x)`` in place, until convergence.
 
-    Returns a feasible intercept and how many steps were taken, fewer than asked for at the end.
+    Each step changes a pair of variables (Fan, Chen and Lin 2005). Returns a feasible intercept and
+    the number of steps, which is ``max_steps`` if the optimisation has not converged.
     """
     high = low = 0.0
     for step in range(max_steps):
@@ -73,7 +75,7 @@ def _step(K, point, sign, upper, g, x, h, i, j):
     room_i = upper[i] - x[i] if sign[i] > 0 else x[i]
     room_j = x[j] if sign[j] > 0 else upper[j] - x[j]
     t = min(t, room_i, room_j)
-    # the one that reaches its bound is put on it exactly
+    # a variable that reaches its bound is set to it exactly
     if t == room_i:
         x[i] = upper[i] if sign[i] > 0 else 0.0
     else:

@@ -1,8 +1,7 @@
-"""From which size on a compiled loop is used in place of numpy, up to which in one call, and why.
+"""Problem sizes from which compiled loops replace numpy, and the amount of work in a single call.
 
-Loading numba and its first loop from the cache costs about 0.4 s of processor time; compiling them
-for the first time on a machine takes seconds. A search that a loop shortens by less is left to
-numpy.
+Loading numba and its first loop from the cache takes about 0.4 s of CPU time. The very first
+compilation takes seconds. A loop is not used if it saves less time in a search than loading takes.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,48 +9,54 @@ from typing import Any
 
 from tamis._parallel import in_order, is_shared, threads_for
 
-#: Entries of a table from which its columns are coded and counted by compiled loops. A pass of
-#: numpy over so many takes half a millisecond, a compiled one a tenth of that, and a search makes
-#: hundreds of passes: below, what is gained does not pay for the loading.
+#: From this many table entries on, compiled loops encode the columns and count their levels. At
+#: this size, a pass with numpy takes half a millisecond, and a compiled pass takes a tenth of that.
+#: A search makes hundreds of passes. On smaller tables the gain does not cover the loading time.
 COUNTED_ENTRIES = 200_000
 
-#: Pairs of levels (of a column and of a pivot) up to which counts are popcounts of bit sets. A pair
-#: costs a bit set two thirds of a nanosecond for 128 samples, the histogram a nanosecond a sample
-#: whatever the number of levels: beyond this the histogram is faster.
+#: A contingency table with up to this many cells is counted with bit sets. For larger tables a
+#: histogram is faster. Bit sets take 0.67 ns for each cell and 128 samples. A histogram takes 1 ns
+#: for each sample, whatever the number of cells.
 CELLS_BY_BITS = 240
 
-#: The same for bit planes of row blocks, whose level sets are made anew: a pair of levels costs
-#: them a nanosecond for 450 samples, the histogram two thirds of one a sample, with the levels
-#: unpacked; twice that where most rows share a cell.
+#: The same limit if row blocks are stored as bit planes, from which bit sets are recomputed. Bit
+#: planes take 1 ns for each cell and 450 samples. A histogram takes 0.67 ns for each sample, or
+#: twice that if most samples are in the same cell.
 CELLS_BY_PLANES = 300
 
-#: Exponentials of one step from which kernel sums are compiled. numpy makes one in 4 nanoseconds,
-#: distances included, a loop in 0.6: the dozens of steps of an elimination with so many take numpy
-#: as long as the loading.
+#: From this many exponentials per step on, kernel sums use compiled loops. Including the distances,
+#: numpy takes 4 ns for each exponential and a compiled loop takes 0.6 ns. At this number, the
+#: dozens of steps of an elimination save as much time as loading numba takes.
 KERNEL_TERMS = 4_000_000
 
-#: Columns from which, and rows up to which, nearest neighbours are found for all candidates at
-#: once. With fewer columns scikit-learn is done before the loops are loaded; with more rows its
-#: trees, which look at few of them, win while the subset is small.
+#: Compiled loops find the nearest neighbours for all candidates at once if a table has at least
+#: this many columns and at most this many rows. With fewer columns, scikit-learn finishes before
+#: the loops are loaded. With more rows, scikit-learn's search trees are faster for small subsets.
 NEIGHBOUR_COLUMNS = 16
 NEIGHBOUR_ROWS = 10_000
 
-#: Pairs of rows, times columns, from which weighted differences are compiled. numpy makes one in 4
-#: nanoseconds, a loop in a third of one: so many take numpy as long as the loading.
+#: Compiled loops sum weighted differences if the number of row pairs times the number of columns is
+#: at least this. numpy takes 4 ns for each difference, and a compiled loop takes 0.33 ns. At this
+#: number the gain covers the loading time.
 COMPARED_PAIRS = 100_000_000
 
-#: Terms (multiplications, exponentials, comparisons) of one call of a compiled loop, which cannot
-#: be interrupted: of the slowest, at a nanosecond each, a fifth of a second's work.
+#: Maximum number of terms (multiplications, exponentials, comparisons) in a call of a compiled
+#: loop. A call cannot be interrupted, so it must be short. At 1 ns for each term, a call takes at
+#: most a fifth of a second.
 ONE_CALL = 200_000_000
 
 
-#: Parts into which calls that threads share are cut, so that all are busy to the end; their number
-#: does not depend on that of the threads, nor does the order in which their sums are added up.
+#: Number of parts into which work is split for threads. There are enough parts to keep all threads
+#: busy. The number of parts does not depend on the number of threads, so that sums are always added
+#: in the same order.
 SHARED_PARTS = 32
 
 
 def in_calls(n: int, terms: float, *, shared: bool = False) -> Iterator[slice]:
-    """Parts of ``n`` items of so many terms each, one for every call, which threads may share.
+    """Yield slices of ``n`` items, one slice for each call of a compiled loop.
+
+    An item has ``terms`` terms. A slice has at most ``ONE_CALL`` terms, unless it is a single item.
+    With ``shared``, slices are smaller, so that threads can share them.
 
     >>> list(in_calls(5, ONE_CALL / 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -64,10 +69,10 @@ def in_calls(n: int, terms: float, *, shared: bool = False) -> Iterator[slice]:
 
 
 def shared_calls(function: Callable[[slice], Any], n: int, terms: float) -> list[Any]:
-    """What a compiled loop makes of parts of ``n`` items of so many terms each, in their order.
+    """Apply a function to slices of ``n`` items, and return the list of its results.
 
-    Threads share the parts unless there is too little work; how these are cut does not depend on
-    the number of threads.
+    Each item has ``terms`` terms. Threads share the slices unless there is too little work. The
+    slices do not depend on the number of threads.
     """
     parts = list(in_calls(n, terms, shared=is_shared(n * terms)))
     return list(in_order(function, parts, threads_for(n * terms)))

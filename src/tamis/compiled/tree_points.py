@@ -1,8 +1,10 @@
-"""Every row of a table at every point of every column of a tree ensemble, compiled.
+"""Outputs of a tree ensemble for each row at each point of each column.
 
-Points of a column are *slots* in a row. At a test of the column that is altered a job goes down
-both sides, as far as they hold a point; the leaf it comes to is what the row has over a run of
-slots. Few runs of a row meet, so its outputs at all points are few segments.
+The points are the new values that a column is set to. The cells of a column are numbered as
+consecutive *slots*. A *job* sends a row with an altered column down a tree. At a test of the
+altered column, the job continues on each side that has points. The leaf at its end holds the row's
+value for a run of slots. A *note* stores such a run. Few runs of a row overlap, so its outputs at
+all points are described by few *segments*, in which the outputs are constant.
 """
 
 from typing import Any
@@ -29,13 +31,13 @@ from tamis.compiled.trees import (
 )  # fmt: skip
 
 TWO = U(2)
-#: A run of slots: the first 32 | the one behind the last 32.
+#: Bit position of the first slot, and mask of the slot after the last, in a packed run of slots.
 FIRST, BEHIND = U(32), U(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
 def _longer(array: Any, needed: Any) -> Any:
-    """The array, or a copy with room for at least so many."""
+    """Return the array if it has at least ``needed`` entries, or else a larger copy."""
     if needed <= U(len(array)):
         return array
     found = np.empty(np.int64(TWO * needed), array.dtype)
@@ -48,7 +50,10 @@ def _leave_with_points(
     word: Any, span: Any, codes: Any, active: Any, landed: Any,
     jobs: Any, origins: Any, done: Any, ends: Any,
 ) -> Any:  # fmt: skip
-    """Rows down a tree; a job for each path node whose other side holds a point."""
+    """Send unchanged rows down a tree, and start jobs for altered values.
+
+    At each test, a job starts on the side that the row does not take, if this side has points.
+    """
     n, k, m = U(len(codes)), ZERO, ZERO
     for row in range(n):
         active[row] = row
@@ -80,7 +85,10 @@ def _spread(
     word: Any, span: Any, owner: Any, codes: Any, jobs: Any, origins: Any, n: Any,
     more: Any, sources: Any, done: Any, ends: Any, m: Any,
 ) -> Any:  # fmt: skip
-    """One level: a test of the job's own column opens both sides, where they hold a point."""
+    """Move jobs down one level of the tree.
+
+    At a test of the altered column, a job continues on each side that has points.
+    """
     left = ZERO
     for a in range(n):
         job, origin = jobs[a], origins[a]
@@ -112,7 +120,7 @@ def _note(
     span: Any, values: Any, root: Any, first: Any, landed: Any, done: Any, ends: Any, m: Any,
     notes: Any, deltas: Any, counts: Any,
 ) -> Any:  # fmt: skip
-    """Write down over which slots each finished job changes the sums of its row, and how far."""
+    """Write a note for each finished job: its run of slots, and the change of the row's sums."""
     most = U(counts.max())
     if most + m > U(notes.shape[1]):
         notes, deltas = _wider(notes, deltas, most + m)
@@ -130,7 +138,7 @@ def _note(
 
 @njit(cache=True, nogil=True)
 def _wider(notes: Any, deltas: Any, needed: Any) -> Any:
-    """The same with room for at least so many notes of each row."""
+    """Return larger copies of both arrays, with room for at least ``needed`` notes per row."""
     n_rows, width = notes.shape
     found = np.empty((n_rows, np.int64(TWO * needed)), notes.dtype)
     found[:, :width] = notes
@@ -144,11 +152,12 @@ def note_changes(
     words: Any, spans: Any, starts: Any, depth: int, owner: Any, values: Any, outputs: Any,
     codes: Any, notes: Any, deltas: Any,
 ) -> Any:  # fmt: skip
-    """What each point of each column alone does to the sums of up to 1,023 rows.
+    """Find how the sums of leaf values change at each point of each column.
 
-    A span is the run of slots of the points that lead to a node, 0 where there are none. Answers
-    runs of slots for each row, with the change of the sums there, and the number of runs; they are
-    written to ``notes`` and ``deltas``, or to larger arrays where these are too small.
+    There may be at most 1,023 rows. A span is the run of slots whose points lead to a node, or 0 if
+    there are no such points. Returns the runs of slots of each row, the change of the sums in each
+    run, and the number of runs of each row. The first two results are written to ``notes`` and
+    ``deltas``, or to larger arrays if these are too small.
     """
     n_rows = len(codes)
     active, landed = np.empty(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
@@ -173,7 +182,7 @@ def note_changes(
         notes, deltas = _note(
             span, values, root, first, landed, done, ends, m, notes, deltas, counts
         )
-        if len(jobs) < room:  # the shorter of the two lists has come round
+        if len(jobs) < room:  # swap, since ``jobs`` must have at least ``room`` entries
             jobs, more = more, jobs
             origins, sources = sources, origins
     return notes, deltas, counts
@@ -181,7 +190,10 @@ def note_changes(
 
 @njit(cache=True, nogil=True)
 def _scatter(notes: Any, deltas: Any, steps: Any, marks: Any, n_outputs: Any) -> None:
-    """Add the notes of one row to its steps, and mark the slots that have one."""
+    """Add the notes of a row to ``steps``, and mark the slots that have a step.
+
+    A step is the change of the sums from the previous slot to this one.
+    """
     for a in range(len(notes)):
         first, behind = notes[a] >> FIRST, notes[a] & BEHIND
         for c in range(U(deltas.shape[1])):
@@ -198,12 +210,14 @@ def segments(
     notes: Any, deltas: Any, counts: Any, stops: Any, before: Any, base: Any,
     rows: Any, slots: Any, ends: Any, weights: Any, sums: Any,
 ) -> Any:  # fmt: skip
-    """Runs of slots with weight over which the altered sums of a row are constant, not its own.
+    """Find the segments of each row.
 
-    Each column has its slots side by side, ``stops`` says where they stop; ``before`` is the weight
-    of the column's slots in front of one. A last slot belongs to no column: runs to the end of
-    theirs stop there. Writes rows, slots where runs begin and end, weights, and sums; returns the
-    number of runs, less than twice the notes and one for each row.
+    A segment is a run of slots with positive weight in which the row's altered sums are constant
+    and differ from the unchanged sums. For each slot, ``stops`` is the end of its column's slots,
+    and ``before`` is the total weight of the column's slots before this slot. The last slot belongs
+    to no column. A note whose run reaches the end of its column has the last slot as its end.
+    Writes the row, first slot, end, weight and sums of each segment. Returns the number of
+    segments, which is less than twice the number of notes plus the number of rows.
     """
     n_outputs, n_slots = U(base.shape[1]), U(len(stops) - 1)
     steps = np.zeros(len(stops) * base.shape[1])

@@ -1,16 +1,18 @@
-"""Walks of many rows through many trees, with some columns of the rows altered, compiled.
+"""Evaluation of trees for many rows with altered columns.
 
-Values are *codes*: cell numbers among the sorted thresholds of their column, so that a node goes
-left where ``code <= cut``. A node is one word of 64 bits::
+Values are encoded as *codes*. The code of a value is the number of thresholds of the column that
+are below the value, so that a row goes left if ``code <= cut``. A node is packed into a word of 64
+bits. The numbers are the sizes of its parts in bits::
 
     right child is a leaf 1 | left child is a leaf 1 | left child 30 | column 16 | cut 16
 
-with the right child beside the left one and nodes counted from the root of their tree. Rows, and
-the altered rows that leave their path (*jobs*), go down a tree level by level: the steps of one
-level do not wait for each other, and lists are kept dense without a branch (``k += fires``).
+The right child follows the left one. Nodes are counted from the root of their tree. A *job* is an
+altered row that has left the path of the unchanged row. Rows and jobs go down a tree level by
+level, so that the steps of a level are independent of each other. Lists are filled without branches
+(``k += fires``).
 
-All numbers of a word stay ``uint64``: signed indices would pay a test for negative ones, and numba
-makes a float of ``uint64`` with a literal.
+All parts of a word stay ``uint64``. Signed indices would need a test for negative values, and numba
+turns ``uint64`` combined with an integer literal into a float.
 """
 
 from typing import Any
@@ -20,19 +22,19 @@ from numba import njit
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)
-#: Where the parts of a node's word begin.
+#: Position of the first bit of each part of a node's word.
 COLUMN, CHILD, LEAF = U(16), U(32), U(62)
 LOW, CHILDREN = U(0xFFFF), U(0x3FFFFFFF)
-#: A job: node 22 | row 10 | column 16 | cell 16.
+#: Parts of a job's word, with their bits: node 22 | row 10 | column 16 | cell 16.
 JOB_COLUMN, JOB_ROW, JOB_NODE = U(16), U(32), U(42)
 ROWS, ALTERED = U(0x3FF), U((1 << 42) - 1)
-#: A row on its way: node | row 10.
+#: Parts of the word of an active row, with their bits: node 54 | row 10.
 ROW_BITS = U(10)
 
 
 @njit(cache=True, nogil=True)
 def _arrive(word: Any, codes: Any, active: Any, landed: Any) -> None:
-    """Where each row leaves a tree."""
+    """Write the leaf that each row reaches in a tree to ``landed``."""
     n = U(len(codes))
     for row in range(n):
         active[row] = row
@@ -51,7 +53,10 @@ def _arrive(word: Any, codes: Any, active: Any, landed: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def add_leaves(words: Any, starts: Any, values: Any, outputs: Any, codes: Any, sums: Any) -> None:
-    """Add the leaves of up to 1,023 rows to their sums, of shape (rows, outputs), tree by tree."""
+    """Add the leaf values of each row to ``sums``, of shape (rows, outputs).
+
+    There may be at most 1,023 rows.
+    """
     active, landed = np.empty(len(codes), np.uint64), np.zeros(len(codes), np.uint64)
     for tree in range(len(starts) - 1):
         root, first = U(starts[tree]), outputs[tree]
@@ -67,7 +72,7 @@ def add_leaves(words: Any, starts: Any, values: Any, outputs: Any, codes: Any, s
 def _leave_with_values(
     word: Any, span: Any, codes: Any, others: Any, active: Any, landed: Any, jobs: Any, done: Any
 ) -> Any:
-    """Rows down a tree; a job for each path node where the row's other value leaves the path."""
+    """Send unchanged rows down a tree, and start a job at each test that a new value changes."""
     n, k, m = U(len(codes)), ZERO, ZERO
     for row in range(n):
         active[row] = row
@@ -98,7 +103,7 @@ def _leave_with_values(
 
 @njit(cache=True, nogil=True)
 def _follow(word: Any, codes: Any, jobs: Any, n: Any, done: Any, m: Any) -> Any:
-    """Jobs down to their leaves."""
+    """Send jobs down to their leaves, and add them to ``done``. Return the new size of ``done``."""
     while n > ZERO:
         left = ZERO
         for a in range(n):
@@ -123,10 +128,11 @@ def add_changes(
     words: Any, spans: Any, starts: Any, depth: int, values: Any, outputs: Any,
     codes: Any, others: Any, changes: Any,
 ) -> None:  # fmt: skip
-    """What another value of each column alone does to the sums of up to 1,023 rows.
+    """Add the changes of the sums of leaf values, for each column that takes new values alone.
 
-    A span (first cell 16 | number of cells 16, from the high end) is what leads to a node, empty
-    for columns that are none of the answer. ``changes`` has the shape (outputs, columns, rows).
+    There may be at most 1,023 rows. The span of a node holds the cells that lead to the node, as 16
+    bits for the number of cells and 16 bits for the first cell. The span is empty for columns that
+    are not altered. ``changes`` has the shape (outputs, columns, rows).
     """
     n_rows = len(codes)
     active, landed = np.empty(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
@@ -153,7 +159,10 @@ def add_changes(
 def _fall(
     child: Any, column: Any, cut: Any, node: int, group: Any, own: int, row: Any, other: Any
 ) -> int:
-    """The leaf below a node of a row whose columns of one group are another row's."""
+    """Return the leaf that a row reaches from a node.
+
+    The row takes its own values, but in the columns of group ``own`` the values of ``other``.
+    """
     while child[node] != 0:
         j = column[node]
         x = other[j] if group[j] == own else row[j]
@@ -166,12 +175,14 @@ def add_group_changes(
     starts: Any, child: Any, column: Any, cut: Any, values: Any, outputs: Any, group: Any,
     ends: Any, paired: bool, codes: Any, others: Any, sums: Any, changes: Any,
 ) -> None:  # fmt: skip
-    """What other values of the columns of each group do to the sums of the rows.
+    """Add the changes of the sums of leaf values when the columns of a group take new values.
 
-    Group g has the alternatives ends[g] to ends[g + 1], each a row of ``others``; paired, it has
-    one, which is row r of ``others`` for row r. A row leaves its path at the first test of a
-    column of the group that its alternative answers otherwise. Adds the rows' own leaves to
-    ``sums`` (rows, outputs), and to ``changes`` (rows, alternatives, outputs).
+    The new values are alternatives, which are rows of ``others``. Group g has the alternatives
+    ends[g] to ends[g + 1] - 1. If alternatives are ``paired``, each group has a single one: row r
+    of ``others`` for row r. A row leaves its path at the first test of a group's column that has a
+    different result for the new value. The leaf values of the unchanged row are added to ``sums``,
+    of shape (rows, outputs). Changes are added to ``changes``, of shape (rows, alternatives,
+    outputs).
     """
     n_alternatives = ends[-1]
     left_in = np.full(n_alternatives, -1, np.int64)

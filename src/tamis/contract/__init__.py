@@ -1,8 +1,8 @@
-"""What criteria, searches and choices promise each other: all that a new part needs.
+"""Base classes for new criteria, searches and choices.
 
 * A **criterion** subclasses :class:`ForwardCriterion`, :class:`BackwardCriterion` or
   :class:`SubsetCriterion`.
-* A **search** subclasses :class:`Search` and yields :class:`Step`; a model that ranks the columns
+* A **search** subclasses :class:`Search` and yields :class:`Step`. A model that ranks the columns
   itself subclasses :class:`Embedded`.
 * A **choice** subclasses :class:`Choice` and picks a step of a :class:`Trace`.
 """

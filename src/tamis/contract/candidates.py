@@ -1,4 +1,4 @@
-"""From the scores of a step to the best candidates, what moved in order, and who was equal."""
+"""Sorting of candidates: the best ones of a step, the order of the units that moved, and ties."""
 
 import numpy as np
 
@@ -9,25 +9,30 @@ _UNKNOWN: Array = np.array([np.nan])
 
 
 def best_first_moved(moved: Subset, scores: Scores, adding: bool) -> Subset:
-    """Units that moved in the order of their scores: of equals the lowest index enters first."""
-    found = snapped(looked_up(moved, scores.units, scores.values))
+    """Sort the units that moved at a step by their scores. Tied units are sorted by index."""
+    found = snapped(look_up(moved, scores.units, scores.values))
     return moved[np.lexsort((moved, -found) if adding else (-moved, found))]
 
 
 class Candidates:
-    """The best candidates of one step after the other.
+    """Finds the best candidates of each step of a search.
 
-    From one step to the next scores change little: what is no worse than the 200th of an earlier
-    step holds the best 100 of this one, mostly, and these are found among few. Which they are does
-    not depend on that: those of best score, of equals the first.
+    Scores change little from step to step, so the best 100 units usually score at least as well as
+    the 200th-best unit of an earlier step did. Only units that reach that score are sorted. This
+    saves time and does not change the result.
     """
 
     def __init__(self) -> None:
-        #: How far to look where units are added, and where they are taken away.
+        #: Score of the 200th-best unit in an earlier step, with the sign changed for additions so
+        #: that lower is better. The key is True for additions and False for removals.
         self._reach = {True: -np.inf, False: -np.inf}
 
     def best(self, scores: Scores, moved: Subset, score: Array, *, adding: bool) -> Scores:
-        """The best :data:`BEST` of a step and those that moved, in the order of the step."""
+        """Return the scores of the best :data:`BEST` units of a step and of the units that moved.
+
+        The units keep the order that they have in ``scores``. ``score`` holds the scores of the
+        moved units.
+        """
         if len(scores.units) <= BEST:
             return scores
         rank = -scores.values if adding else scores.values
@@ -39,27 +44,27 @@ class Candidates:
         return Scores(scores.units[wanted], scores.values[wanted])
 
     def _first(self, rank: Array, adding: bool) -> tuple[Subset, float]:
-        """Positions of the :data:`BEST` lowest, and the last of them."""
+        """Return the positions of the :data:`BEST` lowest values, and the largest of them."""
         near: Subset = (rank <= self._reach[adding]).nonzero()[0]
         if not BEST <= len(near) <= 4 * BEST:
             near, far = np.arange(len(rank)), min(2 * BEST, len(rank)) - 1
             self._reach[adding] = np.partition(rank, far)[far]
         among = rank[near]
         edge = np.partition(among, BEST - 1)[BEST - 1]
-        kept = near[among <= edge]
-        if len(kept) != BEST:  # equals at the edge, or nan, which comes last
-            kept = near[among.argsort(kind="stable")[:BEST]]
-        return kept, edge
+        best = near[among <= edge]
+        if len(best) != BEST:  # there are ties at the edge, or NaN values, which are sorted last
+            best = near[among.argsort(kind="stable")[:BEST]]
+        return best, edge
 
 
 def in_order(scores: Scores, *, adding: bool) -> Scores:
-    """Scores, the best first; of equals the first."""
+    """Return the scores sorted from best to worst. Tied units keep their order."""
     order = (-scores.values if adding else scores.values).argsort(kind="stable")
     return scores._replace(units=scores.units[order], values=scores.values[order])
 
 
 def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
-    """How many units scored as the last one that moved did."""
+    """Count the units whose score equals that of the last unit that moved, including that unit."""
     if scores.n_equal or not len(moved) or not len(scores.units):
         return scores.n_equal
     cut = snapped(-scores.values if adding else scores.values)
@@ -68,26 +73,26 @@ def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
 
 
 def _all_below(score: Array, edge: float) -> bool:
-    """Whether all scores are lower; mostly it is one."""
+    """Whether all scores are below ``edge``. A single score is checked without array operations."""
     return bool(score[0] < edge if len(score) == 1 else (score < edge).all())
 
 
 def _among(units: Subset, moved: Subset) -> Mask:
-    """Which units moved; mostly one did, which is found faster."""
+    """Return a mask of the units that moved. A single moved unit takes a faster path."""
     found: Mask = units == moved[0] if len(moved) == 1 else np.isin(units, moved)
     return found
 
 
-def equal_from_here_on(score: Array) -> Subset:
-    """For each of falling scores how many equal it, itself and what comes behind it counted."""
+def count_following_ties(score: Array) -> Subset:
+    """Count, for each score in a descending list, itself and the equal scores that follow it."""
     cut = snapped(score)
     fresh = np.append(np.flatnonzero(cut[1:] != cut[:-1]) + 1, len(cut))
     ends: Subset = fresh[np.searchsorted(fresh, np.arange(len(cut)), side="right")]
     return ends - np.arange(len(cut))
 
 
-def looked_up(wanted: Subset, units: Subset, values: Array) -> Array:
-    """For each wanted unit its value, nan where it has none."""
+def look_up(wanted: Subset, units: Subset, values: Array) -> Array:
+    """Return the value of each wanted unit, or NaN for a unit that is not in ``units``."""
     if not len(values) or not len(wanted):
         return _UNKNOWN.repeat(len(wanted))
     if np.array_equal(units, np.arange(len(units))):  # every unit was scored

@@ -1,10 +1,12 @@
-"""Which subset of a trace is kept: the third axis beside criterion and search.
+"""Base class of choices, the rules that decide which subset of a search path is selected.
 
-``n_features_to_select`` of a search takes an int, a fraction, ``"best"`` or one of the objects
-here and in :mod:`tamis.choice`. A new choice is a class with :meth:`Choice.pick`.
+The parameter ``n_features_to_select`` of a search is an int, a fraction, ``"best"`` or a choice.
+Choices are defined here and in :mod:`tamis.choice`. To add one, subclass :class:`Choice` and
+implement :meth:`Choice.pick`.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset, improves, is_int, is_real
 from tamis._checks import check_parameters
+from tamis._format import format_count
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
@@ -20,23 +23,23 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter
 
 
 class Walker(Protocol):
-    """The facts of a selection that a choice asks for."""
+    """The attributes of a selection that a choice reads."""
 
     nested: ClassVar[bool]
     scores_alone: ClassVar[bool]
 
 
 class Context(NamedTuple):
-    """What a choice may look at beside the trace.
+    """Information that a choice may use in addition to the trace.
 
     Attributes
     ----------
     criterion : Criterion or None
-        Fitted; None for selections without one.
+        The fitted criterion, or None if the selection has no criterion.
     X, y : array or None
-        The data as the selection got them.
+        The data of the fit.
     grouping : Grouping or None
-        Which columns of X belong to which unit of the trace; None where unit j is column j.
+        The columns of X that belong to each unit of the trace, or None if unit j is column j.
     """
 
     criterion: Any = None
@@ -45,37 +48,41 @@ class Context(NamedTuple):
     grouping: Grouping | None = None
 
     def columns(self, units: Subset) -> Subset:
-        """Columns of X that some units of the trace have."""
+        """Return the columns of X that belong to the given units."""
         return units if self.grouping is None else self.grouping.columns(units)
 
     def counted(self, n: Any) -> str:
-        """A number of what is taken or left as one, in words."""
-        return counted(n, "column" if self.grouping is None else self.grouping.word)
+        """Return a number of units as text, such as "3 columns"."""
+        return format_count(n, "column" if self.grouping is None else self.grouping.word)
 
     def flattering(self, too_good: float) -> str:
-        """What a value is worth that chose; of a cross-validated one, how much too good it is."""
+        """Return a sentence which warns that a score is optimistic.
+
+        For a cross-validated score, the sentence also quotes ``too_good``, the typical excess.
+        """
         if not hasattr(self.criterion, "fold_scores"):
             return FLATTERS
-        return (
-            f"{FLATTERS[:-1]}: on classes of pure noise such an accuracy is {too_good:g} too good."
-        )
+        return f"{FLATTERS[:-1]}: on pure noise such an accuracy is {too_good:g} too high."
 
     @property
     def beside_fixed(self) -> str:
-        """What is said where a reason does not hold for units that are fixed."""
+        """A sentence stating that the reason does not apply to the fixed units.
+
+        It is empty if no unit is fixed.
+        """
         fixed = self.grouping is not None and bool(self.grouping.fixed)
-        return " What is fixed was not asked." if fixed else ""
+        return " This does not apply to the fixed features." if fixed else ""
 
 
 class Chosen(NamedTuple):
-    """The step that a choice keeps, and why.
+    """The step that a choice selects, and the reason.
 
     Attributes
     ----------
     step : int
-        Its position in the trace.
+        Position of the step in the trace.
     reason : str
-        A sentence: what decided, and what the numbers in it are worth.
+        A sentence that explains the decision and qualifies its numbers.
     """
 
     step: int
@@ -83,52 +90,62 @@ class Chosen(NamedTuple):
 
 
 class Choice(BaseEstimator, ABC):
-    """Rule that picks one step of a trace."""
+    """Rule that picks one step of a trace.
 
-    #: Whether each step must hold, or be held by, the step before.
+    A subclass implements :meth:`pick`.
+    """
+
+    #: Whether the search path must be nested: each step contains the previous one, or lies in it.
     needs_nested: ClassVar[bool] = False
-    #: Whether it can be made where the rows of the table come in blocks.
+    #: Whether the choice works with a table in row blocks.
     takes_blocks: ClassVar[bool] = True
 
     def size(self, n_units: int, name: str) -> int | None:
-        """Size to walk to, or None where the walk must go the whole way."""
+        """Return the number of units to select, or None if the search must visit every size."""
         return None
 
     @abstractmethod
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008 (immutable)
-        """The step to keep, and why."""
+        """Return the step to select and the reason."""
 
     def enough(self, trace: Trace, context: Context) -> bool:
-        """Whether the walk may end here: what follows cannot change the choice."""
+        """Whether the search may stop here because later steps cannot change the choice."""
         return False
 
     def check(self, search: Walker, criterion: Any) -> None:
-        """Refuse parameters, and a search or criterion that this choice cannot work with."""
+        """Refuse invalid parameters, and a search or criterion that does not suit the choice."""
         check_parameters(self)
         name = type(search).__name__
         if self.needs_nested and not search.nested:
             raise IncompatibleCriterion(
-                f"{type(self).__name__} reads the score of one move after the other, but {name} "
-                "does not just grow or shrink a subset. Use Ranking, Forward, Backward or "
+                f"{type(self).__name__} compares the scores of successive moves, but {name} both "
+                "adds and removes features. Use Ranking, Forward, Backward or "
                 f"RecursiveElimination, or ask {name} for a number of features."
             )
 
 
-#: What ``n_features_to_select`` takes.
+#: Types that ``n_features_to_select`` accepts.
 SizeLike: TypeAlias = "int | float | str | Choice"
 
 
+@dataclass(eq=False, repr=False)
 class Size(Choice):
     """The best subset of a given size.
 
     Parameters
     ----------
     n_features : int
-        How many units.
+        Number of units.
+
+    Examples
+    --------
+    >>> from tamis.contract import Step
+    >>> trace = Trace.of(2, [Step(np.array([1]), 0.7), Step(np.array([0, 1]), 0.6)])
+    >>> Size(2).pick(trace)
+    Chosen(step=1, reason='2 columns, as asked.')
     """
 
-    def __init__(self, n_features: int):
-        self.n_features = n_features
+    n_features: int
 
     def size(self, n_units: int, name: str) -> int:
         if not (is_int(self.n_features) and 1 <= self.n_features <= n_units):
@@ -144,17 +161,22 @@ class Size(Choice):
         return Chosen(index, f"{context.counted(self.n_features)}, as asked.")
 
 
+@dataclass(eq=False, repr=False)
 class Fraction(Choice):
-    """The best subset of a given share of all units, rounded down but never empty.
+    """The best subset with a given share of all units.
 
     Parameters
     ----------
     share : float
-        Between 0 and 1.
+        Share in (0, 1]. The number of units is rounded down, but is at least 1.
+
+    Examples
+    --------
+    >>> Fraction(0.29).size(100, "Forward")
+    29
     """
 
-    def __init__(self, share: float):
-        self.share = share
+    share: float
 
     def size(self, n_units: int, name: str) -> int:
         if not (is_real(self.share) and 0 < self.share <= 1):
@@ -162,53 +184,55 @@ class Fraction(Choice):
                 f"{name} needs n_features_to_select as a fraction in (0, 1], not {self.share!r}. "
                 "Write an int for a number of features."
             )
-        return max(1, int(n_units * self.share + 1e-9))  # 0.29 of 100 is 29
+        return max(1, int(n_units * self.share + 1e-9))  # so that 0.29 * 100 gives 29, not 28
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         size = self.size(trace.n_units, "Fraction")
-        all_of_them = context.counted(trace.n_units)
-        asked = f"{self.share:g} of {all_of_them} was asked for, which is {size}."
-        return Chosen(Size(size).pick(trace).step, asked)
+        reason = f"{size} of {context.counted(trace.n_units)}, a share of {self.share:g} as asked."
+        return Chosen(Size(size).pick(trace).step, reason)
 
 
 class Best(Choice):
-    """The subset of greatest value, of whatever size; of equals the smallest.
+    """The subset of any size with the greatest value. Ties go to the smallest subset.
 
-    The values were computed on the rows that chose the subsets, so they flatter: of classes that
-    are pure noise an accuracy seems 0.15 better than it is, with 15 columns kept. The unbiased way
-    is ``GridSearchCV`` over ``n_features_to_select``, which repeats the search in every fold.
+    The value was computed on the data used for selection, so it is optimistic. For an unbiased
+    estimate use ``GridSearchCV`` over ``n_features_to_select``, which repeats the search in every
+    fold.
+
+    Examples
+    --------
+    >>> from tamis.contract import Step
+    >>> trace = Trace.of(2, [Step(np.array([1]), 0.7), Step(np.array([0, 1]), 0.6)])
+    >>> Best().pick(trace).step
+    0
     """
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         index = best_of(trace, np.flatnonzero(trace.sizes > 0))
         size, value = trace.sizes[index], trace.values[index]
-        kept = f"{context.counted(size)} {have(size)} the greatest value of the walk"
-        return Chosen(index, f"{kept}, {value:.4g}; {context.flattering(TOO_GOOD)}")
+        reason = f"{context.counted(size)} {have(size)} the greatest value of the search path"
+        return Chosen(index, f"{reason}, {value:.4g}; {context.flattering(TOO_GOOD)}")
 
     def check(self, search: Walker, criterion: Any) -> None:
         check_values("n_features_to_select='best'", search, criterion, "'best'")
 
 
-#: How much too good the greatest accuracy is that the subsets of one walk have by cross-validation,
-#: on classes of pure noise: 0.149 with a standard error of 0.005, over 100 and 500 rows of 50 and
-#: 500 columns, walks by correlation and JMI, three estimators.
+#: If the classes are pure noise, the best cross-validated accuracy on a search path exceeds the
+#: true accuracy by about this much.
 TOO_GOOD = 0.15
-#: Said of every value that stands beside a choice made by it.
-FLATTERS = "it was computed on the rows that chose, so it flatters."
-
-
-def counted(n: Any, word: str = "column") -> str:
-    """A number of columns, or of units, in words."""
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+#: Added to the reason of a choice if it quotes a score from the search path.
+FLATTERS = "it was computed on the data used for selection, so it is optimistic."
+#: Formats a number of units, such as "3 columns".
+counted = format_count
 
 
 def have(n: Any) -> str:
-    """The verb that follows a number."""
+    """Return "has" for 1 and "have" for any other number."""
     return "has" if n == 1 else "have"
 
 
 def spoken(search: Walker, criterion: Any) -> str:
-    """A search and its criterion, by their names; a selection without one stands for itself.
+    """Return the names of a search and of its criterion as text for messages.
 
     >>> from tamis.criteria import PValue
     >>> from tamis.search import Forward
@@ -220,7 +244,7 @@ def spoken(search: Walker, criterion: Any) -> str:
 
 
 def check_values(name: str, search: Walker, criterion: Any, written: str) -> None:
-    """Refuse a search and criterion that do not value each subset of the walk."""
+    """Refuse a search and criterion that do not compute a value for each subset on the path."""
     scored_by = type(criterion).__name__
     if not isinstance(criterion, SubsetCriterion):
         raise IncompatibleCriterion(
@@ -228,22 +252,23 @@ def check_values(name: str, search: Walker, criterion: Any, written: str) -> Non
             "number of features, or use a criterion such as CrossValidated."
         )
     if search.scores_alone and not criterion.additive:
-        walk = type(search).__name__
+        searched_by = type(search).__name__
         raise IncompatibleCriterion(
-            f"{walk} scores each feature alone and never values a subset by {scored_by}. Use "
-            f"Forward({scored_by}(...), n_features_to_select={written}), or ask {walk} for a "
-            "number of features."
+            f"{searched_by} scores each feature alone and never values a subset by {scored_by}. "
+            f"Use Forward({scored_by}(...), n_features_to_select={written}), or ask "
+            f"{searched_by} for a number of features."
         )
 
 
 def resolve_choice(asked: Any, name: str) -> Choice:
-    """The choice meant by a value of ``n_features_to_select``.
+    """Return the choice for a value of ``n_features_to_select``.
 
     Parameters
     ----------
     asked : int, float, "best" or Choice
+        The value.
     name : str
-        Who asks, for the sentence of an error.
+        Name of the selector, for error messages.
     """
     if isinstance(asked, Choice):
         return asked
@@ -260,10 +285,11 @@ def resolve_choice(asked: Any, name: str) -> Choice:
 
 
 def best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
-    """Position of the greatest value; of equals the smallest, then lexicographically first, set.
+    """Return the step with the greatest value among the candidate steps.
 
-    A walk that was stopped early may hold no candidate, and a criterion that only ranks gives no
-    values: the last one stands.
+    Ties go to the smallest subset, then to the lexicographically first one. The last step is
+    returned if there are no candidates (the search was stopped early) or no values (the criterion
+    only ranks).
     """
     if not len(candidates):
         return len(trace) - 1
@@ -275,17 +301,16 @@ def best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
     equal = candidates[[not improves(top, value) for value in known]]
     sizes = trace.sizes[equal]
     equal = equal[sizes == sizes.min()]
-    return (
-        int(min(equal, key=lambda i: tuple(trace[int(i)].subset)))
-        if len(equal) > 1
-        else int(equal[0])
-    )
+    if len(equal) == 1:  # the usual case, without rebuilding subsets
+        return int(equal[0])
+    return int(min(equal, key=lambda i: tuple(trace[int(i)].subset)))
 
 
 def gains_until(trace: Trace, chosen: int) -> int | None:
-    """The size from which on a walk to the chosen step gained nothing.
+    """Return the size of the best subset up to the chosen step, if it is smaller than the chosen.
 
-    None where the step chosen is worth more than every smaller one before it, or no value is known.
+    Ties go to the smallest size. Return None if the chosen subset is better than every smaller
+    subset before it, if the best subset is not smaller, or if values are unknown.
     """
     sizes, values = trace.sizes[: chosen + 1], trace.values[: chosen + 1]
     passed = np.flatnonzero(sizes > 0)

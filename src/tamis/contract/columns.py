@@ -1,4 +1,4 @@
-"""The columns of a trace, and their way to JSON and back."""
+"""The columns of a trace, and their conversion to JSON and back."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
 
-#: Columns of a trace: one entry a step, a moved unit, a scored candidate.
+#: Columns of a trace with one entry per step, and their types. The next two dictionaries list the
+#: columns with one entry per moved unit and per scored candidate.
 PER_STEP = {
     "value": float,
     "n_moved": np.intp,
@@ -19,14 +20,15 @@ PER_STEP = {
 PER_MOVE = {"moved": np.intp, "score": float, "error": float}
 PER_CANDIDATE = {"candidate": np.intp, "candidate_score": float}
 COLUMNS = PER_STEP | PER_MOVE | PER_CANDIDATE
-#: For each column which of the three counts is its length.
+#: For each column, what its length counts: 0 means steps, 1 means moved units, and 2 means scored
+#: candidates.
 COUNTED_BY = {
     name: count for count, names in enumerate((PER_STEP, PER_MOVE, PER_CANDIDATE)) for name in names
 }
 
 
 def occurrences(units: Subset) -> Subset:
-    """For each entry how many equal ones stand before it."""
+    """Count, for each entry, how many earlier entries are equal to it."""
     if len(units) and np.bincount(units).max() == 1:
         return np.zeros(len(units), dtype=np.intp)
     order = np.argsort(units, kind="stable")
@@ -40,14 +42,14 @@ def occurrences(units: Subset) -> Subset:
 
 
 def plain_numbers(values: NDArray[Any]) -> list[Any]:
-    """Numbers as JSON knows them: nan is None, infinities are words."""
+    """Convert an array to a list for JSON, with None for NaN and text for infinities."""
     listed: list[Any] = values.tolist()
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        words = {np.inf: "inf", -np.inf: "-inf"}
-        return [None if v != v else words.get(v, v) for v in listed]
+        texts = {np.inf: "inf", -np.inf: "-inf"}
+        return [None if v != v else texts.get(v, v) for v in listed]
     return listed
 
 
 def numbers_of(listed: list[Any]) -> Array:
-    """The array that :func:`plain_numbers` wrote."""
+    """Convert a list from :func:`plain_numbers` back to an array."""
     return np.array([np.nan if v is None else v for v in listed], dtype=float)

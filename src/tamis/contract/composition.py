@@ -1,4 +1,4 @@
-"""Selections that are composed of others, whose steps they make their own."""
+"""Base class of selections that run other selections."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -16,24 +16,27 @@ from tamis.contract.run import Run
 from tamis.contract.selector import Selection
 from tamis.contract.units import Grouping
 
-#: Metadata of ``fit`` go to the ``fit`` of the parts; a pipeline calls ``fit_transform``.
+#: Metadata passed to ``fit``, or to ``fit_transform`` in a pipeline, are routed to the ``fit`` of
+#: each part.
 FITTING = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
 
 
 class PartRuns:
-    """The source of the steps of a composition: the runs of its parts, the last of which decides.
+    """Source of the steps of a composition: the runs of its parts.
+
+    The last part decides which units are selected.
 
     Parameters
     ----------
     X, y : array
-        Checked.
+        The validated data.
     params : dict
-        Metadata of rows.
+        Per-row metadata.
     done : Record
-        To go on from.
+        The record to continue from.
     """
 
-    #: A composition has no criterion of its own.
+    #: A composition has no criterion.
     criterion = None
 
     def __init__(
@@ -45,7 +48,7 @@ class PartRuns:
     def begin(
         self, part: Selection, X: Any, y: Any, params: dict[str, Any], grouping: Grouping
     ) -> Run:
-        """The run of the next part, from where its record left it."""
+        """Start the run of the next part, and continue from its record if there is one."""
         index = len(self._runs)
         done = self._done[index] if index < len(self._done) else None
         self._runs.append(Run(part, X, y, params, done, grouping))
@@ -53,19 +56,19 @@ class PartRuns:
 
     @property
     def parts(self) -> tuple[Record, ...]:
-        """The records of the parts begun, now or in the run that is resumed."""
+        """The records of all parts that were started, including those of a run that is resumed."""
         return (*[run.record for run in self._runs], *self._done[len(self._runs) :])
 
     @property
     def n_evaluations(self) -> int:
-        """Scores asked for by all parts."""
+        """Total number of scores that the parts have computed."""
         return sum(part.n_evaluations for part in self.parts)
 
 
 class Composed(MetaEstimatorMixin, Selection):
-    """Selection whose steps are those of the last of its parts."""
+    """Selection that runs several parts. Its steps are the steps of the last part."""
 
-    #: The parameters that hold the parts, in the order in which they run.
+    #: Names of the parameters that hold the parts, in the order in which the parts run.
     part_names: ClassVar[tuple[str, ...]]
 
     @property
@@ -74,7 +77,7 @@ class Composed(MetaEstimatorMixin, Selection):
 
     @property
     def extends(self) -> bool:  # type: ignore[override]
-        """As the last part does."""
+        """Whether the last part can extend a record to a different size."""
         return bool(self._parts[-1].extends)
 
     def _choice(self) -> Choice:
@@ -82,7 +85,7 @@ class Composed(MetaEstimatorMixin, Selection):
         return choice
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
-        return self, {}  # each part has seeds, and a record, of its own
+        return self, {}  # each part has its own seeds and record
 
     def _unsized(self) -> Self:
         self.set_params(**{self.part_names[-1]: self._parts[-1]._unsized()})
@@ -93,22 +96,30 @@ class Composed(MetaEstimatorMixin, Selection):
         return any(part._takes_metadata for part in self._parts)
 
     def _shares(self, params: dict[str, Any]) -> list[dict[str, Any]]:
-        """Metadata for each part: by requests if routing is enabled, else where they are of use."""
+        """Return the metadata for each part.
+
+        With metadata routing, each part gets the metadata that are routed to it. Otherwise the
+        parts that accept metadata get all of them.
+        """
         if get_config()["enable_metadata_routing"] and params:
             routed = process_routing(self, "fit", **params)
             return [dict(routed[name].fit) for name in self.part_names]
         if not self._takes_metadata:
-            return [params for _ in self._parts]  # the first part says why not
+            return [params for _ in self._parts]  # the first part raises the error
         return [params if part._takes_metadata else {} for part in self._parts]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the parts."""
+        """Route metadata of ``fit`` to the parts."""
         parts = dict(zip(self.part_names, self._parts, strict=True))
         return MetadataRouter(owner=self).add(method_mapping=FITTING, **parts)
 
 
 def combine_tags(tags: Tags, parts: Sequence[Any]) -> Tags:
-    """Write into tags what all parts take, and what one of them needs."""
+    """Set the tags of a composition of the given parts.
+
+    The composition accepts an input only if all parts accept it. It has every requirement that at
+    least one part has.
+    """
     inner = [part.__sklearn_tags__() for part in parts]
     tags.target_tags.required = any(part.target_tags.required for part in inner)
     tags.target_tags.multi_output = all(part.target_tags.multi_output for part in inner)

@@ -1,21 +1,20 @@
-"""What a criterion promises a search.
+"""Base classes of criteria.
 
-Three capabilities, because the field has three kinds of criteria and none reduces to another:
+There are three kinds of criteria:
 
-* a :class:`ForwardCriterion` says what *adding* each candidate brings (mRMR, CMIM, ...);
-* a :class:`BackwardCriterion` says what *removing* each member costs, one training for all members
-  (sensitivities, weights, bounds);
-* a :class:`SubsetCriterion` values any subset, so gain and loss follow (scatter, divergence, joint
-  information, cross-validation).
+* a :class:`ForwardCriterion` scores the *addition* of each candidate (mRMR, CMIM, ...);
+* a :class:`BackwardCriterion` scores the *removal* of each member, and trains only once for all
+  members (sensitivities, weights, bounds);
+* a :class:`SubsetCriterion` scores any *subset* (scatter, divergence, joint information,
+  cross-validation). Gains and losses are differences between these scores.
 
-Subsets are sorted indices of *units*. Unit j is column j, unless :meth:`Criterion.grouped` says
-which columns belong together: a criterion that reads its data through :meth:`Criterion.columns`
-then scores whole groups.
+Subsets are sorted indices of *units*. A unit is a column, or a group of columns that is selected
+as one. Unit j is column j unless :meth:`Criterion.grouped` defines groups. A criterion that reads
+its data through :meth:`Criterion.columns` can score groups.
 
-A score is a function of the subset alone. Random draws are made by label (seed, subset), see
-:func:`tamis._seeds.stream`, so that a result is the same after a resume, for any ``n_jobs`` and in
-any order. A criterion may keep what it computed for the last subset and update it, but caches never
-change results.
+A score depends on the subset alone. Its random generator is derived from the seed and the subset
+(see :func:`tamis._seeds.stream`). So the result is the same after a resume, for any ``n_jobs``, and
+in any order of calls. A criterion may cache and update results, but a cache never changes a score.
 """
 
 from abc import ABC, abstractmethod
@@ -39,56 +38,63 @@ TASKS = frozenset({"classification", "regression"})
 
 
 class Criterion(BaseEstimator, ABC):
-    """How good features are: parameters in ``__init__``, data in ``fit``, greater is better.
+    """Base class of criteria, which score features. A greater score is better.
 
-    A subclass implements :meth:`_learn` and the methods of its capability. The class facts below
-    are checked, together with the capability, before any work; a criterion that wraps an estimator
-    makes them properties.
+    A subclass implements :meth:`_learn` and the scoring methods of its kind (gain, loss or value).
+    The class attributes below declare which data it accepts. They are checked before any work
+    starts. A criterion that wraps an estimator can define them as properties.
     """
 
     #: Whether ``fit`` needs ``y``.
     needs_target: ClassVar[bool] = True
-    #: Kinds of target that can be used: "classification", "regression" or both.
+    #: Kinds of target that the criterion accepts: "classification", "regression", "survival".
     targets: ClassVar[frozenset[str]] = TASKS
-    #: Whether ``fit`` can use sample weights, row groups and the like.
+    #: Whether ``fit`` takes per-row metadata such as sample weights.
     takes_metadata: ClassVar[bool] = False
-    #: Whether NaN may stand in the table.
+    #: Whether the table may contain NaN.
     takes_missing: ClassVar[bool] = False
-    #: Whether ``categories`` may name columns of codes, whose values have no order.
+    #: Whether ``categories`` may name columns of category codes.
     takes_categories: ClassVar[bool] = False
-    #: Whether the table may be sparse (CSR, CSC); it is never made dense.
+    #: Whether the table may be sparse (CSR, CSC). It is never converted to a dense one.
     takes_sparse: ClassVar[bool] = False
-    #: Whether it learns from blocks of rows, of a table that is never held at once.
+    #: Whether the criterion can learn from row blocks, without the whole table in memory.
     takes_blocks: ClassVar[bool] = False
-    #: Whether ``y`` may have several columns, each a target.
+    #: Whether ``y`` may have several columns, with a target in each.
     takes_several_targets: ClassVar[bool] = False
-    #: Whether scores are computed on the device that is asked for, such as a GPU.
+    #: Whether scores can be computed on a GPU or other device.
     runs_on_device: ClassVar[bool] = False
-    #: Whether scores are about the scale of the columns, so that no search may change it.
+    #: Whether scores depend on the scale of the columns, so that a search must not standardise
+    #: them.
     reads_scale: ClassVar[bool] = False
-    #: Whether a loss is the fall of a score, so that removing a column of negative loss is a gain.
+    #: Whether ``loss`` returns the decrease of a score, so that a negative loss is an improvement.
     loses_score: ClassVar[bool] = False
-    #: What breaks ties of scores, in words, such as "squared loss on the same folds"; empty where
-    #: :meth:`second_opinion` is not to be asked.
+    #: Name of the second opinion that breaks ties, such as "squared loss on the same folds". Empty
+    #: if there is none. See :meth:`second_opinion`.
     opinion: ClassVar[str] = ""
-    #: Set by ``fit``: which units tell nothing beside the others, because all their columns are
-    #: constant or copy one before them. Searches add them last and drop them first.
+    #: Mask of the units whose columns are all constant or duplicates of earlier columns, set by
+    #: ``fit``. Searches add these units last and drop them first.
     idle_: Mask
-    #: Columns of each unit; None where every unit is a column.
+    #: Columns of each unit, or None if every unit is a column.
     _unit_columns: tuple[Subset, ...] | None = None
 
     def check(self) -> None:
-        """Refuse parameters that cannot work, before any data are seen.
+        """Raise an error if the parameters cannot work, before any data are read.
 
-        What a single parameter may be is declared in ``_constraints``.
+        ``_constraints`` declares the allowed values of each parameter.
         """
         check_parameters(self)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
-        """Learn the data; ``params`` are per-row metadata such as ``sample_weight``.
+        """Learn from the data.
 
-        Where the class says ``takes_blocks``, ``X`` may be a :class:`BlockTable`, which has the
-        target too.
+        Parameters
+        ----------
+        X : array, frame or BlockTable
+            The table. A :class:`BlockTable` contains the target, and needs ``takes_blocks``.
+        y : array or None, default=None
+            The target.
+        **params
+            Per-row metadata such as ``sample_weight``.
         """
         self.check()
         if isinstance(X, BlockTable):
@@ -103,7 +109,7 @@ class Criterion(BaseEstimator, ABC):
             if params and not self.takes_metadata:
                 names = ", ".join(sorted(params))
                 raise InvalidParameter(
-                    f"{type(self).__name__} cannot use {names}: it trains no estimator. "
+                    f"{type(self).__name__} cannot use {names}: it does not train an estimator. "
                     f"Leave {names} out, or use a criterion such as CrossValidated or Importances."
                 )
             self.idle_ = self.over_units(idle_columns(X), np.all)
@@ -111,7 +117,7 @@ class Criterion(BaseEstimator, ABC):
         return self
 
     def _fit_blocks(self, table: BlockTable) -> Self:
-        """Learn a table in blocks of rows."""
+        """Learn from row blocks."""
         self._check_blocks()
         self.n_features_in_ = table.shape[1]
         if table.names is not None:
@@ -123,32 +129,34 @@ class Criterion(BaseEstimator, ABC):
         return self
 
     def _check_blocks(self) -> None:
-        """Refuse blocks of rows where nothing can be learnt from them."""
+        """Refuse row blocks if the criterion cannot learn from them."""
         if not self.takes_blocks:
             refuse_blocks(type(self).__name__)
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        """Keep what scores need of a table in blocks of rows, in as few passes as can be."""
-        raise NotImplementedError(f"{type(self).__name__} does not learn from blocks of rows.")
+        """Learn everything that scores need from row blocks, in as few passes as possible."""
+        raise NotImplementedError(f"{type(self).__name__} does not learn from row blocks.")
 
     def _idle_units(self, table: BlockTable) -> Mask:
-        """Units of a table in blocks that tell nothing beside the others."""
+        """Return a mask of the units of a table in row blocks that are constant or duplicates."""
         return self.over_units(table.idle(), np.all)
 
     @abstractmethod
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        """Keep what scores need of float64, column-major ``X`` and of ``y``.
+        """Learn from ``X`` and ``y`` everything that scores need, and store it.
 
-        ``X`` is finite and dense, unless the facts of the class say that it takes more.
+        ``X`` is float64, column-major, finite and dense, unless the class attributes allow other
+        tables.
         """
 
     def grouped(self, columns: Sequence[ArrayLike] | None) -> Self:
-        """Score these groups of columns as units from the next ``fit`` on.
+        """Define groups of columns, each of which is scored as a unit from the next ``fit`` on.
 
         Parameters
         ----------
         columns : sequence of arrays of int, or None
-            The columns of each unit, each column in one of them; None is each column by itself.
+            The columns of each unit. Every column belongs to exactly one unit. None makes each
+            column a unit.
 
         Examples
         --------
@@ -165,14 +173,14 @@ class Criterion(BaseEstimator, ABC):
         return self
 
     def _check_units(self, n_columns: int) -> None:
-        """Refuse units that are no partition of the columns."""
+        """Refuse units that do not contain every column exactly once."""
         if self._unit_columns is None:
             return
         held = np.sort(np.concatenate([EMPTY, *self._unit_columns]))
         if not np.array_equal(held, np.arange(n_columns)) or not all(map(len, self._unit_columns)):
             raise InvalidParameter(
                 f"{type(self).__name__} needs units that hold each of the {n_columns} columns "
-                "once. Give a search feature_groups, which adds the columns that are alone."
+                "once. Pass feature_groups to a search, which adds the columns in no group."
             )
 
     @property
@@ -181,47 +189,48 @@ class Criterion(BaseEstimator, ABC):
         return int(self.n_features_in_) if self._unit_columns is None else len(self._unit_columns)
 
     def columns(self, subset: Subset) -> Subset:
-        """Columns of the units of a subset, sorted."""
+        """Return the columns of a subset of units, sorted."""
         if self._unit_columns is None:
             return subset
         return np.sort(np.concatenate([EMPTY, *(self._unit_columns[unit] for unit in subset)]))
 
     def over_units(self, values: NDArray[Any], take: Callable[[NDArray[Any]], Any]) -> NDArray[Any]:
-        """What a function makes of the values of each unit's columns."""
+        """Apply a function to the values of each unit's columns, and return a result per unit."""
         if self._unit_columns is None:
             return values
         return np.array([take(values[columns]) for columns in self._unit_columns])
 
     def most_columns(self, subset: Subset, size: int) -> int:
-        """The most columns that ``size`` units of a subset can have."""
+        """Return the largest total number of columns that ``size`` units of a subset can have."""
         if self._unit_columns is None:
             return size
         sizes = sorted((len(self._unit_columns[unit]) for unit in subset), reverse=True)
         return sum(sizes[:size])
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the bytes held at once beside a table of this size, for two classes.
+        """Estimate the memory in bytes that the criterion needs in addition to the table.
 
-        They are right to within a factor of about three, and None if they are not known.
+        The estimate assumes two classes and is right within a factor of about three. It is None if
+        the memory is unknown.
         """
         return None
 
     def tune(self, subset: Subset) -> dict[str, Any]:
-        """Choose hyper-parameters anew for the subset, use them, and say which."""
+        """Tune the hyper-parameters for the subset, use them from now on, and return them."""
         return {}
 
     def use(self, params: dict[str, Any]) -> None:
-        """Use parameters that an earlier :meth:`tune` chose."""
+        """Use the hyper-parameters that an earlier call of :meth:`tune` returned."""
 
     def errors(self, subset: Subset) -> Array | None:
-        """Standard errors of the scores last given for the subset, where they are known."""
+        """Return the standard errors of the last scores for the subset, or None if unknown."""
         return None
 
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
-        """How good the subset is once each of the units has moved, greater is better.
+        """Return a second score of the subset after the move of each unit. Greater is better.
 
-        Searches ask for it where scores are equal, and only if ``opinion`` says what it is. The
-        units are all outside the subset, and enter one at a time, or all inside, and leave.
+        Searches use it to break ties if ``opinion`` is not empty. The units are either all outside
+        the subset, and each is added on its own, or all inside, and each is removed on its own.
         """
         raise NotImplementedError(f"{type(self).__name__} has no second opinion.")
 
@@ -233,7 +242,7 @@ class Criterion(BaseEstimator, ABC):
 
 
 def read_tags(tags: Tags, criterion: Any) -> None:
-    """Write what a criterion can read into the tags of what fits it."""
+    """Set the scikit-learn tags of an estimator to the inputs that its criterion accepts."""
     tags.input_tags.allow_nan = bool(getattr(criterion, "takes_missing", False))
     tags.input_tags.sparse = bool(getattr(criterion, "takes_sparse", False))
     several = getattr(criterion, "takes_several_targets", False)
@@ -241,27 +250,27 @@ def read_tags(tags: Tags, criterion: Any) -> None:
 
 
 class ForwardCriterion(Criterion):
-    """Criterion that scores additions."""
+    """Criterion that scores the addition of units to a subset."""
 
     @abstractmethod
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        """What adding each candidate to the subset brings."""
+        """Return the gain of adding each candidate to the subset."""
 
 
 class BackwardCriterion(Criterion):
-    """Criterion that scores removals."""
+    """Criterion that scores the removal of units from a subset."""
 
     @abstractmethod
     def loss(self, subset: Subset) -> Array:
-        """Quality lost by removing each member of the subset (not a loss function)."""
+        """Return, for each member of the subset, how much quality is lost when it is removed."""
 
 
 class SubsetCriterion(Criterion):
-    """Criterion that values any subset, the empty one included.
+    """Criterion that computes the value of any subset, including the empty one.
 
-    It counts as a :class:`ForwardCriterion` and a :class:`BackwardCriterion`. ``gain``, ``loss``,
-    ``values`` and ``bounds`` follow; a subclass may override them for speed, and the laws hold each
-    shortcut to its definition here.
+    It is also a :class:`ForwardCriterion` and a :class:`BackwardCriterion`. ``gain``, ``loss``,
+    ``values`` and ``bounds`` are computed from ``value``. A subclass may override them for speed;
+    :func:`tamis.testing.check_criterion` compares them with the definitions here.
     """
 
     #: Whether the value of a subset is the sum of the values of its members.
@@ -271,59 +280,59 @@ class SubsetCriterion(Criterion):
 
     @property
     def monotone(self) -> bool:
-        """Whether a subset is never worth more than a set that contains it."""
+        """Whether adding units never lowers the value."""
         return False
 
     @abstractmethod
     def value(self, subset: Subset) -> float:
-        """Quality of the subset."""
+        """Return the quality of the subset."""
 
     def values(self, subsets: Iterable[Subset]) -> Array:
-        """Quality of many subsets: the one place to remember and to parallelise."""
+        """Return the quality of several subsets. Override it to cache or to parallelise."""
         return np.array([self.value(subset) for subset in subsets])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        """What adding each candidate to the subset brings."""
+        """Return the gain of adding each candidate to the subset."""
         base, *grown = self.values([subset, *(with_unit(subset, j) for j in candidates)])
         return difference(np.array(grown), base)
 
     def loss(self, subset: Subset) -> Array:
-        """Quality lost by removing each member of the subset (not a loss function)."""
+        """Return, for each member of the subset, how much quality is lost when it is removed."""
         base, *shrunk = self.values([subset, *(subset[subset != j] for j in subset)])
         return -difference(np.array(shrunk), base)
 
     def bound(self, subset: Subset, size: int) -> float:
-        """The most that any subset of ``size`` units inside ``subset`` can be worth.
+        """Return an upper bound for the value of any ``size`` units out of ``subset``.
 
-        The default is right for a monotone criterion.
+        The default, the value of ``subset`` itself, is valid for a monotone criterion.
         """
         return self.value(subset)
 
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
-        """Bounds of many subsets."""
+        """Return the upper bound (see :meth:`bound`) of each of several subsets."""
         return np.array([self.bound(subset, size) for subset in subsets])
 
 
-# by registration and not by inheritance, which keeps the chains of classes short
+# registered as virtual subclasses, which keeps the class hierarchy shallow
 ForwardCriterion.register(SubsetCriterion)
 BackwardCriterion.register(SubsetCriterion)
 
 
 def with_unit(subset: Subset, unit: int) -> Subset:
-    """The subset and one more unit, sorted.
+    """Return the subset with one more unit, sorted.
 
     Parameters
     ----------
     subset : array of int
-        Sorted.
+        Sorted unit indices.
     unit : int
-        Not in it.
+        A unit that is not in the subset.
     """
     return np.insert(subset, np.searchsorted(subset, unit), unit)
 
 
 def difference(values: Array, base: float) -> Array:
-    """values - base, where infinity less infinity is nothing.
+    """Return values - base, with 0 for the difference between equal infinities.
 
     Parameters
     ----------
@@ -335,12 +344,11 @@ def difference(values: Array, base: float) -> Array:
 
 
 def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
-    """The task as the criterion will read it: "none", "classification" or "regression".
+    """Check the target, and return "none", "classification", "regression" or "survival".
 
     Parameters
     ----------
     criterion : Criterion
-        Who reads it.
     y : array or None
     """
     if y is None:
@@ -349,8 +357,8 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     if y.dtype.names is not None or criterion.targets == {SURVIVAL}:
         return _check_censored(criterion, y)
     try:
-        looks, _ = target_kind(y), np.unique(y)
-    except TypeError as error:  # labels of several types have no order
+        detected, _ = target_kind(y), np.unique(y)
+    except TypeError as error:  # labels of different types cannot be sorted
         raise InvalidTarget(
             f"{name} needs labels of one type, but y mixes several ({error}). Convert it, for "
             "example with y.astype(str)."
@@ -360,13 +368,13 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
         raise InvalidParameter(
             f"{name} needs task='auto', 'classification' or 'regression', not {asked!r}."
         )
-    kind = looks if asked == "auto" else asked
+    kind = detected if asked == "auto" else asked
     if len(criterion.targets) == 1:
         (kind,) = criterion.targets
         if asked not in {"auto", kind}:
             raise InvalidParameter(f"{name} can only do {kind}: write task={kind!r} or leave it.")
     if kind == "classification" and criterion.needs_target:
-        _check_classes(criterion, y, looks)
+        _check_classes(criterion, y, detected)
     if kind == "regression" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
             f"{name} needs a numeric target, but y holds labels such as {str(y[0])!r}. Use a "
@@ -376,7 +384,7 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
 
 
 def _check_censored(criterion: Criterion, y: NDArray[Any]) -> str:
-    """Refuse a censored target that cannot be used, and another where one is needed."""
+    """Refuse a censored target that the criterion cannot use, or an invalid censored target."""
     name = type(criterion).__name__
     if SURVIVAL not in criterion.targets and criterion.needs_target:
         raise InvalidTarget(
@@ -388,14 +396,14 @@ def _check_censored(criterion: Criterion, y: NDArray[Any]) -> str:
     return SURVIVAL
 
 
-def _check_classes(criterion: Criterion, y: NDArray[Any], looks: str) -> None:
-    """Refuse a target that is no set of at least two classes, unless it is said to be one."""
+def _check_classes(criterion: Criterion, y: NDArray[Any], detected: str) -> None:
+    """Refuse a target that has fewer than two classes or looks like a regression target."""
     name, asked = type(criterion).__name__, getattr(criterion, "task", None)
-    if looks == "regression":
+    if detected == "regression":
         if np.issubdtype(y.dtype, np.floating) and not (y == np.rint(y)).all():
             raise InvalidTarget(
                 f"{name} needs classes, but y holds real numbers such as {y[0]}. Use a criterion "
-                "for regression (Correlation, MutualInformation), or cut y into classes."
+                "for regression (Correlation, MutualInformation), or discretise y."
             )
         if asked != "classification":
             write = "task='classification'" if asked else "y.astype(str)"
@@ -407,6 +415,5 @@ def _check_classes(criterion: Criterion, y: NDArray[Any], looks: str) -> None:
     if len(labels := np.unique(y)) < 2:
         raise InvalidTarget(
             f"{name} needs at least two classes, but every sample has the class "
-            f"{str(labels[0])!r}: there is nothing to tell apart. Check the target column, or the "
-            "split it came from."
+            f"{str(labels[0])!r}. Check the target column, or the split it came from."
         )

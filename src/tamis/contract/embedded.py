@@ -1,4 +1,4 @@
-"""Selections by a model that says itself which columns it needs."""
+"""Base class of embedded selectors, whose model ranks the columns itself."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tamis.exceptions import InvalidParameter
 
 
 class Given(NamedTuple):
-    """What an embedded selection learns from: the table and the seed of its draws.
+    """Source of the steps of an embedded selector: the table and the seed.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class Given(NamedTuple):
     y : array of shape (n_samples,) or None
     seed : int
     n_evaluations : int
-        Scores asked for so far.
+        Number of scores computed so far.
     parts : tuple of Record
-        Records of selections inside that have come to their end.
+        Always empty, because an embedded selector has no inner selections.
     criterion : None
-        A search has one here.
+        Always None, because only a search has a criterion.
     """
 
     X: Array
@@ -46,42 +46,45 @@ class Given(NamedTuple):
 
 
 class Embedded(Selection):
-    """Selection whose model says itself which columns it needs.
+    """Selection whose model ranks the columns itself.
 
-    A subclass has ``n_features_to_select`` and ``random_state`` among its parameters. It trains in
-    :meth:`_stages`, after each of which it can be stopped; :meth:`_restore` makes the fitted
-    attributes of the last state, which is in the record, so that what was trained is never trained
-    again; :meth:`_ranked` adds the columns.
+    A subclass has the parameters ``n_features_to_select`` and ``random_state``. :meth:`_stages`
+    trains the model in stages, and can be stopped after each of them. :meth:`_restore` sets the
+    fitted attributes from the recorded state, without training again. :meth:`_ranked` yields the
+    units from best to worst.
     """
 
-    #: As of a criterion.
+    #: Whether ``fit`` needs ``y``. The next attribute lists the kinds of target that it accepts.
     needs_target: ClassVar[bool] = True
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
-    #: Each step holds the one before; columns are scored together.
     nested: ClassVar[bool] = True
-    #: A model is trained for the number of columns that it is to keep.
+    #: False, because the model is trained for a fixed number of columns.
     extends: ClassVar[bool] = False
 
-    #: What leaves fewer columns, and the recipe that is done soon, where a table is too large.
+    #: Alternatives that an error about too little memory suggests: an expression that first reduces
+    #: the number of columns (``fewer``), and the name of a fast recipe (``quick``).
     fewer: ClassVar[str]
     quick: ClassVar[str]
 
     random_state: Any
-    #: The units of the table that is learned from.
+    #: The units of the table.
     _units: Grouping = Grouping(0)
 
     @abstractmethod
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the bytes that a fit holds beside the table; None if they are not known."""
+        """Estimate the memory in bytes that a fit needs in addition to the table.
+
+        It is None if unknown.
+        """
 
     @abstractmethod
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        """Train, and yield after each stage the state from which training can go on.
+        """Train the model. After each stage, yield a state from which training can continue.
 
-        ``state`` is empty at first, or one that was yielded before, as JSON gives it back; from the
-        last one there is nothing left to do.
+        ``state`` is empty for a new fit; for a resumed fit it is an earlier state, as read from
+        JSON. After the last state no training is left to do.
         """
 
     @abstractmethod
@@ -90,9 +93,9 @@ class Embedded(Selection):
 
     @abstractmethod
     def _ranked(self) -> Iterator[Event]:
-        """Add the units of the fitted model, the best first; what is fixed is moved to the front.
+        """Yield events that add the units in the order of the fitted model, best first.
 
-        ``self._units`` says which columns belong to which unit, from ``_stages`` on.
+        The caller moves fixed units to the front. ``self._units`` holds the units of the table.
         """
 
     def _steps(
@@ -106,13 +109,13 @@ class Embedded(Selection):
         self._restore(X, y, state)
         made = len(done)
         for event in self._around_fixed(self._ranked()):
-            if made:  # before it was stopped
+            if made:  # already recorded
                 made -= len(event.units) if isinstance(event, Entries) else 1
                 continue
             yield event._replace(state=state)
 
     def _around_fixed(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The same events, with what is fixed in front of all."""
+        """Yield the events with the fixed units added first."""
         fixed = self._units.fixed_units
         if len(fixed):
             yield Step(fixed)
@@ -140,7 +143,7 @@ class Embedded(Selection):
         return Given(X, y, self.random_state, X.shape[1])
 
     def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
-        """Refuse a table that does not fit into memory."""
+        """Refuse a table that would need more memory for the fit than is available."""
         name = type(self).__name__
         check_cost(name, self.cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
@@ -156,7 +159,7 @@ class Embedded(Selection):
             self._doubt()
 
     def _doubt(self) -> None:
-        """Warn of what a selection that stands leaves open."""
+        """Warn about problems of a finished selection. The default does nothing."""
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         check_target(self, y)

@@ -1,4 +1,4 @@
-"""From moves to the standing of every unit: scores, order, ranks."""
+"""Scores, order and ranks of all units, computed from the moves of a trace."""
 
 import numpy as np
 
@@ -9,18 +9,26 @@ NEVER = np.inf
 
 
 def scores_of(trace: Trace) -> Array:
-    """For each unit the score of its last move; of one that never moved, the last it was given."""
+    """Return the score of each unit at its last move.
+
+    For a unit that never moved, it is the last score that was computed.
+    """
     moved = _last_moves(trace)
     return np.where(np.isnan(moved), trace.given, moved)
 
 
 def order_of(trace: Trace, chosen: int) -> tuple[Subset, Subset]:
-    """All units best first, and their ranks.
+    """Return all units, best first, and their ranks.
 
-    In a walk that only adds, kept units stand in the order of entry, so that the first k are the
-    subset of size k. In others, those that left later in the walk stand in the reverse order of
-    leaving behind those that never did. Of the rest, those that entered after the chosen step come
-    first, in that order.
+    Selected units come first:
+
+    * If the search only adds units, they are in order of entry, so the first k units are the subset
+      of size k.
+    * Otherwise units that were never removed come before units that were removed after the chosen
+      step. Among the latter, the last removed comes first.
+
+    The units that are not selected follow in three groups: units added after the chosen step, in
+    order of entry; removed units, the last removed first; and units that never moved.
     """
     kept, moves = trace.mask(chosen), trace.moves()
     left_before, left_after, entered_after = _times(trace, moves, chosen)
@@ -35,7 +43,7 @@ def order_of(trace: Trace, chosen: int) -> tuple[Subset, Subset]:
     score = _standing(trace)
     falling = np.where(np.isnan(score), NEVER, -score)
     order = np.lexsort((np.arange(trace.n_units), falling, time, group))
-    # dense ranks of (group, time), all kept sharing rank 1
+    # dense ranks of the pairs (group, time); all selected units share rank 1
     rank_time = np.where(group == 0, 0, time)
     rising = np.lexsort((rank_time, group))
     fresh = (np.diff(group[rising]) != 0) | (np.diff(rank_time[rising]) != 0)
@@ -45,15 +53,20 @@ def order_of(trace: Trace, chosen: int) -> tuple[Subset, Subset]:
 
 
 def _last_moves(trace: Trace) -> Array:
-    """For each unit the score of its last move, nan where it has none."""
+    """Return the score of each unit at its last scored move, or NaN if there is none."""
     moves, found = trace.moves(), np.full(trace.n_units, np.nan)
     scored = ~np.isnan(moves.score)
-    found[moves.unit[scored]] = moves.score[scored]  # of several the last
+    # the last move of a unit overwrites earlier ones
+    found[moves.unit[scored]] = moves.score[scored]
     return found
 
 
 def _standing(trace: Trace) -> Array:
-    """The score of its last move, or what the last step found of a unit that it left in place."""
+    """Return the score of each unit at its last move.
+
+    A unit of the last subset that was scored at the last step but did not move gets the score of
+    that step instead.
+    """
     found, last = _last_moves(trace), len(trace) - 1
     standing = (trace.given_at == last) & trace.mask(last)
     standing[trace[last].moved] = False
@@ -62,7 +75,12 @@ def _standing(trace: Trace) -> Array:
 
 
 def _times(trace: Trace, moves: Moves, chosen: int) -> tuple[Array, Array, Array]:
-    """Step at which each unit last left up to, last left after, and first entered after, chosen."""
+    """Return three arrays with a step for each unit, relative to the chosen step.
+
+    They are the unit's last removal up to the chosen step, its last removal after that step, and
+    its first addition after that step. A value of plus or minus infinity means that there is no
+    such step.
+    """
     left_before = np.full(trace.n_units, -NEVER)
     left_after = np.full(trace.n_units, NEVER)
     entered_after = np.full(trace.n_units, NEVER)
@@ -72,9 +90,10 @@ def _times(trace: Trace, moves: Moves, chosen: int) -> tuple[Array, Array, Array
         (left_after, ~early & ~entered),
     ):
         times[moves.unit[which]] = moves.step[which]
-    later = np.flatnonzero(~early & entered)[::-1]  # of several the first
+    # reversed, so that the first addition overwrites later ones
+    later = np.flatnonzero(~early & entered)[::-1]
     entered_after[moves.unit[later]] = moves.step[later]
-    # a unit that came back after leaving has not left in the end
+    # a unit that was added back is not treated as removed
     final: Mask = trace.mask(len(trace) - 1)
     left_after[final] = NEVER
     return left_before, left_after, entered_after

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from tamis._arrays import Array, Subset, fingerprint
 from tamis._expression import write
 from tamis._files import replace_text
+from tamis._format import shorten_list
 from tamis._namespace import PROCESSOR
 from tamis._version import __version__
 from tamis.blocks.table import BlockTable
@@ -29,32 +30,31 @@ from tamis.exceptions import InvalidParameter, InvalidTable, RecordMismatch
 
 FORMAT = 2
 
-#: Parameters that say how long and with what to compute, but not what.
+#: Parameters that set resources and budgets. They do not change the result of a finished search.
 MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
-#: Parameters that are kept as the units they ask for, however they ask.
+#: Parameters that are left out of the identity, because the record stores the units they define.
 UNITS = frozenset({"feature_groups", "fixed_features"})
 
 
 @cache
 def installed_versions() -> Mapping[str, str]:
-    """Versions that a result may depend on."""
+    """Return the versions of the packages that a result may depend on."""
     own = {"python": platform.python_version(), "tamis": __version__}
     return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 class Interaction(NamedTuple):
-    """A pair of units and what it tells of the target beyond the two alone.
+    """A pair of units, and the information that it adds to that of the two single units.
 
-    Parameters
+    Attributes
     ----------
     first, second : int
         The units.
     information : float
-        I(x_i; y | x_j) - I(x_i; y) in nats: positive where they matter together, negative where
-        they say the same.
+        I(x_i; y | x_j) - I(x_i; y) in nats: positive for an interaction, negative for redundancy.
     p_value : float or None
-        Share of tables with a permuted target whose strongest pair tells as much, where the
-        criterion looked at such tables.
+        Share of permuted targets whose strongest pair has at least this information. None if no
+        targets were permuted.
     """
 
     first: int
@@ -65,42 +65,48 @@ class Interaction(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Record:
-    """What a fitted selection did, on which data, with which seeds and versions.
+    """Record of a fitted selection: its steps, data, seeds and versions.
 
     Attributes
     ----------
     expression : str
-        The selector, as the expression that makes it.
+        The expression that builds the selector.
     identity : str
-        The expression without what does not change the result: processes and budgets.
+        The expression without parameters that do not change the result (processes, budgets).
     walk : str
-        The identity without the number of features asked for: records of the same walk can be
-        extended to another size.
+        The identity without the number of features. If two searches have the same ``walk``, one can
+        extend the record of the other to a different size.
     data : str
         Fingerprint of the data, see :func:`tamis._arrays.fingerprint`.
     n_samples : int
+        Number of rows.
     feature_names : tuple of str or None
+        Names of the columns, or None if the table had none.
     seeds : dict
-        The number used for every ``random_state`` that was not given as one.
+        The seed drawn for each ``random_state`` that was not an int, with the parameter name as
+        key.
     trace : Trace
+        The search path.
     chosen : int
-        Position in the trace of the step that was kept.
+        Position of the selected step in the trace.
     reason : str
-        Why, in a sentence.
+        A sentence that explains the choice.
     n_evaluations : int
+        Number of scores that the criterion computed.
     finished : bool
-        False when a callback, an interrupt or a budget stopped the search.
+        False if a callback, an interrupt or a budget stopped the search.
     versions : dict
+        Versions of Python, tamis and its dependencies.
     parts : tuple of Record
         The records of the searches that a composed selector ran.
     units : dict or None
-        ``groups``, names and columns of the units that are groups, and ``fixed``, the units that
-        every subset holds; None where unit j of the trace is column j and none is fixed.
+        The names and columns of the groups (``groups``), and the units that every subset contains
+        (``fixed``). None if there are no groups and no fixed units, so that unit j is column j.
     interactions : tuple of Interaction
-        The strongest pairs of units, where the criterion looked at pairs.
+        The strongest pairs of units. Empty unless the criterion scores pairs.
     ran_on : dict
-        Where ``training`` and ``scores`` were computed, where a device was asked for: names of
-        devices, or "processor".
+        The names of the devices on which ``training`` and ``scores`` were computed; "processor" is
+        the CPU. Empty if no device was requested.
     """
 
     expression: str
@@ -123,19 +129,22 @@ class Record:
 
     @property
     def places(self) -> str:
-        """Where the work was done, in a sentence; empty where no device was asked for."""
+        """A sentence about the devices that did the work. Empty if no device was requested."""
         if not self.ran_on:
             return ""
-        where = {part: " and ".join(map(_place, held)) for part, held in self.ran_on.items()}
-        if len(set(where.values())) == 1:
-            said = f"{' and '.join(where)} ran on {next(iter(where.values()))}."
+        devices = {
+            part: " and ".join(f"the {name}" if name == PROCESSOR else name for name in names)
+            for part, names in self.ran_on.items()
+        }
+        if len(set(devices.values())) == 1:
+            text = f"{' and '.join(devices)} ran on {next(iter(devices.values()))}."
         else:
-            said = ", ".join(f"{part} ran on {held}" for part, held in where.items()) + "."
-        return said[0].upper() + said[1:]
+            text = ", ".join(f"{part} ran on {names}" for part, names in devices.items()) + "."
+        return text[0].upper() + text[1:]
 
     @property
     def grouping(self) -> Grouping:
-        """Which columns belong to which unit of the trace."""
+        """The columns of each unit of the trace."""
         n_grouped = 0
         if self.units is not None:
             n_grouped = sum(len(columns) - 1 for _, columns in self.units["groups"])
@@ -143,26 +152,26 @@ class Record:
 
     @property
     def unit_names(self) -> tuple[str, ...] | None:
-        """Names of the units: of groups, and of columns where these have names."""
+        """Names of all units: groups, and columns in no group. None if columns have no names."""
         if self.feature_names is None:
             return None
         return tuple(self.grouping.unit_names(self.feature_names))
 
     @property
     def seconds(self) -> float:
-        """Time spent in all steps."""
+        """Total duration of all steps."""
         return self.trace.seconds
 
     @property
     def kept(self) -> Subset:
-        """The columns of the step that was chosen."""
+        """Indices of the selected columns."""
         if not len(self.trace):
             return np.empty(0, dtype=np.intp)
         return self.grouping.columns(self.kept_units)
 
     @property
     def kept_units(self) -> Subset:
-        """The units of the step that was chosen."""
+        """Indices of the selected units."""
         return np.flatnonzero(self.trace.mask(self.chosen))
 
     @classmethod
@@ -174,7 +183,7 @@ class Record:
         params: Mapping[str, Any],
         grouping: Grouping,
     ) -> Self:
-        """The record of a selector that has done nothing yet."""
+        """Return the initial record of a selector, before its first step."""
         names = getattr(selector, "feature_names_in_", None)
         expression, bare = write(selector, strict=False), _without_means(selector)
         identity = expression if bare is selector else write(bare, strict=False)
@@ -194,35 +203,41 @@ class Record:
         )
 
     def check_continues(self, fresh: "Record", *, extends: bool = True) -> None:
-        """Refuse to continue another search, or on other data.
+        """Refuse to continue from this record with a different search or on different data.
 
-        ``extends`` says that the steps to one number of features are made to another one too.
+        ``fresh`` is the initial record of the new fit. If ``extends`` is true, the number of
+        features may differ.
         """
         if fresh.walk != self.walk:
             but = " (n_features_to_select may differ)" if extends else ""
             raise RecordMismatch(
                 f"The record belongs to {self.expression}, not to {fresh.expression}. Resume it "
-                f"with the selector that made it{but}, or call fit to start anew."
+                f"with the selector that made it{but}, or call fit to start again."
             )
         same_shape = fresh.n_samples == self.n_samples
         same_shape &= fresh.grouping.n_columns == self.grouping.n_columns
         if fresh.data != self.data or not same_shape:
             raise RecordMismatch(
                 f"The record was made on other data (fingerprint {self.data}, not {fresh.data}). "
-                "Resume it with the same X, y and weights, or call fit to start anew."
+                "Resume it with the same X, y and weights, or call fit to start again."
             )
 
         if fresh.grouping != self.grouping:
             raise RecordMismatch(
-                f"The record was made with {_spoken(self.grouping)}, but {fresh.expression} has "
-                f"{_spoken(fresh.grouping)}. Resume it with the same feature_groups and "
-                "fixed_features, or call fit to start anew."
+                f"The record was made with {_describe_units(self.grouping)}, but "
+                f"{fresh.expression} has {_describe_units(fresh.grouping)}. Resume it with "
+                "the same feature_groups and fixed_features, or call fit to start again."
             )
 
     def compare(self, other: "Record") -> "RecordComparison":
-        """What two records keep, and how far their orders of the columns agree.
+        """Compare the selected columns and the column orders of two records.
 
-        Columns are matched by name where both records have names, else by position.
+        Columns are matched by name if both records have names, else by position.
+
+        Parameters
+        ----------
+        other : Record
+            The record of another selection.
         """
         if not isinstance(other, Record):
             raise InvalidParameter(
@@ -232,7 +247,7 @@ class Record:
         if not named and self.trace.n_units != other.trace.n_units:
             raise RecordMismatch(
                 f"Records of {self.trace.n_units} and of {other.trace.n_units} columns can only be "
-                "compared by names, which they do not both have. Fit both on frames."
+                "compared by names, which they do not both have. Fit both to frames."
             )
         (ours, our_ranks), (theirs, their_ranks) = (r._ranked(named) for r in (self, other))
         shared = [label for label in our_ranks if label in their_ranks]
@@ -248,13 +263,13 @@ class Record:
         )
 
     def _ranked(self, named: bool) -> tuple[list[Any], dict[Any, int]]:
-        """Labels of the kept units, best first, and the position of every unit."""
+        """Return the labels of the selected units, best first, and the rank of each unit."""
         order, names = order_of(self.trace, self.chosen)[0].tolist(), self.unit_names
         labels = [names[j] for j in order] if named and names else order
         return labels[: len(self.kept_units)], {label: rank for rank, label in enumerate(labels)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dictionaries."""
+        """Return the record as a dictionary that can be written as JSON."""
         apart = {"trace", "parts", *(name for name in OPTIONAL if not getattr(self, name))}
         plain = {
             "format": FORMAT,
@@ -266,14 +281,14 @@ class Record:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The record that :meth:`to_dict` wrote; anything else is refused."""
+        """Return the record from the output of :meth:`to_dict`. Refuse any other input."""
         check_record(plain, FORMAT)
         plain = dict(plain)
-        checksum = plain.pop("checksum", None)  # records of early versions have none
+        checksum = plain.pop("checksum", None)  # records of early versions have no checksum
         if checksum is not None and checksum != _checksum(plain):
             raise InvalidTable(
-                "This is a damaged record: it was changed after it was written, so its checksum "
-                "does not fit. Start the search anew."
+                "This is a damaged record: its checksum does not match, so it was changed after "
+                "it was written. Start the search again."
             )
         del plain["format"]
         trace = Trace.from_dict(plain.pop("trace"))
@@ -284,19 +299,25 @@ class Record:
         return cls(trace=trace, parts=parts, feature_names=names, interactions=pairs, **plain)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record as JSON; an existing file is replaced only by a complete one."""
+        """Write the record to a JSON file. An existing file is replaced atomically.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        """
         text = json.dumps(self.to_dict(), default=_plain)
         try:
             replace_text(Path(path), f"{text}\n")
         except OSError as error:
             raise InvalidTable(
-                f"{path} cannot be written: {error.strerror}. Nothing of the record is left there; "
-                "save it elsewhere."
+                f"{path} cannot be written: {error.strerror}. The file was not changed; save the "
+                "record to another path."
             ) from error
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """The record itself, or the one in a file."""
+        """Return the given record, or load it if a path is given."""
         if isinstance(given, str | os.PathLike):
             return cls.load(given)
         if not isinstance(given, cls):
@@ -307,15 +328,21 @@ class Record:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what :meth:`save` wrote."""
+        """Read a record from a file.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that :meth:`save` wrote.
+        """
         try:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            raise InvalidTable(f"{path} is no record: {error}.") from error
+            raise InvalidTable(f"{path} is not a record: {error}.") from error
         except OSError as error:
             raise InvalidTable(
-                f"The record {path} cannot be read: {error.strerror}. Give the file that one was "
-                "saved to."
+                f"The record {path} cannot be read: {error.strerror}. Give a file that "
+                "Record.save wrote."
             ) from error
         try:
             return cls.from_dict(plain)
@@ -328,7 +355,9 @@ class Record:
 
 
 def outside_pairs(pairs: Iterable[Interaction], units: Subset) -> list[Interaction]:
-    """Pairs that a search found among some units, as those of the whole table.
+    """Convert the unit indices in interactions from a narrower table to those of the whole table.
+
+    Unit i of the narrower table is unit ``units[i]`` of the whole table.
 
     >>> outside_pairs([Interaction(0, 2, 0.5)], np.array([3, 5, 8]))
     [Interaction(first=3, second=8, information=0.5, p_value=None)]
@@ -341,15 +370,14 @@ def outside_pairs(pairs: Iterable[Interaction], units: Subset) -> list[Interacti
 
 @dataclass(frozen=True)
 class RecordComparison:
-    """Two records beside each other.
+    """Comparison of two records.
 
     Attributes
     ----------
     both, only_first, only_second : tuple of str or int
-        Columns kept by both and by one alone, in the order of the one that names them.
+        Columns selected in both records, only in the first, and only in the second, best first.
     rank_agreement : float
-        Kendall's tau between the two orders of all shared columns: 1 for the same, -1 for the
-        reverse.
+        Kendall's tau between the orders of all shared columns: 1 = identical, -1 = reversed.
     """
 
     both: tuple[Any, ...]
@@ -358,12 +386,8 @@ class RecordComparison:
     rank_agreement: float
 
 
-def _place(name: str) -> str:
-    return f"the {name}" if name == PROCESSOR else name
-
-
 def _without_means(selector: BaseEstimator) -> BaseEstimator:
-    """The selector with what does not change the result, wherever it stands, set to None."""
+    """Return the selector with :data:`MEANS` and :data:`UNITS` parameters set to None."""
     means = [
         name
         for name, held in selector.get_params().items()
@@ -372,20 +396,19 @@ def _without_means(selector: BaseEstimator) -> BaseEstimator:
     return clone(selector).set_params(**dict.fromkeys(means)) if means else selector
 
 
-def _spoken(grouping: Grouping) -> str:
-    """Groups and fixed units for a sentence."""
-    groups = ", ".join(name for name, _ in grouping.groups[:3])
-    more = ", ..." if len(grouping.groups) > 3 else ""
-    said = f"the groups {groups}{more}" if groups else "no groups"
-    return f"{said} and {len(grouping.fixed)} fixed unit(s)"
+def _describe_units(grouping: Grouping) -> str:
+    """Describe the groups and the number of fixed units, for a message."""
+    groups = shorten_list([name for name, _ in grouping.groups], most=3)
+    text = f"the groups {groups}" if groups else "no groups"
+    return f"{text} and {len(grouping.fixed)} fixed unit(s)"
 
 
 def _checksum(plain: Mapping[str, Any]) -> str:
-    """Digest of the text of a record."""
+    """Return a digest of a record."""
     text = json.dumps(plain, sort_keys=True, default=_plain)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    """Numpy arrays and scalars as lists and numbers."""
+    """Convert numpy arrays and scalars to lists and numbers."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,4 +1,4 @@
-"""Reading a record that somebody else may have written: everything is checked, then used."""
+"""Validation of records that are read from files."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,22 +7,24 @@ from tamis._version import __version__
 from tamis.contract.columns import COLUMNS, COUNTED_BY
 from tamis.exceptions import InvalidTable
 
-#: More units than any table that fits a machine has; a count beyond is a damaged record.
+#: Maximum number of units, more than any table in memory has. A larger number in a record means
+#: that the record is damaged.
 MOST_UNITS = 100_000_000
-#: Entries that a record has only where there is something to say.
+#: Entries that a record omits if they are empty.
 OPTIONAL = ("units", "interactions", "ran_on")
-#: Parts inside parts: compositions nest a few deep, a damaged file may nest without end.
+#: Maximum depth of nested parts. Compositions have only a few levels; a damaged record may nest
+#: much deeper.
 DEEPEST = 20
 
 
 def check_record(plain: Any, number: int, depth: int = 0) -> None:
-    """Refuse what is no complete record, before anything of it is used."""
+    """Refuse an incomplete or damaged record."""
     if not isinstance(plain, Mapping):
-        raise InvalidTable(f"This is no record: it holds a {type(plain).__name__}.")
+        raise InvalidTable(f"This is not a record: it contains a {type(plain).__name__}.")
     if plain.get("format") != number:
         raise InvalidTable(
-            f"This is no record that tamis {__version__} can read: it needs 'format': "
-            f"{number}. Use the version that wrote it, or fit again."
+            f"tamis {__version__} cannot read this record, which needs 'format': {number}. "
+            "Use the version that wrote it, or fit again."
         )
     _need(depth <= DEEPEST, "parts", "fewer levels")
     for name, (wanted, good) in FIELDS.items():
@@ -36,21 +38,21 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
     _need(_mapping_to(_texts)(plain.get("ran_on", {})), "ran_on", "names of devices")
     names = plain["feature_names"]
     _need(names is None or len(names) == n_columns, "feature_names", f"{n_columns} names")
-    # -1 is before the first step: nothing was kept
+    # -1 means before the first step, so nothing was selected
     _need(-1 <= plain["chosen"] < max(n_steps, 1), "chosen", f"a step below {n_steps}")
-    _need(n_steps > 0 or not plain["finished"], "finished", "steps, of which there are none")
+    _need(n_steps > 0 or not plain["finished"], "finished", "at least one step")
     for part in plain["parts"]:
         check_record(part, number, depth + 1)
 
 
 def _check_units(units: Any, n_units: int) -> int:
-    """Groups that share no column, and fixed units that exist; the number of columns."""
+    """Check that groups are disjoint and that fixed units exist. Return the number of columns."""
     if units is None:
         return n_units
     lists = {"groups", "fixed"}
     known = isinstance(units, Mapping) and lists <= set(units) <= lists | {"called"}
     _need(known and all(isinstance(units[name], list) for name in lists), "units", "lists")
-    _need(_text(units.get("called", "unit")), "units", "a word for them")
+    _need(_text(units.get("called", "unit")), "units", "a name for units")
     for group in units["groups"]:
         pair = isinstance(group, list) and len(group) == 2
         _need(pair and _text(group[0]) and isinstance(group[1], list), "units", "named groups")
@@ -64,7 +66,7 @@ def _check_units(units: Any, n_units: int) -> int:
 
 
 def _check_pairs(pairs: Any, n_units: int) -> None:
-    """Pairs of two units each, with a number, and a p-value or none."""
+    """Check the interactions: pairs of units, each with a number and an optional p-value."""
     _need(isinstance(pairs, list | tuple), "interactions", "a list")
     for pair in pairs:
         good = isinstance(pair, list | tuple) and len(pair) in (3, 4)
@@ -74,7 +76,7 @@ def _check_pairs(pairs: Any, n_units: int) -> None:
 
 
 def _check_trace(trace: Mapping[str, Any]) -> None:
-    """Columns of the right lengths, whose numbers are in range."""
+    """Check the lengths of the columns of a trace and the ranges of their numbers."""
     n_units: Any = trace.get("n_units")
     _need(_count(n_units) and 1 <= n_units <= MOST_UNITS, "n_units", "a number of units")
     for name in ("state", "params"):
@@ -124,7 +126,7 @@ def _texts(value: Any) -> bool:
 
 
 def _mapping_to(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Whether a value is a dictionary of texts to good values."""
+    """Return a check for dictionaries with text keys whose values pass the check ``good``."""
     return lambda value: (
         isinstance(value, Mapping)
         and all(_text(name) and good(held) for name, held in value.items())
@@ -134,11 +136,11 @@ def _mapping_to(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
 def _need(good: bool, name: str, wanted: str) -> None:
     if not good:
         raise InvalidTable(
-            f"This is a damaged record: its {name!r} needs {wanted}. Start the search anew."
+            f"This is a damaged record: its {name!r} needs {wanted}. Start the search again."
         )
 
 
-#: Entries of a record, what each must be, and how that is told.
+#: Entries of a record. Each has a description for messages and a function that checks its value.
 FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "expression": ("a text", _text),
     "identity": ("a text", _text),

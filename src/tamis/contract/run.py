@@ -1,7 +1,8 @@
-"""The run loop: makes the steps of a selection, whatever they are made from, and chooses one."""
+"""The loop that makes the steps of a selection, reports progress and chooses a step."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset, improves
 from tamis._namespace import PROCESSOR, device_asked
+from tamis._parallel import progress_listener
 from tamis.contract.choice import Chosen, Context
 from tamis.contract.record import Interaction, Record
 from tamis.contract.steps import Entries, Event, Progress
@@ -33,35 +35,35 @@ log = logging.getLogger("tamis")
 
 
 class StepSource(Protocol):
-    """What steps are made from: a fitted criterion, a table, the parts of a composition."""
+    """Source of the steps of a run: a fitted criterion, a table, or the parts of a composition."""
 
     @property
     def n_evaluations(self) -> int:
-        """Scores asked for so far."""
+        """Number of scores computed so far."""
 
     @property
     def parts(self) -> tuple[Record, ...]:
-        """Records of the selections inside, the last of which decides what is kept."""
+        """Records of the inner selections. The last one decides which units are selected."""
 
     @property
     def criterion(self) -> Any:
-        """The fitted criterion, None where there is none."""
+        """The fitted criterion, or None."""
 
 
 class Run:
-    """A selection on its way: iterating makes its steps, ``record`` is what could be saved now.
+    """A selection in progress. Iterating makes its steps; ``record`` can be saved at any time.
 
     Parameters
     ----------
     selection : Selection
     X, y : array
-        Checked.
+        The validated data.
     params : dict
-        Metadata of rows for ``fit``.
+        Per-row metadata for ``fit``.
     done : Record or None, default=None
-        To go on from.
+        A record to continue from.
     grouping : Grouping or None, default=None
-        The units.
+        The units of the table. None if each column is a unit.
     """
 
     def __init__(
@@ -80,9 +82,9 @@ class Run:
         self.grouping = Grouping(X.shape[1]) if grouping is None else grouping
         self.fixed = self.grouping.fixed_units
         selection._check_target(y)
-        self.size = self._sized()
+        self.size = self._find_size()
         fresh = Record.begin(selection, X, y, self.params, self.grouping)
-        self.start = fresh if done is None else self._continued(done, fresh)
+        self.start = fresh if done is None else self._resume(done, fresh)
         self.trace = self.start.trace
         self.n_known = len(self.trace)
         self.choice = selection._choice()
@@ -90,8 +92,8 @@ class Run:
         self.ended, self.working = False, 0.0
         self._settled = self.start if self.start.finished else None
 
-    def _sized(self) -> int | None:
-        """Number of units to walk to; refused where it cannot be, or has no room for the fixed."""
+    def _find_size(self) -> int | None:
+        """Return the number of units to select, or None. Refuse an impossible number."""
         grouping = self.grouping
         try:
             size = self.selection._size(grouping.n_units)
@@ -99,28 +101,31 @@ class Run:
             if grouping.plain:
                 raise
             raise InvalidParameter(
-                f"{error} A group counts as one: feature_groups makes {grouping.n_units} units of "
-                f"the {grouping.n_columns} columns."
+                f"{error} Each group counts as one unit: feature_groups turns "
+                f"{grouping.n_columns} columns into {grouping.n_units} units."
             ) from None
         if size is not None and len(self.fixed) > size:
             raise InvalidParameter(
-                f"{self.name} is to keep {size}, but fixed_features has {len(self.fixed)}, "
-                "which count among them. Raise n_features_to_select, or fix fewer."
+                f"{self.name} needs n_features_to_select of at least {len(self.fixed)}, the "
+                f"number of fixed_features, got {size}. Raise it, or fix fewer."
             )
         return size
 
-    def _continued(self, done: Record, fresh: Record) -> Record:
-        """The record to go on from: as it is, or with the steps that another size has in common."""
+    def _resume(self, done: Record, fresh: Record) -> Record:
+        """Return the record to continue from.
+
+        It has only the recorded steps that a search for the new size makes as well.
+        """
         done.check_continues(fresh, extends=self.selection.extends)
         trace = done.trace.copy()
         if done.identity == fresh.identity:
             return replace(done, trace=trace)
         if not self.selection.extends:
             raise RecordMismatch(
-                f"The steps of {self.name} depend on the number of features asked for, so that the "
-                f"record of {done.expression} says nothing of another one. Call fit to start anew."
+                f"The steps of {self.name} depend on the number of features asked for, so the "
+                f"record of {done.expression} cannot be extended. Call fit to start again."
             )
-        n_common = self.selection._common(done, self.size)
+        n_common = self.selection._n_common(done, self.size)
         if n_common < len(trace):
             trace = trace.head(n_common) if n_common else fresh.trace
         return replace(fresh, trace=trace, seeds=done.seeds, parts=done.parts, ran_on=done.ran_on)
@@ -151,13 +156,13 @@ class Run:
                 if not known or isinstance(error, TamisError):
                     raise
                 raise InvalidTable(
-                    f"This is a damaged record: {self.name} cannot go on from its state "
-                    f"({type(error).__name__}: {error}). Start the search anew."
+                    f"This is a damaged record: {self.name} cannot continue from its "
+                    f"state ({type(error).__name__}: {error}). Start the search again."
                 ) from error
             if event is None:
                 break
             self._take(event, perf_counter() - before)
-            known = False  # an error from now on is not one of the record
+            known = False  # from here on an error does not come from the record
             yield event
             if not source.parts and choice.enough(self.trace, context):
                 break
@@ -165,24 +170,26 @@ class Run:
         self.ended = True
 
     def on(self, units: Subset, done: Trace, n_evaluations: int = 0) -> Iterator[Event]:
-        """Make the steps, as steps of a wider table whose trace is ``done``, and choose one.
+        """Make the steps, yield them with the unit indices of a wider table, and choose one.
 
-        ``done`` first takes over the steps that this run resumes from: an interrupt may have come
-        after this run took a step and before the run on the wider table took it.
+        Unit i of this run is unit ``units[i]`` of the wider table. ``done`` is the trace on the
+        wider table. First the steps of ``done`` are replaced by the steps that this run resumes
+        from. The two can differ if an interrupt came after this run stored a step, but before the
+        step was stored in ``done``.
         """
         done.become(self.trace.on(units, done.n_units, n_evaluations))
         for event in self:
-            if not len(done):  # a walk from everything starts from all that it is offered
+            if not len(done):  # a backward search starts with all of its units
                 done.start[units] = self.trace.start
             yield event.on(units)
         self.settled()
 
     def _take(self, event: Event, seconds: float) -> None:
-        """Add what happened to the trace, unless it breaks a promise."""
+        """Check an event and add it to the trace."""
         assert self.source is not None
         if isinstance(event, Progress):
             self.trace.state = event.state
-            self.working += seconds  # the time of the step that it leads to
+            self.working += seconds  # added to the duration of the next step
             return
         seconds, self.working = seconds + self.working, 0.0
         n_evaluations = self.source.n_evaluations
@@ -203,40 +210,37 @@ class Run:
         log.debug("%s: step %d", self.name, len(self.trace))
 
     def _check_change(self, change: Change) -> None:
-        """Refuse a step that leaves out what is fixed, or breaks the promise to be nested."""
+        """Refuse a step that drops fixed units, or that breaks the declared nesting."""
         before, after, moved = change
         if len(self.fixed) and not after[self.fixed].all():
-            raise InvalidStep("leaves out units that fixed_features keeps")
+            raise InvalidStep("drops units of fixed_features")
         if not self.selection.nested:
             return
         if not len(moved):
             if len(self.trace):
-                raise InvalidStep("moves nothing, although it promises to grow or shrink")
+                raise InvalidStep("moves no unit, although the search is declared nested")
             return
         entered, growing = after[moved], self.trace.growing
         mixed = len(moved) > 1 and entered.any() != entered.all()
         if mixed or growing not in (None, bool(entered[0])):
-            raise InvalidStep(
-                "both adds and takes away, although it promises that each step holds, or is held "
-                "by, the step before"
-            )
+            raise InvalidStep("both adds and removes units, although the search is declared nested")
         first, last = np.count_nonzero(before), np.count_nonzero(after)
         if self.size is not None and min(first, last) < self.size < max(first, last):
             raise InvalidStep(
-                f"goes from {first} to {last} units and passes over the {self.size} asked for"
+                f"goes from {first} to {last} units and skips the {self.size} asked for"
             )
 
     # -- the record -------------------------------------------------------------------------------
 
     @property
     def context(self) -> Context:
-        """What a choice may look at beside the trace."""
+        """Information that a choice may use in addition to the trace."""
         criterion = None if self.source is None else self.source.criterion
         return Context(criterion, self.X, self.y, self.grouping)
 
     @property
     def record(self) -> Record:
-        """What has been done so far; it is finished once a step has been chosen."""
+        """The record of the work so far. It is marked as finished once a step is chosen."""
         if self._settled is not None:
             return self._settled
         source = self.source
@@ -251,12 +255,12 @@ class Run:
         )
 
     def _ran_on(self) -> dict[str, list[str]]:
-        """Where parts of the work were done, those of the record gone on from among them."""
+        """Return the devices that each part of the work ran on, including those before a resume."""
         if self.place is None and not self.start.ran_on:
             return {}
         found = {part: list(held) for part, held in self.start.ran_on.items()}
         own = {} if self.place is None else self.place.parts
-        # of a criterion that knows of no device, or on the processor after all
+        # if no device is listed, the criterion does not support devices or fell back to the CPU
         if len(self.trace) > self.n_known and "scores" not in own:
             own = {**own, "scores": [PROCESSOR]}
         for part, held in own.items():
@@ -265,34 +269,37 @@ class Run:
         return found
 
     def _interactions(self) -> tuple[Interaction, ...]:
-        """The strongest pairs that the criterion found, or those of the record gone on from."""
+        """Return the strongest pairs of units from the criterion, or else from the record."""
         if self.source is None or self.source.criterion is None:
             return self.start.interactions
         return tuple(getattr(self.source.criterion, "interactions_", ()))
 
     def settled(self) -> Record:
-        """The record of a run that ended, with the step that was chosen."""
+        """Choose a step, unless one has been chosen, and return the record with the choice."""
         if self._settled is None:
-            step, reason = self._picked()
-            # a search that is out of budget says by a gap that there is more to do
+            step, reason = self._pick()
+            # an exact search that ran out of budget is not finished
             finished = not self.trace.state.get("gap")
             self._settled = replace(
                 self.record, chosen=int(step), reason=str(reason), finished=finished
             )
         return self._settled
 
-    def _picked(self) -> Chosen:
-        """The step to keep, and why: as the last of the parts says, or the choice."""
+    def _pick(self) -> Chosen:
+        """Return the chosen step and the reason.
+
+        A composition uses the step that its last part has chosen. Otherwise the choice is applied.
+        """
         sizes = self.trace.sizes
         if not sizes.any():
             raise NothingSelected(
-                f"{self.name} found no subset that its criterion can value: each one holds columns "
-                "that are constant or depend on each other. Drop those columns, or give the "
-                "criterion a ridge where it has one."
+                f"{self.name} found no subset that its criterion can value: all of them contain "
+                "columns that are constant or depend on each other. Drop those columns, or set a "
+                "ridge if the criterion has one."
             )
         if self.size is not None and self.size not in sizes:
             raise InvalidStep(
-                f"{self.name} was asked for {self.size} unit(s), but its walk ended without a "
+                f"{self.name} was asked for {self.size} unit(s), but it ended without a "
                 f"subset of that size. Yield one from {self.name}._steps."
             )
         assert self.source is not None
@@ -307,8 +314,65 @@ class Run:
             )
         step = picked[0]
         if self.selection.holds_best:
-            # of equal steps the last: it took the place of the others by opinion, or as the first
+            # take the last of the tied steps, because it replaced the earlier ones by second
+            # opinion or index
             value, values = self.trace.values[step], self.trace.values
             same = np.flatnonzero(sizes == sizes[step])
             step = int(max(index for index in same if not improves(value, values[index])))
         return Chosen(step, picked[1])
+
+
+@contextmanager
+def watch_steps(selection: "Selection", run: Run) -> Iterator[Callable[[], bool]]:
+    """Yield a function that must be called after each step.
+
+    The function reports the step to scikit-learn's callbacks or to the listener of
+    :func:`tamis._parallel.listening`, and returns whether a callback asks to stop the fit.
+    """
+    context = selection._init_callback_context(max_subtasks=None)
+    has_callbacks = bool(getattr(selection, "_skl_callbacks", []))
+    listener = progress_listener()
+
+    def watch() -> bool:
+        if has_callbacks:
+            selection.trace_, selection.record_ = run.trace, run.record
+            task = context.subcontext(task_name="step")
+            task.call_on_fit_task_begin(estimator=selection)
+            return bool(task.call_on_fit_task_end(estimator=selection))
+        if listener is not None:
+            done, total, _ = selection._inner_search()._progress(run.record)
+            if total is not None:
+                listener(int(done), int(total))
+        return False
+
+    context.call_on_fit_task_begin(estimator=selection)
+    yield watch if has_callbacks or listener is not None else bool  # bool() is False
+    context.call_on_fit_task_end(estimator=selection)
+
+
+def count_progress(record: Record, size: int | None) -> tuple[float, float | None, str]:
+    """Return the number of units moved, the number to move (None if unknown), and a status text.
+
+    Parameters
+    ----------
+    record : Record
+        The record of the work so far.
+    size : int or None
+        Number of units to select, or None if every size is visited.
+    """
+    trace = record.trace
+    if not len(trace):  # the first part of a composition, or a model in training
+        return 0, None, f"part {len(record.parts)}" if record.parts else "training"
+    n_units, first, last = trace.n_units, int(trace.sizes[0]), int(trace.sizes[-1])
+    state = f"{last} of {n_units} {record.grouping.word}s"
+    if first > n_units / 2:  # the search started with all units
+        return n_units - last, max(n_units - (size or 1), 1), state
+    return last, size or n_units, state
+
+
+def format_progress(search: Any, record: Record) -> tuple[str, float | None, str]:
+    """Return the name of a search, the share of its work that is done, and a status text."""
+    name, criterion = type(search).__name__, getattr(search, "criterion", None)
+    name = name if criterion is None else f"{name}({type(criterion).__name__})"
+    done, total, state = search._progress(record)
+    return name, min(done / total, 1.0) if total else None, state

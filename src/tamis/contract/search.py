@@ -1,6 +1,7 @@
-"""Selections by a search: a criterion that scores, and a walk through the subsets."""
+"""Base class of searches, which explore subsets and score them with a criterion."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from math import isnan
 from typing import Any, ClassVar
 
@@ -12,11 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from tamis._arrays import EMPTY, Array, Subset, improves, snapped, standardised
+from tamis._format import format_count
 from tamis._memory import check_cost
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.blocks.table import BlockTable
-from tamis.contract.choice import SizeLike, counted, gains_until
+from tamis.contract.choice import SizeLike, gains_until
 from tamis.contract.composition import FITTING
 from tamis.contract.criterion import (
     BackwardCriterion,
@@ -26,8 +28,9 @@ from tamis.contract.criterion import (
     check_target,
     read_tags,
 )
+from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.record import Record
-from tamis.contract.selector import Doubt, Selection
+from tamis.contract.selector import Selection
 from tamis.contract.steps import NOTHING
 from tamis.exceptions import (
     IncompatibleCriterion,
@@ -36,81 +39,84 @@ from tamis.exceptions import (
     NothingGained,
 )
 
-#: What each capability lets a criterion do, and who has it, for messages.
-SPOKEN = {
+#: Texts for messages about each kind of criterion: the score that it provides, what it can do, and
+#: the name of a search that can use it.
+CAPABILITIES = {
     ForwardCriterion: ("the gain of adding a feature", "only scores additions", "Forward"),
     BackwardCriterion: (
         "the loss of removing a feature",
         "only scores removals",
         "RecursiveElimination",
     ),
-    SubsetCriterion: ("the value of a subset", "values any subset", "FloatingForward"),
+    SubsetCriterion: ("the value of a subset", "scores any subset", "FloatingForward"),
 }
 
-#: Second opinions that differ by less are equal: they are means of losses between 0 and 2, which
-#: different ways to compute them leave nine digits.
+#: Second opinions that differ by less than this are tied. A second opinion is a mean of losses
+#: between 0 and 2. Different ways to compute it agree to nine digits.
 SAME_OPINION = 1e-9
 
 
 class Counted:
-    """A fitted criterion that counts the scores asked of it, and refuses NaN.
+    """A fitted criterion that counts its scores and refuses NaN.
 
     Parameters
     ----------
     criterion : Criterion
-        Fitted.
+        The fitted criterion.
     n_evaluations : int, default=0
-        Scores asked of it before.
+        Number of scores that were computed before a resume.
     fixed : array of int
-        Units that every subset must hold.
+        Units that every subset must contain.
     """
 
-    #: It is no composition.
+    #: Always empty, because only a composition has parts.
     parts: tuple[Record, ...] = ()
 
     def __init__(self, criterion: Criterion, n_evaluations: int = 0, fixed: Subset = EMPTY):
         self.criterion: Any = criterion
         self.n_evaluations = n_evaluations
-        #: Units that every subset must hold.
         self.fixed = fixed
         self.has_value = isinstance(criterion, SubsetCriterion)
         self.has_opinion = bool(getattr(criterion, "opinion", ""))
         self._opinions: dict[bytes, float] = {}
-        # a criterion with a fit of its own may know nothing of idle units
+        # a criterion that overrides fit may not set idle_
         self.any_idle = bool(np.any(getattr(criterion, "idle_", False)))
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        """What adding each candidate brings."""
+        """Return the gain of adding each candidate to the subset."""
         return self._scored(self.criterion.gain(subset, candidates), candidates)
 
     def loss(self, subset: Subset) -> Array:
-        """What removing each member costs."""
+        """Return the loss of removing each member of the subset."""
         return self._scored(self.criterion.loss(subset), subset)
 
     def value(self, subset: Subset) -> float:
-        """Value of a subset, nan where the criterion only ranks."""
+        """Return the value of a subset, or NaN if the criterion only ranks."""
         return float(self.values([subset])[0]) if self.has_value else float("nan")
 
     def values(self, subsets: list[Subset]) -> Array:
-        """Values of many subsets."""
+        """Return the values of several subsets."""
         return self._scored(self.criterion.values(subsets), subsets)
 
     def bounds(self, subsets: list[Subset], size: int) -> Array:
-        """The most that a subset of ``size`` inside each subset can be worth."""
+        """Return, for each subset, an upper bound for the value of any ``size`` of its units."""
         return self._scored(self.criterion.bounds(subsets, size), subsets)
 
     def start(self, subset: Subset) -> float:
-        """Value from which a forward walk starts: known beforehand, so not counted."""
+        """Return the value of the subset that a forward search starts from.
+
+        It is not counted as an evaluation.
+        """
         return float(self.criterion.value(subset)) if self.has_value else float("nan")
 
     def noise(self, value: float) -> float:
-        """What rounding leaves in a score that is a difference of values of this size."""
+        """Return the rounding error of a difference between two values of this magnitude."""
         if not self.has_value or self.criterion.additive or not np.isfinite(value):
             return 0.0
         return 1e-13 * abs(value)
 
-    def shunning(self, scores: Array, units: Subset) -> Array:
-        """Scores to choose by: units that can tell nothing come last, and leave first."""
+    def demote_idle(self, scores: Array, units: Subset) -> Array:
+        """Return the scores, with minus infinity for constant and duplicate units."""
         if not self.any_idle:
             return scores
         idle = self.criterion.idle_[units]
@@ -118,16 +124,19 @@ class Counted:
 
     @property
     def idle(self) -> Subset:
-        """Units that can tell nothing beside the others."""
+        """Units whose columns are constant or duplicates."""
         return np.flatnonzero(self.criterion.idle_) if self.any_idle else EMPTY
 
     def errors(self, subset: Subset) -> Array:
-        """Standard errors of the last scores, empty where they are not known."""
+        """Return the standard errors of the last scores. The array is empty if they are unknown."""
         errors = self.criterion.errors(subset)
         return NOTHING if errors is None else errors
 
     def winner(self, subset: Subset, units: Subset, merits: Array) -> int:
-        """Position of the unit to move: of equals that of the best opinion, then the first."""
+        """Return the position of the unit to move.
+
+        Ties go to the best second opinion, then to the first unit.
+        """
         best = int(np.argmax(merits))
         if not self.has_opinion:
             return best
@@ -135,28 +144,28 @@ class Counted:
         return int(equal[np.argmax(self.opinions(subset, units[equal]))])
 
     def opinions(self, subset: Subset, units: Subset) -> Array:
-        """What orders units of equal scores, greater is better; 0 for all where nothing does.
+        """Return the second opinions that break ties. Greater is better.
 
-        Second opinions are not counted.
+        They are not counted as evaluations.
         """
         if not self.has_opinion or len(units) < 2:
             return np.zeros(len(units))
         return snapped(self.criterion.second_opinion(subset, units), SAME_OPINION)
 
     def beats(self, subset: Subset, value: float, other: Subset, known: float) -> bool:
-        """Whether a subset is the one to keep of two.
+        """Whether a subset is better than another.
 
-        Of equal values it is the one of the better opinion, then the lexicographically first.
+        Ties go to the better second opinion, then to the lexicographically first subset.
         """
         if improves(value, known) or improves(known, value) or not len(other):
             return improves(value, known)
         if np.array_equal(subset, other):
             return False
-        gap = self._opinion_of(subset) - self._opinion_of(other)
-        return gap > 0 if abs(gap) > SAME_OPINION else tuple(subset) < tuple(other)
+        lead = self._opinion_of(subset) - self._opinion_of(other)
+        return lead > 0 if abs(lead) > SAME_OPINION else tuple(subset) < tuple(other)
 
     def _opinion_of(self, subset: Subset) -> float:
-        """The second opinion of a whole subset, asked once; 0 where there is none."""
+        """Return the second opinion of a subset, or 0 if there is none. The result is cached."""
         if not self.has_opinion or not len(subset):
             return 0.0
         key = subset.tobytes()
@@ -168,71 +177,61 @@ class Counted:
     def _scored(self, scores: Array, things: Any) -> Array:
         scores = np.asarray(scores, dtype=float)
         self.n_evaluations += len(things)
-        if len(scores) and isnan(scores[scores.argmin()]):  # the first NaN where any is
+        if len(scores) and isnan(scores[scores.argmin()]):  # argmin returns the position of a NaN
             index = int(np.flatnonzero(np.isnan(scores))[0])
             raise InvalidScore(
-                f"{type(self.criterion).__name__} answered NaN for feature(s) {things[index]}. No "
-                "NaN may decide a search: look for a failing estimator or a degenerate column."
+                f"{type(self.criterion).__name__} returned NaN for feature(s) {things[index]}. A "
+                "search needs numbers: look for a failing estimator or a degenerate column."
             )
         return scores
 
 
+@dataclass(eq=False, repr=False)
 class Search(MetaEstimatorMixin, Selection):
-    """Selection that explores subsets by the scores of a criterion.
+    """Selection that explores subsets and scores them with a criterion.
 
-    A subclass stores its parameters and implements :meth:`_steps`, whose ``criterion`` is a
-    :class:`Counted` one: fitted, counting, and refusing NaN.
+    A subclass implements :meth:`_steps`, which gets a fitted :class:`Counted` criterion.
 
     Parameters
     ----------
     criterion : Criterion
-        It is cloned and fitted; the one given is never changed.
+        It is cloned before it is fitted.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        How many columns are kept: a number, a fraction of all, the subset of greatest value, or a
-        choice such as ``Threshold(0.1)``.
+        Number of units to select: a count, a fraction, ``"best"`` for the subset with the greatest
+        value, or a choice such as ``Threshold(0.1)``.
     standardize : bool, default=True
-        Whether the criterion sees columns of mean 0 and standard deviation 1; ``y`` is never
-        scaled, and ``transform`` always gives the original columns. Weights of rows do not enter
-        the mean and the deviation: standardise yourself if a row of weight 2 is to count as two
-        rows. NaN stays what it is, sparse
-        columns are not centred, and a criterion that is about the scale, ``Variance``, sees the
-        columns as they are.
+        Whether columns are scaled to mean 0 and standard deviation 1 for the criterion. ``y`` is
+        not scaled, and ``transform`` returns the original columns. Row weights do not affect the
+        mean and the deviation. NaN stays NaN, and sparse columns are not centred. Criteria that
+        depend on the scale, such as ``Variance``, get the original columns.
     feature_groups : mapping, sequence or None, default=None
-        Columns that are taken or left as one unit: ``{"name": ["a", "b"]}`` with columns by name
-        or index, or one label per column. A column in no group, or with the label None, is a unit
-        of its own. Sizes count units.
+        Columns that are selected together, as one unit: ``{"name": ["a", "b"]}`` with columns by
+        name or index, or one label per column. A column in no group, or with the label None, is a
+        unit of its own.
     fixed_features : str, int, sequence of them, or None, default=None
-        Columns, or names of groups, that every subset holds; they count among those kept.
+        Columns, or names of groups, that every subset contains. They are included in the number of
+        units to select.
 
     Attributes
     ----------
     gains_until_ : int or None
-        The number of units from which on the walk gained nothing, by its own values; None where
-        the subset kept is worth more than every smaller one before it, or values are not known.
+        A smaller size that is at least as good as the selected one: the size of the subset with the
+        greatest value up to the selected step. Ties go to the smallest size. None if every smaller
+        subset up to that step is worse than the selected one, or if values are unknown.
     """
 
-    gains_until_: int | None
-
-    #: The weakest capability this search can walk with; of several, any one.
+    #: The kinds of criterion that this search can use.
     needs: ClassVar[tuple[type[Criterion], ...]]
 
-    def __init__(
-        self,
-        criterion: Any,
-        *,
-        n_features_to_select: SizeLike = 0.5,
-        standardize: bool = True,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
+    criterion: Any
+    _: KW_ONLY
+    n_features_to_select: SizeLike = 0.5
+    standardize: bool = True
+    feature_groups: Any = None
+    fixed_features: Any = None
 
     def _check(self) -> None:
-        """Whether search, criterion and choice fit together, before any work."""
+        """Refuse a search, criterion and choice that do not fit together."""
         check_capability(self, self.criterion)
         self.criterion.check()
         self._choice().check(self, self.criterion)
@@ -245,8 +244,8 @@ class Search(MetaEstimatorMixin, Selection):
         choice = self._choice()
         if not choice.takes_blocks:
             raise InvalidParameter(
-                f"{type(choice).__name__} trains a model, which needs the whole table at once, not "
-                "blocks of rows. Ask for a number of features, or write "
+                f"{type(choice).__name__} trains a model, which needs the whole table in memory, "
+                "not row blocks. Ask for a number of features, or write "
                 "BestPrefix(LinearDiscriminantAnalysis()) for a classification."
             )
 
@@ -254,7 +253,7 @@ class Search(MetaEstimatorMixin, Selection):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Counted:
         on_device = device_asked() is not None and self.criterion.runs_on_device
-        # costs are those of tables in which every entry is held, on the processor
+        # memory is estimated for dense tables on the CPU only
         if not (on_device or is_sparse(X) or isinstance(X, BlockTable)):
             name = f"{type(self).__name__}({type(self.criterion).__name__})"
             check_cost(name, self.criterion.cost, *X.shape)
@@ -271,10 +270,10 @@ class Search(MetaEstimatorMixin, Selection):
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         super()._settle(record, X, y)
-        self.gains_until_ = gains_until(record.trace, record.chosen)
+        self.gains_until_: int | None = gains_until(record.trace, record.chosen)
 
-    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
-        yield from super()._doubts(criterion)
+    def _warnings(self, criterion: Any) -> Iterator[FitWarning]:
+        yield from super()._warnings(criterion)
         if self.gains_until_ is not None:
             yield f"{type(self).__name__}: {self._gained()}", NothingGained
 
@@ -283,25 +282,25 @@ class Search(MetaEstimatorMixin, Selection):
         return super()._reasons() + gained
 
     def _gained(self) -> str:
-        """Say from which size on the walk gained nothing."""
+        """Return a sentence which states that more than ``gains_until_`` units add no value."""
         sizes, values = self.trace_.sizes, self.trace_.values
         least, chosen = self.gains_until_, self.choice_.step
         there = values[: chosen + 1][sizes[: chosen + 1] == least].max()
         word = "column" if self.units_.plain else "unit"
         return (
-            f"from {counted(least, word)} on the walk gains nothing: their value is {there:.4g}, "
-            f"that of the {sizes[chosen]} kept {values[chosen]:.4g}. Ask for fewer, or look at "
+            f"more than {format_count(least, word)} add no value: it is {there:.4g} with {least}, "
+            f"and {values[chosen]:.4g} with the {sizes[chosen]} selected. Ask for fewer, or see "
             "trace_.values."
         )
 
     @property
     def takes_categories(self) -> bool:
-        """As the criterion does."""
+        """Whether the criterion accepts columns of category codes."""
         return bool(getattr(self.criterion, "takes_categories", False))
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]
-        """As the criterion and the choice do."""
+        """Whether the criterion and the choice accept row blocks."""
         return bool(getattr(self.criterion, "takes_blocks", False) and self._choice().takes_blocks)
 
     @property
@@ -314,7 +313,7 @@ class Search(MetaEstimatorMixin, Selection):
         return dict(process_routing(self, "fit", **params).criterion.fit) if params else {}
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the criterion's ``fit``."""
+        """Route metadata of ``fit`` to the criterion's ``fit``."""
         return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=FITTING)
 
     def __sklearn_tags__(self) -> Tags:
@@ -325,19 +324,19 @@ class Search(MetaEstimatorMixin, Selection):
 
 
 def check_capability(search: Search, criterion: Any) -> None:
-    """Refuse a criterion that the search cannot walk with, and say what to write instead."""
+    """Refuse a criterion that the search cannot use, and suggest another."""
     name = type(search).__name__
     if isinstance(criterion, search.needs):
         return
-    wanted = " or ".join(SPOKEN[need][0] for need in search.needs)
+    wanted = " or ".join(CAPABILITIES[need][0] for need in search.needs)
     if not isinstance(criterion, Criterion):
         raise IncompatibleCriterion(
-            f"{name} needs a criterion that gives {wanted}, not {criterion!r}. Wrap an estimator "
+            f"{name} needs a criterion with {wanted}, not {criterion!r}. Wrap an estimator "
             f"as {name}(CrossValidated(estimator)) or a function of (X, y) as "
             f"{name}(Scored(function))."
         )
     scored_by = type(criterion).__name__
-    _, can, instead = next(SPOKEN[c] for c in SPOKEN if isinstance(criterion, c))
+    _, can, instead = next(CAPABILITIES[c] for c in CAPABILITIES if isinstance(criterion, c))
     raise IncompatibleCriterion(
         f"{name} needs {wanted}; {scored_by} {can}. Use {instead}({scored_by}(...)), or "
         f"{name}(CrossValidated(estimator))."

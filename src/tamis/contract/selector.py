@@ -1,15 +1,18 @@
-"""Selections: searches, and all that acts like one.
+"""Base class of all selectors.
 
-A :class:`Selection` supplies five hooks: what it refuses (:meth:`~Selection._check`), to which size
-it walks (:meth:`~Selection._size`), what it learns (:meth:`~Selection._open`), which steps it makes
-(:meth:`~Selection._steps`) and what a fitted one knows (:meth:`~Selection._settle`). The loop that
-makes the steps is :class:`tamis.contract.run.Run`.
+A :class:`Selection` has five methods that subclasses override and that a fit calls, in this order:
+
+* :meth:`~Selection._check` refuses parameters that do not fit together;
+* :meth:`~Selection._size` returns the number of units to select;
+* :meth:`~Selection._open` learns from the data and returns the source of the steps;
+* :meth:`~Selection._steps` yields the steps;
+* :meth:`~Selection._settle` sets the fitted attributes.
+
+A unit is a column, or a group of columns that is selected as one.
 """
 
-import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from html import escape
 from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
@@ -19,15 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, estimator_html_repr
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask
 from tamis._checks import check_parameters
+from tamis._format import shorten_list
 from tamis._frame import collected
 from tamis._lazy import extension
 from tamis._namespace import is_elsewhere
-from tamis._parallel import heard
 from tamis._seeds import draw_seed, fix_seeds
 from tamis.blocks.device_arrays import (
     columns_of,
@@ -40,33 +43,31 @@ from tamis.blocks.dispatch import read_blocks
 from tamis.blocks.inputs import SparseColumns, check_data
 from tamis.blocks.table import check_held, is_in_blocks, refuse_blocks, refuse_metadata
 from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
-from tamis.contract.explain import explained, idle_kept, open_tie
+from tamis.contract.explain import explained
+from tamis.contract.fit_warnings import FitWarning, caller_level, find_warnings
 from tamis.contract.ranks import order_of, scores_of
 from tamis.contract.record import Record
-from tamis.contract.run import Run, StepSource
+from tamis.contract.run import (
+    Run,
+    StepSource,
+    count_progress,
+    format_progress,
+    watch_steps,
+)
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping, resolve_units
-from tamis.exceptions import (
-    DegenerateData,
-    InvalidParameter,
-    InvalidTable,
-    NotEnoughMemory,
-    NothingFound,
-    TiedScores,
-)
+from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 
-#: Kept columns that a summary names.
+#: Maximum number of selected columns that a summary lists by name.
 MOST_NAMED = 20
-
-#: A sentence to warn with, and its category.
-Doubt = tuple[str, type[Warning]]
 
 
 class Reread(NamedTuple):
-    """The table of a fit once more, as the search got it.
+    """The table of a fit, read again and prepared in the same way as for the search.
 
-    ``search`` is fitted and speaks of the units of ``X``; ``labels`` are what people call these.
+    ``search`` is the fitted search. Its units are the units of ``X``, and ``labels`` are their
+    names.
     """
 
     X: Array
@@ -76,55 +77,58 @@ class Reread(NamedTuple):
 
 
 class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
-    """Selector that remembers how it came to its answer.
+    """Selector that records its search path.
 
     Attributes
     ----------
     support_ : array of bool
-        The columns that are kept.
+        Mask of the selected columns.
     units_ : Grouping
-        Which columns are taken or left together. Without ``feature_groups`` unit j is column j;
-        ``order_``, ``ranking_``, ``scores_`` and ``trace_`` speak of units.
+        The columns of each unit. Without ``feature_groups`` unit j is column j. ``order_``,
+        ``ranking_``, ``scores_`` and ``trace_`` refer to units, not columns.
     unit_support_ : array of bool
-        The units that are kept.
+        Mask of the selected units.
     order_ : array of int
-        All units, best first: those kept by their last score (by order of entry in a search
-        that only adds), then the others in the reverse order of leaving, those that never moved
-        last. Of equals the lowest index is first.
+        All units, best first. Selected units come first, in order of their last score, or in order
+        of entry if the search only adds. Units that were added after the selected step follow, then
+        units that were removed, the last removed first. Units that never moved come last. Ties go
+        to the lowest index.
     ranking_ : array of int
-        1 for all kept, then by step of leaving, as in scikit-learn.
+        Rank of each unit. All selected units have rank 1, as in scikit-learn. The earlier a unit
+        was removed, the higher its rank.
     scores_ : array of float
-        The score at which a unit last entered or left; of one that never moved, the last score
-        it was given; nan where it was given none, as in searches that only value whole subsets.
+        The score of each unit when it was last added or removed. A unit that never moved has the
+        last score that was computed for it. Its score is NaN if there is none, for example in a
+        search that only scores whole subsets.
     choice_ : Chosen
-        Which step was kept (``step``) and why, in a sentence (``reason``).
+        The selected step (``step``), and a sentence that explains why (``reason``).
     trace_ : Trace
-        The steps, see :class:`tamis.contract.steps.TracedStep`.
+        The steps of the search, each a :class:`tamis.contract.steps.TracedStep`.
     columns : list of str or int
-        The columns that are kept: their names where ``X`` had some, else their indices.
+        The selected columns, by name if ``X`` had names, else by index.
     n_features_, n_evaluations_ : int
-        Number of columns kept; number of scores asked of the criterion.
+        Number of selected columns, and number of scores that the criterion computed.
     interactions_ : list of Interaction
-        The strongest pairs of units, ``first``, ``second`` and ``information`` in nats, where the
-        criterion looks at pairs; else empty.
+        The strongest pairs of units, with ``first``, ``second`` and ``information`` in nats. Empty
+        unless the criterion scores pairs.
     record_ : Record
-        Everything needed to report, compare, save and resume.
+        Everything needed to report, compare, save and resume the search.
     """
 
-    #: Whether each step holds, or is held by, the step before.
+    #: Whether the search path is nested: each step contains the previous one, or lies in it.
     nested: ClassVar[bool] = False
-    #: Whether the walk starts from nothing: the first units are known before the last.
+    #: Whether the search starts from the empty set, so that the first units are known early.
     grows: ClassVar[bool] = True
-    #: Whether each unit is scored without the others.
+    #: Whether each unit is scored independently of the others.
     scores_alone: ClassVar[bool] = False
-    #: Whether the steps on the way to one size are also made on the way to another.
+    #: Whether searches for different sizes make the same steps, so that a record can be extended to
+    #: a different size.
     extends: ClassVar[bool] = True
-    #: Whether its scores are nothing but places counted down.
+    #: Whether the scores only express the rank of a unit and have no other meaning.
     counts_places: ClassVar[bool] = False
-    #: Whether it selects from blocks of rows, of a table that is never held at once.
+    #: Whether the selection works on row blocks, without the whole table in memory.
     takes_blocks: ClassVar[bool] = False
-
-    #: Whether each step holds the best subset so far.
+    #: Whether each step contains the best subset found so far.
     holds_best: ClassVar[bool] = False
 
     n_features_to_select: SizeLike
@@ -143,27 +147,27 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self._choice().check(self, self)
 
     def _size(self, n_units: int) -> int | None:
-        """Number of units to walk to, None where only the data can tell."""
+        """Return the number of units to select, or None if it depends on the data."""
         return self._choice().size(n_units, type(self).__name__)
 
     @abstractmethod
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> StepSource:
-        """Learn the data: the source of the steps that follow those of a record."""
+        """Learn from the data, and return the source of the steps after the record ``done``."""
 
     @abstractmethod
     def _steps(
         self, criterion: Any, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        """Yield the steps that follow those already done.
+        """Yield the steps that follow the steps in the trace ``done``.
 
-        ``criterion`` is what :meth:`_open` made, ``size`` the number of units asked for, or None
-        where the walk must go the whole way.
+        ``criterion`` is the return value of :meth:`_open`. ``size`` is the number of units to
+        select, or None if the search has to visit every size.
         """
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
-        """Set the fitted attributes from the steps and the one that was chosen."""
+        """Set the fitted attributes from the steps and the chosen step in the record."""
         trace = record.trace
         self.record_, self.trace_ = record, trace
         self.choice_ = Chosen(record.chosen, record.reason)
@@ -176,64 +180,52 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self.order_, self.ranking_ = order_of(trace, record.chosen)
         self.interactions_ = list(record.interactions)
 
-    # -- what differs between kinds of selections -------------------------------------------------
+    # -- what subclasses may change ----------------------------------------------------------------
 
     def _choice(self) -> Choice:
         return resolve_choice(self.n_features_to_select, type(self).__name__)
 
     def _inner_search(self) -> "Selection":
-        """The search, which is inside a selector that only prepares the table."""
+        """Return the inner search if the selector only prepares the table, else the selector."""
         return self
 
     def _unsized(self) -> Self:
-        """Forget the number of features that is asked for."""
+        """Set ``n_features_to_select`` to None in place, if it is a parameter."""
         if "n_features_to_select" in self.get_params(deep=False):
             self.set_params(n_features_to_select=None)
         return self
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
-        """Refuse a target that cannot be used."""
+        """Refuse a target that does not suit the criterion."""
 
     def _check_blocks(self) -> None:
-        """Refuse a table in blocks of rows, where nothing can be learnt from it."""
+        """Refuse row blocks if the selection cannot learn from them."""
         refuse_blocks(type(self).__name__)
 
-    def _common(self, done: Record, size: int | None) -> int:
-        """How many of the steps of a record a walk to another size makes too."""
+    def _n_common(self, done: Record, size: int | None) -> int:
+        """Return how many recorded steps a search for the given size makes as well."""
         return len(done.trace)
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
-        """A clone whose random parts have numbers for seeds, and these numbers."""
+        """Return a clone with an int for every ``random_state``, and a dictionary of these ints."""
         work = clone(self)
         root = draw_seed(getattr(self, "random_state", None))
         return work, fix_seeds(work, seeds, root=root)
 
-    def _way(self, record: Record) -> tuple[float, float | None, str]:
-        """How far a search is and has to go, None if that is not known, and its state."""
-        trace = record.trace
-        if not len(trace):  # the first part of a composition, or a model in training
-            return 0, None, f"part {len(record.parts)}" if record.parts else "training"
-        n_units, first, last = trace.n_units, int(trace.sizes[0]), int(trace.sizes[-1])
-        # a ranking ranks all, whatever is asked
-        target = None if self.scores_alone else self._choice().size(n_units, "")
-        state = f"{last} of {n_units} {record.grouping.word}s"
-        if first > n_units / 2:  # it began with everything
-            return n_units - last, max(n_units - (target or 1), 1), state
-        return last, target or n_units, state
+    def _progress(self, record: Record) -> tuple[float, float | None, str]:
+        """Return the amount of work done, the total amount (None if unknown), and a status text."""
+        size = None
+        if len(record.trace) and not self.scores_alone:  # a ranking scores all units for any size
+            size = self._choice().size(record.trace.n_units, "")
+        return count_progress(record, size)
 
-    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
-        """An empty answer, a tie that decided it, and columns kept that tell nothing."""
-        if not self.n_features_:
-            yield f"{type(self).__name__} keeps no column: {self.choice_.reason}", NothingFound
-            return
-        if tie := open_tie(self):
-            yield tie, TiedScores
-        if idle := idle_kept(self, criterion):
-            yield idle, DegenerateData
+    def _warnings(self, criterion: Any) -> Iterator[FitWarning]:
+        """Yield warnings about an empty selection, a decisive tie, or uninformative columns."""
+        return find_warnings(self, criterion)
 
     @property
     def takes_categories(self) -> bool:
-        """Whether ``categories`` of its criteria may name columns of codes without an order."""
+        """Whether the criteria of the selection accept columns of category codes."""
         return False
 
     @property
@@ -241,7 +233,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return False
 
     def check(self) -> None:
-        """Refuse parameters that cannot work, before any data are seen."""
+        """Raise an error if the parameters cannot work, before any data are read."""
         check_parameters(self)
         self._check()
 
@@ -249,26 +241,24 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
-        """Find the best columns of ``X``.
+        """Select the best columns of ``X``.
 
         Parameters
         ----------
         X : array, pandas or polars frame of shape (n_samples, n_features)
-            NaN, and a sparse array (CSR, CSC, or :class:`SparseColumns`, whose columns have names),
-            where the criterion takes them.
-            A tensor of torch or an array of CuPy that is on a device, or any under scikit-learn's
-            ``array_api_dispatch``: kernels are computed where it is, and ``transform`` answers
-            there.
-            For criteria that learn from row blocks, a table larger than memory: the path of a
-            Parquet file or folder, a source of :mod:`tamis.blocks`, or a Dask collection.
+            The table. It may hold NaN, or be sparse (CSR, CSC, :class:`SparseColumns`), if the
+            criterion accepts that. Torch tensors and CuPy arrays are processed on their own device,
+            and so is any array under scikit-learn's ``array_api_dispatch``. If the criterion can
+            learn from row blocks, ``X`` may be larger than memory: the path of a Parquet file or
+            folder, a source from :mod:`tamis.blocks`, or a Dask collection.
         y : array of shape (n_samples,) or (n_samples, n_targets)
-            Classes (of any type) or real numbers, as the criterion needs; dates and durations are
-            numbers of days; a censored target is a structured array of event and time, or two
-            columns, time and event.
+            The target: classes of any type, or numbers, depending on the criterion. Dates and
+            durations are converted to days. A censored target is a structured array of event and
+            time, or an array with two columns, time and event.
         **params
-            Per-row metadata (``sample_weight``, ``groups``) for the criterion: routed by requests
-            when scikit-learn's metadata routing is enabled, passed on as they are otherwise.
-            ``target`` is the name of the target where ``X`` is a path that holds it.
+            Per-row metadata for the criterion (``sample_weight``, ``groups``). They follow
+            scikit-learn's metadata routing if it is enabled. ``target`` is the name of the target
+            column if ``X`` is a path.
         """
         done = params.pop("_record", None)
         if place := place_of(X):
@@ -279,43 +269,52 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             target = params.pop("target", None)
             if target is not None and not is_in_blocks(X):
                 raise InvalidParameter(
-                    f"{type(self).__name__} needs target={target!r} where X is a path or a source "
-                    f"of row blocks, not {type(X).__name__}. Give the target as y, or write "
+                    f"{type(self).__name__} takes target={target!r} only if X is a path or "
+                    f"row blocks, not {type(X).__name__}. Pass the target as y, or write "
                     "tamis.select(frame, target=...)."
                 )
             table, values, grouping = self._read_table(X, y, target, params)
             run = Run(self, table, values, params, done, grouping)
             try:
-                with self._watched(run) as watch:
+                with watch_steps(self, run) as watch:
                     for _ in run:
                         if watch():
                             break
                 if run.ended:
                     run.settled()
                 self.trace_, self.record_ = run.trace, run.record
-            except BaseException as error:  # the steps made are kept, also after an interrupt
+            except BaseException as error:  # keep the steps made so far, even after an interrupt
                 self.trace_, self.record_ = run.trace, run.record
                 if not isinstance(error, RuntimeError | MemoryError):
                     raise
-                if told := out_of_memory(self, error, len(run.trace)):
-                    raise NotEnoughMemory(told) from error
+                if message := out_of_memory(self, error, len(run.trace)):
+                    raise NotEnoughMemory(message) from error
                 raise
             if len(run.trace):
                 self._settle(self.record_, run.X, run.y)
             if run.ended:
-                for message, category in self._doubts(run.context.criterion):
-                    warn(message, category, stacklevel=_caller_level())
+                for message, category in self._warnings(run.context.criterion):
+                    warn(message, category, stacklevel=caller_level())
         return self
 
     def resume(
         self, X: ArrayLike, y: ArrayLike | None = None, *, record: "Record | str", **params: Any
     ) -> Self:
-        """Go on from a record, or the file of one, on the same data.
+        """Continue a fit on the same data from a record or from a saved record.
 
-        A selection that was stopped ends as an undisturbed ``fit`` would have. With another
-        ``n_features_to_select`` the record is extended: its steps are kept and the walk goes on to
-        the new size. Otherwise only ``n_jobs`` and budgets may differ from the selection that made
-        the record. Functions have no expression: that ``Scored`` holds the same one is not checked.
+        The result is the same as that of an uninterrupted ``fit``. If ``n_features_to_select``
+        differs, the search keeps the recorded steps and continues to the new size.
+        All other parameters, except ``n_jobs`` and budgets, must be the same as in the recorded
+        search. Functions are not compared, so make sure that ``Scored`` gets the same function.
+
+        Parameters
+        ----------
+        X, y : array or frame
+            The data of the recorded fit.
+        record : Record, str or path
+            A record (``search.record_``), or the path of a saved record.
+        **params
+            As for ``fit``.
         """
         self.fit(X, y, **params, _record=Record.of(record))
         return self
@@ -323,10 +322,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _read_table(
         self, X: Any, y: Any, target: Any, params: dict[str, Any]
     ) -> tuple[Any, NDArray[Any] | None, Grouping]:
-        """Table and target, checked, and the units of the table.
-
-        Of a table in blocks of rows the labels stand for the target.
-        """
+        """Return the validated table, the target, and the units of the table."""
         if not is_in_blocks(X):
             X, y = check_data(self, X, y)
             return X, y, self._grouping(X)
@@ -339,7 +335,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return table, table.labels.values, self._grouping(table)
 
     def _grouping(self, X: Any) -> Grouping:
-        """The units of a table."""
+        """Return the units of a table."""
         return resolve_units(
             type(self).__name__,
             self.feature_groups,
@@ -348,44 +344,16 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             getattr(self, "feature_names_in_", None),
         )
 
-    @contextmanager
-    def _watched(self, run: Run) -> Iterator[Callable[[], bool]]:
-        """What to call after each step: it reports the step, and returns whether to stop."""
-        context = self._init_callback_context(max_subtasks=None)
-        has_callbacks, tell = bool(getattr(self, "_skl_callbacks", [])), heard()
-
-        def watch() -> bool:
-            if has_callbacks:
-                self.trace_, self.record_ = run.trace, run.record
-                task = context.subcontext(task_name="step")
-                task.call_on_fit_task_begin(estimator=self)
-                return bool(task.call_on_fit_task_end(estimator=self))
-            if tell is not None:
-                done, total, _ = self._inner_search()._way(run.record)
-                if total is not None:
-                    tell(int(done), int(total))
-            return False
-
-        context.call_on_fit_task_begin(estimator=self)
-        yield watch if has_callbacks or tell is not None else bool  # which is always false
-        context.call_on_fit_task_end(estimator=self)
-
     def _forget(self) -> None:
-        """Drop what an earlier fit found, so that nothing of it outlives one that fails."""
+        """Delete the results of an earlier fit, so that none are left if this fit fails."""
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             delattr(self, name)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = False
-        return tags
 
     # -- the columns ------------------------------------------------------------------------------
 
     @property
     def columns(self) -> list[Any]:
-        """The columns that are kept, in the order of the table: names where known, else indices."""
+        """The selected columns in table order, by name if ``X`` had names, else by index."""
         check_is_fitted(self)
         kept = np.flatnonzero(self.support_)
         names = getattr(self, "feature_names_in_", None)
@@ -399,113 +367,98 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return self.support_
 
     def transform(self, X: ArrayLike) -> Any:
-        """The columns that are kept.
+        """Return the selected columns of ``X``.
 
         Parameters
         ----------
         X : array, pandas or polars frame of shape (n_samples, n_features)
-            Of a tensor the columns stay where it is. Sparse where the selection was made from such
-            a table; of :class:`SparseColumns` the
-            columns are found by their names.
+            Tensors are indexed on their own device. ``X`` may be sparse if the table of the fit
+            was. :class:`SparseColumns` must have the same column names as in the fit.
         """
         X = collected(X)
         if isinstance(X, SparseColumns):
-            return self._taken(X)
+            check_is_fitted(self)
+            if list(getattr(self, "feature_names_in_", ())) != X.names:
+                raise InvalidTable(
+                    f"{type(self).__name__} needs the columns that it was fitted to; got "
+                    f"{len(X.names)} others. Give the same columns in the same order."
+                )
+            return X.take(np.flatnonzero(self.support_))
         check_held(type(self).__name__, X)
         if is_elsewhere(X):
             return columns_of(X, self._get_support_mask(), type(self).__name__)
-        with np.errstate(invalid="ignore"):  # infinity is looked for by a sum, which may overflow
+        with np.errstate(invalid="ignore"):  # scikit-learn sums the table to find infinities
             return super().transform(X)
 
-    def _taken(self, table: SparseColumns) -> SparseColumns:
-        """The columns that are kept, of a sparse table whose columns have the names of the fit."""
-        check_is_fitted(self)
-        if list(getattr(self, "feature_names_in_", ())) != table.names:
-            raise InvalidTable(
-                f"{type(self).__name__} needs a table whose columns are those that it was fitted "
-                f"to; got {len(table.names)} others. Give the same columns in the same order."
-            )
-        return table.take(np.flatnonzero(self.support_))
-
-    # -- in words ---------------------------------------------------------------------------------
+    # -- reports ----------------------------------------------------------------------------------
 
     def progress(self) -> tuple[str, float | None, str]:
-        """Return how far a fit is, for a progress bar; also during the fit.
+        """Return the progress of a fit, for a progress bar. It can be called during the fit.
 
         Returns
         -------
         name : str
-            The search.
+            The name of the search.
         share : float or None
-            Its share that is done, None if it is not known.
+            The share of the work that is done, or None if it is unknown.
         state : str
             The newest step, such as "3 of 13 columns".
         """
-        search: Any = self._inner_search()
-        name, criterion = type(search).__name__, getattr(search, "criterion", None)
-        name = name if criterion is None else f"{name}({type(criterion).__name__})"
-        done, total, state = search._way(self.record_)
-        return name, min(done / total, 1.0) if total else None, state
+        return format_progress(self._inner_search(), self.record_)
 
     def explain(self, column: Any) -> str:
-        """Say in words when a column was looked at, what it scored, and what won in its place.
+        """Explain why a column was selected or not: when it was scored, and which columns beat it.
 
         Parameters
         ----------
         column : int or str
-            Its index, its name where ``X`` had names, or the name of a group of columns; a column
-            shares the story of its group.
+            The index or name of a column, or the name of a group of columns. For a column in a
+            group, the group is explained.
         """
         check_is_fitted(self)
         return explained(self, column)
 
     def summary(self) -> str:
-        """What is kept, and why so many, in lines of plain words."""
+        """Return the selected columns and the reason for their number, as a few lines of text."""
         check_is_fitted(self)
-        names, n_columns = self.columns, len(self.support_)
-        shown = ", ".join(str(name) for name in names[:MOST_NAMED])
-        more = ", ..." if len(names) > MOST_NAMED else ""
+        names = self.columns
         verb = "is" if len(names) == 1 else "are"
-        lines = [
-            f"{len(names)} of {n_columns} columns {verb} kept" + (f": {shown}{more}" * bool(names))
-        ]
-        return "\n".join(lines + self._reasons())
+        line = f"{len(names)} of {len(self.support_)} columns {verb} kept"
+        line += f": {shorten_list(names, MOST_NAMED)}" if names else ""
+        return "\n".join([line, *self._reasons()])
 
     def _reasons(self) -> list[str]:
-        """Lines that say why so many are kept."""
-        lines = [self.choice_.reason, self.record_.places]
-        return [line for line in lines if line]
+        """Return lines that explain the number of selected columns."""
+        return [line for line in (self.choice_.reason, self.record_.places) if line]
 
     def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
-        """All that there is to say of the selection, as a page that can be saved and sent on.
+        """Return a report of the selection: an HTML page that can be saved and shared.
 
         Parameters
         ----------
         X, y : array or frame
             The table of the fit, and its target.
         **facts
-            More to tell, see :func:`tamis.report.report`: ``results`` of resamples, ``source``,
-            ``target``, ``descriptions``.
+            Additional content such as ``results`` of resamples, ``source``, ``target`` and
+            ``descriptions``. See :func:`tamis.report.report`.
 
         Returns
         -------
         tamis.report.Report
-            ``save("report.html")`` writes the page. Needs the extra ``app``.
+            ``save("report.html")`` writes the page. It needs the extra ``app``.
         """
         check_is_fitted(self)
         check_held("report", X)
         return extension("report")(self, X, y, **facts)
 
     def _html_repr(self) -> str:
-        """In a notebook: the answer, then the diagram that all estimators have."""
+        """Return the summary and scikit-learn's estimator diagram as HTML, for notebooks."""
         diagram = str(estimator_html_repr(self))
         if not hasattr(self, "choice_"):
             return diagram
         first, *others = (escape(line) for line in self.summary().split("\n"))
-        said = "".join(f"<div>{line}</div>" for line in others)
-        return f"<div><div><b>{first}</b></div>{said}</div>{diagram}"
-
-    # -- other columns in their place -------------------------------------------------------------
+        rest = "".join(f"<div>{line}</div>" for line in others)
+        return f"<div><div><b>{first}</b></div>{rest}</div>{diagram}"
 
     def substitutes(
         self,
@@ -521,10 +474,11 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         n_jobs: int | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Any:
-        """For each column kept, the columns left out that could stand in its place.
+        """Find, for each selected column, the columns that could replace it.
 
-        A swap is judged by the criterion, and by what an estimator loses on rows left out, fold by
-        fold. These rows took part in the selection: compare the swaps, do not quote them.
+        Each swap is judged by the criterion and by the cross-validated loss of an estimator. The
+        selection was made on the same rows, so the losses are optimistic. Use them to compare
+        swaps, not as error estimates.
 
         Parameters
         ----------
@@ -533,30 +487,33 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         y : array of shape (n_samples,)
             Its target.
         estimator : estimator or None, default=None
-            What predicts; None is a ridge regression (on indicators of the classes).
+            The model that predicts the target. None means ridge regression (on class indicators for
+            classification).
         max_loss : float or None, default=None
-            How much the mean squared loss (for classes that of the probabilities) may rise; None is
-            one standard error of the loss of the kept columns, which is in doubt anyway.
+            The largest increase of the mean squared loss (Brier score for classes) that a swap may
+            cause. None means one standard error of the loss with the selected columns.
         min_correlation : float, default=0.7
-            A candidate has at least this absolute correlation with the column; of a category or a
-            group it is the greatest that a sum of its columns has.
+            Minimum absolute correlation between a candidate and the column. For a categorical
+            column or a group, it is the largest correlation that a linear combination of the
+            indicators or columns can have.
         n_candidates : int, default=3
-            How many candidates are tried for each column, those most alike.
+            Number of candidates per column. The most similar columns are taken.
         n_folds : int, default=5
-            Folds of the rows.
+            Number of folds.
         random_state : int, generator or None, default=None
-            Seed of the folds, and of an estimator and a criterion that draw.
+            Seed of the folds, and of a random estimator or criterion.
         n_jobs : int or None, default=None
-            Swaps at the same time; the result does not depend on it.
+            Number of swaps to evaluate in parallel. The result does not depend on it.
         sample_weight : array of shape (n_samples,) or None, default=None
-            Weights of the rows, as of the fit: the criterion, where it takes some, and the
-            estimator are trained with them, and losses are averaged by them. How alike columns are
-            is counted over all rows of a weight above 0.
+            Weights of the rows, as for the fit. The estimator and the mean loss use them, and so
+            does the criterion if it accepts weights. Correlations ignore weights, but leave out
+            rows with weight 0.
 
         Returns
         -------
         tamis.meta.substitutes.Substitutes
-            A table of :class:`tamis.meta.substitutes.Substitute`, with ``to_frame()``.
+            The swaps, each a :class:`tamis.meta.substitutes.Substitute`. ``to_frame()`` returns
+            them as a data frame.
 
         Examples
         --------
@@ -586,7 +543,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         )
 
     def _reread(self, X: Any, y: Any) -> Reread:
-        """The table of the fit once more; another is refused."""
+        """Read the table of the fit again. Refuse a different table."""
         check_held(type(self).__name__, X)
         fresh = clone(self)
         table, target = check_data(fresh, X, y)
@@ -597,19 +554,11 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return Reread(table, target, self, labels)
 
     def _check_same(self, n_columns: int, n_given: int, names: Any, others: Any) -> None:
-        """Refuse a table whose columns are not those of the fit."""
+        """Refuse a table whose columns differ from those of the fit."""
         known = names is not None and others is not None
         if n_columns != n_given or (known and list(names) != list(others)):
             raise InvalidTable(
-                f"{type(self).__name__} needs the table that it was fitted to, of {n_columns} "
-                f"columns; this one has {n_given}, or others. Give the same columns in the same "
-                "order."
+                f"{type(self).__name__} needs the table that it was fitted to, with {n_columns} "
+                f"columns; this one has {n_given} or different columns. Give the same columns in "
+                "the same order."
             )
-
-
-def _caller_level() -> int:
-    """Stack level of the first caller outside tamis and scikit-learn, to whom a warning speaks."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("tamis.", "sklearn.")):
-        level, frame = level + 1, frame.f_back
-    return level

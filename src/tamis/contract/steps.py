@@ -1,8 +1,9 @@
-"""The steps of a selection.
+"""Steps of a search.
 
-A search says which subset it holds after each step, what that is worth and what it scored; what
-moved is derived by the :class:`~tamis.contract.trace.Trace`, from two subsets, so that no step can
-contradict another.
+A search yields the subset after each step, its value and the scores. The
+:class:`~tamis.contract.trace.Trace` compares successive subsets to find the units that moved, so
+steps cannot contradict each other. A unit is a column, or a group of columns that is selected as
+one.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -11,8 +12,8 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
 
-#: Candidates of a step whose scores are kept, the best first: enough to see who came close, and a
-#: search of 5 000 steps stays below ten megabytes.
+#: Number of candidates per step whose scores are stored, starting with the best. This shows close
+#: competitors, and keeps a search of 5000 steps below ten megabytes.
 BEST = 100
 
 NOTHING: Array = np.empty(0)
@@ -20,17 +21,17 @@ NOTHING.flags.writeable = False
 
 
 class Scores(NamedTuple):
-    """What a step scored: units, and for each the gain of adding or the loss of removing it.
+    """Scores of a step: for each unit, the gain of adding it or the loss of removing it.
 
     Attributes
     ----------
     units : array of int
     values : array of float
     errors : array of float
-        Standard errors of ``values``, empty where they are not known.
+        Standard errors of ``values``. Empty if they are unknown.
     n_equal : int
-        How many units would have moved with as much right as the last one that did; 0 leaves it to
-        the trace to count those whose scores agree in ten digits.
+        Number of units tied with the last unit that moved, including that unit. If it is 0, the
+        trace determines the number, by counting units whose scores agree to ten digits.
     """
 
     units: Subset
@@ -39,7 +40,7 @@ class Scores(NamedTuple):
     n_equal: int = 0
 
     def on(self, columns: Subset) -> "Scores":
-        """The same scores of a table of which only ``columns`` were seen."""
+        """Return the scores with unit indices of a wider table. Unit i becomes ``columns[i]``."""
         return self._replace(units=columns[self.units])
 
 
@@ -52,15 +53,16 @@ class Step(NamedTuple):
     Attributes
     ----------
     subset : array of int
-        The units held after the step, in any order.
+        The units after the step, in any order.
     value : float
-        The criterion's value of the subset, nan where it only ranks.
+        The value of the subset, or NaN if the criterion only ranks.
     scores : Scores or None
-        The units that were scored to make the step, those that moved among them.
+        The scores of all units that were scored at the step, including those that moved.
     params : dict
         Hyper-parameters chosen at this step.
     state : dict
-        What the search needs beyond the trace to go on from here; only the newest is kept.
+        Data that the search needs to continue, in addition to the trace. Only the newest state is
+        stored.
     """
 
     subset: Subset
@@ -70,24 +72,24 @@ class Step(NamedTuple):
     state: dict[str, Any] = {}  # noqa: RUF012
 
     def on(self, columns: Subset) -> "Step":
-        """The same step on a table of which only ``columns`` were seen."""
+        """Return the step with unit indices of a wider table. Unit i becomes ``columns[i]``."""
         scores = None if self.scores is None else self.scores.on(columns)
         return self._replace(subset=columns[self.subset], scores=scores)
 
 
 class Entries(NamedTuple):
-    """Many steps at once, each of which adds one more unit.
+    """Several steps at once, each of which adds a single unit.
 
     Attributes
     ----------
     units : array of int
-        In the order of entry.
+        The units in the order in which they are added.
     scores : Scores
-        What every unit scored, once for all steps.
+        The scores of the units. They are the same for all steps.
     values : array of float
-        Value after each step, empty where there is none.
+        Value of the subset after each step. Empty if unknown.
     state : dict
-        What is needed to go on, as plain values.
+        Data that the search needs to continue, as plain values.
     """
 
     units: Subset
@@ -96,23 +98,23 @@ class Entries(NamedTuple):
     state: dict[str, Any] = {}  # noqa: RUF012
 
     def on(self, columns: Subset) -> "Entries":
-        """The same steps on a table of which only ``columns`` were seen."""
+        """Return the steps with unit indices of a wider table. Unit i becomes ``columns[i]``."""
         return self._replace(units=columns[self.units], scores=self.scores.on(columns))
 
 
 class Progress(NamedTuple):
-    """No step yet, but a place to stop and to go on from: a network trained, a filter half done.
+    """A state between steps from which a search can continue, such as a trained network.
 
-    Parameters
+    Attributes
     ----------
     state : dict
-        What is needed to go on, as plain values.
+        Data that the search needs to continue, as plain values.
     """
 
     state: dict[str, Any]
 
     def on(self, columns: Subset) -> "Progress":
-        """The same progress, which names no units."""
+        """Return this object unchanged, because it contains no unit indices."""
         return self
 
 
@@ -120,27 +122,31 @@ Event: TypeAlias = Step | Entries | Progress
 
 
 class TracedStep(NamedTuple):
-    """One step, as a trace knows it.
+    """A step of a trace.
 
     Attributes
     ----------
     subset : array of int
-        The units held after the step, sorted.
+        The units after the step, sorted.
     value : float
+        The value of the subset, or NaN if unknown.
     moved : array of int
-        The units that entered, the best first, or left, the worst first.
+        The units that were added (best first) or removed (worst first).
     entered : array of bool
-        For each of them whether it entered.
+        For each unit in ``moved``, whether it was added.
     score : array of float
-        For each of them what it scored, nan where nobody said.
+        The score of each unit in ``moved``, or NaN if unknown.
     error : array of float
-        Standard errors of these scores, nan where they are not known.
+        The standard error of each value in ``score``, or NaN if unknown.
     scores : Scores
-        The best candidates of the step, at most :data:`BEST`, those that moved among them.
+        The scores of at most :data:`BEST` candidates of the step, the best ones, and of the units
+        that moved.
     n_evaluations : int
-        Scores asked of the criterion up to here.
+        Number of scores that the criterion computed up to this step.
     params : dict
+        Hyper-parameters chosen at this step.
     seconds : float
+        Duration of the step in seconds.
     """
 
     subset: Subset
@@ -155,5 +161,5 @@ class TracedStep(NamedTuple):
     seconds: float
 
 
-#: Where a search stands: a step it just made, or the last one of a trace it goes on from.
+#: The step that a search continues from: a step it just made, or the last step of a trace.
 Standing: TypeAlias = Step | TracedStep

@@ -1,8 +1,8 @@
-"""The steps of a selection, kept in columns.
+"""The search path of a selection, stored as a set of arrays.
 
-Keeping every subset would cost memory of the order of the square of the number of units, and one
-object per step the time of a ranking of 10^5 columns: a :class:`Trace` keeps moves and scores in
-arrays and rebuilds subsets on demand.
+Storing every subset would take memory that grows with the square of the number of units, and one
+object per step would slow down a ranking of 10^5 columns. A :class:`Trace` stores moves and scores
+in arrays and rebuilds subsets on demand.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,9 +17,9 @@ from tamis.contract.candidates import (
     Candidates,
     best_first_moved,
     count_equal,
-    equal_from_here_on,
+    count_following_ties,
     in_order,
-    looked_up,
+    look_up,
 )
 from tamis.contract.columns import (
     COLUMNS,
@@ -33,23 +33,23 @@ from tamis.exceptions import InvalidStep
 
 
 class Trace(Sequence[TracedStep]):
-    """The steps of a selection.
+    """The search path of a selection: a sequence of :class:`TracedStep`.
 
     Parameters
     ----------
     n_units : int
-        Of how many units the steps are.
+        Number of units (columns, or groups of columns that are selected as one).
 
     Attributes
     ----------
     start : array of bool
-        The units held before the first step.
+        The units before the first step.
     given : array of float
-        The score that each unit was last given, nan where it never was.
+        The last score of each unit, or NaN if it has none.
     given_at : array of int
-        The step at which that was, -1 where it never was.
+        The step of that score, or -1 if there is none.
     state : dict
-        What the search needs to go on from the last step.
+        Data that the search needs to continue from the last step.
 
     Examples
     --------
@@ -68,17 +68,18 @@ class Trace(Sequence[TracedStep]):
         self.state: dict[str, Any] = {}
         self.params: dict[int, dict[str, Any]] = {}
         self._columns = {name: np.empty(0, dtype) for name, dtype in COLUMNS.items()}
-        self._counts = (0, 0, 0)  # of steps, moves and candidates
+        self._counts = (0, 0, 0)  # numbers of steps, moves and candidates
         self._candidates = Candidates()
-        self._growing: bool | None = None  # once a unit has moved
-        self._held: Mask | None = None  # the newest subset, once it has been asked for
-        # all moves and sizes so far, once they have been asked for
+        # whether the first move was an addition, once a unit has moved
+        self._growing: bool | None = None
+        self._held: Mask | None = None  # mask of the last subset, once computed
+        # caches of the results of moves() and sizes
         self._moves: Moves | None = None
         self._sizes: Subset | None = None
 
     @classmethod
     def of(cls, n_units: int, events: "Iterable[Event]") -> Self:
-        """The trace of some steps."""
+        """Build a trace from events."""
         trace = cls(n_units)
         for event in events:
             if isinstance(event, Entries):
@@ -90,16 +91,16 @@ class Trace(Sequence[TracedStep]):
     # -- growing --------------------------------------------------------------------------------
 
     def change(self, step: Step) -> "Change":
-        """What is held before and after a step, and what differs."""
+        """Return the subsets before and after a step, and the units that it moves."""
         before = self.mask(self._counts[0] - 1) if self._held is None else self._held
         after = self._mask_of(step.subset)
         if step.scores is None and not self._counts[0] and after.all():
-            before = after  # where a walk from everything stands before its first move
+            before = after  # a backward search starts with all units
         return Change(before, after, (before ^ after).nonzero()[0])
 
     @property
     def growing(self) -> bool | None:
-        """Whether the first unit that moved entered; None where none has moved."""
+        """Whether the first move was an addition. None if no unit has moved."""
         if self._growing is None and self._counts[1]:
             self._growing = not self.start[self._array("moved")[0]]
         return self._growing
@@ -112,7 +113,7 @@ class Trace(Sequence[TracedStep]):
         seconds: float = 0.0,
         change: "Change | None" = None,
     ) -> None:
-        """Add a step; what moved is what differs from the subset before."""
+        """Append a step. The units that moved are found by comparison with the previous subset."""
         before, after, moved = self.change(step) if change is None else change
         scores = NO_SCORES if step.scores is None else step.scores
         adding, index = bool(np.count_nonzero(after[moved])), self._counts[0]
@@ -127,7 +128,7 @@ class Trace(Sequence[TracedStep]):
             {
                 "moved": moved,
                 "score": score,
-                "error": looked_up(moved, scores.units, scores.errors),
+                "error": look_up(moved, scores.units, scores.errors),
                 "candidate": best.units,
                 "candidate_score": best.values,
                 "n_moved": len(moved),
@@ -146,15 +147,15 @@ class Trace(Sequence[TracedStep]):
         )
 
     def extend(self, entries: Entries, *, n_evaluations: int = 0, seconds: float = 0.0) -> None:
-        """Add one step for each unit that enters, in one go."""
+        """Append a step for each unit that is added."""
         units, scores = np.asarray(entries.units), entries.scores
         given, given_at = self._given(scores, len(self))
         fresh, before = self._mask_of(units), self.mask(len(self) - 1)
         if (fresh & before).any():
-            raise InvalidStep("adds a unit that it already holds")
+            raise InvalidStep("adds a unit that is already in the subset")
         n = len(units)
         values = entries.values if len(entries.values) else np.full(n, np.nan)
-        score = looked_up(units, scores.units, scores.values)
+        score = look_up(units, scores.units, scores.values)
         best = self._candidates.best(scores, units[:1], score[:1], adding=True)
         self._add(
             (n, n, len(best.units)),
@@ -162,12 +163,12 @@ class Trace(Sequence[TracedStep]):
                 "value": values,
                 "n_moved": 1,
                 "n_scored": np.r_[len(best.units), np.zeros(n - 1, dtype=np.intp)],
-                "n_equal": equal_from_here_on(score),
+                "n_equal": count_following_ties(score),
                 "n_evaluations": n_evaluations,
                 "seconds": np.r_[seconds, np.zeros(n - 1)],
                 "moved": units,
                 "score": score,
-                "error": looked_up(units, scores.units, scores.errors),
+                "error": look_up(units, scores.units, scores.errors),
                 "candidate": best.units,
                 "candidate_score": best.values,
             },
@@ -178,47 +179,47 @@ class Trace(Sequence[TracedStep]):
         )
 
     def _mask_of(self, subset: ArrayLike) -> Mask:
-        """A subset as a mask; refused where it is none."""
+        """Return a mask of the units in a subset. Refuse invalid indices."""
         units = np.asarray(subset)
         if units.ndim != 1 or (len(units) and units.dtype.kind not in "iu"):
-            raise InvalidStep(f"gives {subset!r} for a subset, which needs an array of indices")
+            raise InvalidStep(f"yields {subset!r}, but a subset needs an array of indices")
         mask = np.zeros(self.n_units, dtype=bool)
         try:
             mask[units] = True
-            inside = not len(units) or units[units.argmin()] >= 0  # which is faster than min
+            inside = not len(units) or units[units.argmin()] >= 0  # faster than min
         except IndexError:
             inside = False
         if not inside:
             outside = units[(units < 0) | (units >= self.n_units)][0]
-            raise InvalidStep(f"names unit {outside}, where units go from 0 to {self.n_units - 1}")
+            raise InvalidStep(f"contains unit {outside}, but units go from 0 to {self.n_units - 1}")
         if np.count_nonzero(mask) != len(units):
             twice = np.flatnonzero(np.bincount(units) > 1)[0]
-            raise InvalidStep(f"holds unit {twice} twice")
+            raise InvalidStep(f"contains unit {twice} twice")
         return mask
 
     def _given(self, scores: Scores, index: int) -> tuple[Array, Subset]:
-        """The score that each unit was last given, and the step, after those of a step."""
+        """Return the last score of each unit and the step of that score, after step ``index``."""
         if len(scores.units) != len(scores.values):
-            raise InvalidStep(
-                f"has {len(scores.values)} scores for {len(scores.units)} units that it scored"
-            )
+            raise InvalidStep(f"has {len(scores.values)} scores for {len(scores.units)} units")
         given, given_at = self.given.copy(), self.given_at.copy()
         given[scores.units] = scores.values
         given_at[scores.units] = index
         return given, given_at
 
     def _add(self, added: tuple[int, int, int], columns: dict[str, Any], **changed: Any) -> None:
-        """Add steps, moves and candidates, and change what else the last step changes.
+        """Append new entries to the columns, and set the attributes ``changed``.
 
-        An interrupt may come between any two lines, and the trace must be resumable then: columns
-        are written behind what is counted, and one call changes the counts and all the rest.
+        ``added`` holds the numbers of new steps, moves and candidates. The trace must stay valid if
+        an interrupt comes between any two lines. So the new entries are first written after the
+        last valid ones, where they are ignored. Then a single call updates the counts and all other
+        attributes.
         """
         counts = self._counts
         ends = (counts[0] + added[0], counts[1] + added[1], counts[2] + added[2])
         for name, values in columns.items():
             held, by = self._columns[name], COUNTED_BY[name]
             start, end = counts[by], ends[by]
-            if end > len(held):  # twice as long, so that growing takes constant time
+            if end > len(held):  # double it, so that appending takes constant time on average
                 larger = np.empty(max(end, 2 * start, 32), dtype=held.dtype)
                 larger[:start] = held[:start]
                 self._columns[name] = held = larger
@@ -226,11 +227,11 @@ class Trace(Sequence[TracedStep]):
         vars(self).update(changed, _counts=ends, _moves=None, _sizes=None)
 
     def become(self, other: "Trace") -> None:
-        """Take over the steps of another trace, all at once."""
+        """Replace the contents with those of another trace, in a single call."""
         vars(self).update(vars(other))
 
     def on(self, units: Subset, n_units: int, n_evaluations: int = 0) -> "Trace":
-        """The same steps on a table of which only ``units`` were seen, after some evaluations."""
+        """Return the trace with unit indices of a wider table. Unit i becomes ``units[i]``."""
         trace = Trace(n_units)
         for name in ("start", "given", "given_at"):
             getattr(trace, name)[units] = getattr(self, name)
@@ -247,11 +248,11 @@ class Trace(Sequence[TracedStep]):
         return self._counts[0]
 
     def _array(self, name: str) -> NDArray[Any]:
-        """A column, as far as it is counted."""
+        """Return the valid entries of a column, without spare capacity."""
         return self._columns[name][: self._counts[COUNTED_BY[name]]]
 
     def mask(self, index: int) -> Mask:
-        """The units held after a step, or before the first one for index -1."""
+        """Return a mask of the units after a step. Index -1 means before the first step."""
         n_moves = int(self._columns["n_moved"][: index + 1].sum())
         crossed = np.bincount(self._columns["moved"][:n_moves], minlength=self.n_units)
         held: Mask = self.start ^ (crossed % 2 == 1)
@@ -303,13 +304,13 @@ class Trace(Sequence[TracedStep]):
         return slice(start, start + int(n[index]))
 
     def moves(self) -> "Moves":
-        """All moves of all steps, one after the other."""
+        """Return the moves of all steps, as arrays."""
         if self._moves is None:
             counts, moved = self._array("n_moved"), self._array("moved")
             self._moves = Moves(
                 step=np.repeat(np.arange(len(counts)), counts),
                 unit=moved.copy(),
-                # a unit enters with its first, third, ... move unless it was there from the start
+                # the first, third, ... move of a unit adds it, unless it was in the start set
                 entered=self.start[moved] ^ (occurrences(moved) % 2 == 0),
                 score=self._array("score").copy(),
             )
@@ -317,7 +318,7 @@ class Trace(Sequence[TracedStep]):
 
     @property
     def sizes(self) -> Subset:
-        """Number of units held after each step."""
+        """Number of units after each step."""
         if self._sizes is None:
             moves = self.moves()
             change = np.bincount(moves.step, np.where(moves.entered, 1, -1), len(self))
@@ -326,37 +327,44 @@ class Trace(Sequence[TracedStep]):
 
     @property
     def values(self) -> Array:
-        """Value after each step."""
+        """Value of the subset after each step."""
         return self._array("value").copy()
 
     @property
     def n_equal(self) -> Subset:
-        """How many units scored as the last one that moved did, itself included; 0 is unknown."""
+        """For each step, the number of units whose score equals that of the last moved unit.
+
+        This unit is included in the count. The number is 0 if unknown.
+        """
         return self._array("n_equal").copy()
 
     @property
     def n_moved(self) -> Subset:
-        """How many units moved at each step."""
+        """Number of units that moved at each step."""
         return self._array("n_moved").copy()
 
     @property
     def n_candidates(self) -> Subset:
-        """How many scores of each step are kept."""
+        """For each step, the number of candidates whose scores are stored."""
         return self._array("n_scored").copy()
 
     @property
     def n_evaluations(self) -> int:
-        """Scores asked of the criterion up to the last step."""
-        asked = self._array("n_evaluations")
-        return int(asked[-1]) if len(asked) else 0
+        """Number of scores that the criterion computed up to the last step."""
+        counts = self._array("n_evaluations")
+        return int(counts[-1]) if len(counts) else 0
 
     @property
     def seconds(self) -> float:
-        """Time of all steps together."""
+        """Total duration of all steps in seconds."""
         return float(self._array("seconds").sum())
 
     def head(self, n_steps: int) -> "Trace":
-        """The first steps alone; scores given to units that they did not keep are not known."""
+        """Return a trace of the first steps.
+
+        ``given`` and ``given_at`` are restored only for units whose scores are stored in these
+        steps.
+        """
         kept = Trace(self.n_units)
         if n_steps:
             kept.start = self.start.copy()
@@ -375,11 +383,11 @@ class Trace(Sequence[TracedStep]):
         return kept
 
     def copy(self) -> "Trace":
-        """A trace that can grow without this one."""
+        """Return an independent copy."""
         return type(self).from_dict(self.to_dict())
 
     def to_frame(self) -> Any:
-        """One row for each step: size, value, what moved and what it scored."""
+        """Return a data frame with one row per step: size, value, moves, scores."""
         moves, ends = self.moves(), np.cumsum(self._array("n_moved"))[:-1]
         units, entered = np.split(moves.unit, ends), np.split(moves.entered, ends)
         pairs = list(zip(units, entered, strict=True))
@@ -400,7 +408,7 @@ class Trace(Sequence[TracedStep]):
     # -- as plain numbers -----------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists; a number that JSON does not know is None or a word."""
+        """Return the trace as a dictionary for JSON, with None for NaN and text for infinities."""
         return {
             "n_units": self.n_units,
             "start": np.flatnonzero(self.start).tolist(),
@@ -413,7 +421,7 @@ class Trace(Sequence[TracedStep]):
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """The trace that :meth:`to_dict` wrote."""
+        """Return the trace from the output of :meth:`to_dict`."""
         trace = cls(plain["n_units"])
         trace.start[np.array(plain["start"], dtype=np.intp)] = True
         trace.given = numbers_of(plain["given"])
@@ -431,7 +439,7 @@ class Trace(Sequence[TracedStep]):
 
 
 class Change(NamedTuple):
-    """What a step changes: the units held before and after it, and those that moved."""
+    """The subsets before and after a step, and the units that moved."""
 
     before: Mask
     after: Mask
@@ -439,7 +447,7 @@ class Change(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """All moves of a trace, in columns.
+    """All moves of a trace, as arrays with one entry per move.
 
     Attributes
     ----------

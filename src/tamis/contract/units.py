@@ -1,9 +1,9 @@
-"""Units: what is taken or left as one, a column or a group of columns.
+"""Units: columns, or groups of columns that are selected as one.
 
-Searches count units and criteria score them; only the table, ``support_`` and ``transform`` speak
-of columns. ``feature_groups`` and ``fixed_features`` are read here, once, into a
-:class:`Grouping`. Units stand in the order of their first columns, so that groups of one column
-each change nothing.
+Searches and criteria work on units. Only the table, ``support_`` and ``transform`` refer to
+columns. This module turns ``feature_groups`` and ``fixed_features`` into a :class:`Grouping`. Units
+are in the order of their first columns. So if every group has a single column, the order is that of
+the columns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,26 +14,25 @@ from typing import Any, Self
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, is_int
+from tamis._format import shorten_list
 from tamis.exceptions import InvalidParameter
-
-#: Names that a sentence shows of many.
-SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which columns of a table belong together, and which units are always kept.
+    """The units of a table, and which of them are always selected.
 
     Attributes
     ----------
     n_columns : int
+        Number of columns of the table.
     groups : tuple of (name, columns)
-        In the order of their first columns; a column in no group is a unit of its own.
+        The groups, in the order of their first columns. A column in no group is a unit of its own.
     fixed : tuple of int
-        The units that every subset holds.
+        The units that every subset contains.
     called : str
-        What a unit is called where some hold several columns: a "column" of a table of words may
-        stand here as many.
+        The word for a unit in messages if units have several columns. For example, a text column
+        that was encoded as several columns is still called a "column".
 
     Examples
     --------
@@ -51,12 +50,12 @@ class Grouping:
 
     @property
     def plain(self) -> bool:
-        """Whether every unit is a column: the unit j is then the column j."""
+        """Whether every unit is a single column, so that unit j is column j."""
         return all(len(columns) == 1 for _, columns in self.groups)
 
     @cached_property
     def unit_of(self) -> Subset:
-        """The unit of each column."""
+        """The index of the unit to which each column belongs."""
         first = np.arange(self.n_columns)
         for _, columns in self.groups:
             first[list(columns)] = min(columns)
@@ -69,7 +68,7 @@ class Grouping:
 
     @cached_property
     def members(self) -> tuple[Subset, ...] | None:
-        """Columns of each unit; None where every unit is a column."""
+        """Columns of each unit, or None if every unit is a single column."""
         if self.plain:
             return None
         order = np.argsort(self.unit_of, kind="stable")
@@ -78,21 +77,21 @@ class Grouping:
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """Names of the units that are groups."""
+        """Names of the groups, by unit index."""
         return {int(self.unit_of[columns[0]]): name for name, columns in self.groups}
 
     @property
     def word(self) -> str:
-        """What a unit is called."""
+        """The word for a unit in messages, such as "column"."""
         return "column" if self.plain else self.called
 
     @property
     def fixed_units(self) -> Subset:
-        """The units that every subset holds, as an array."""
+        """The units that every subset contains, as an array."""
         return np.array(self.fixed, dtype=np.intp) if self.fixed else EMPTY
 
     def columns(self, units: Subset) -> Subset:
-        """Columns of some units, sorted."""
+        """Return the columns of the given units, sorted."""
         if self.plain:
             return units
         wanted = np.zeros(self.n_units, dtype=bool)
@@ -100,52 +99,58 @@ class Grouping:
         return np.flatnonzero(wanted[self.unit_of])
 
     def mask(self, units: Mask) -> Mask:
-        """The columns whose units are marked."""
+        """Convert a mask of units to a mask of columns."""
         return units if self.plain else units[self.unit_of]
 
     def spread(self, values: Array) -> Array:
-        """Values of the units for each of their columns."""
+        """Convert values per unit to values per column. A column gets the value of its unit."""
         return values if self.plain else values[self.unit_of]
 
     def column_order(self, order: Subset) -> Subset:
-        """Columns in the order of their units; those of one unit by their indices."""
+        """Convert an order of units to an order of columns.
+
+        The columns of a unit are sorted by index.
+        """
         if self.members is None:
             return order
         return np.concatenate([EMPTY, *(self.members[unit] for unit in order)])
 
     def restricted(self, units: Subset) -> "Grouping":
-        """The grouping of a table that holds the columns of some units only."""
+        """Return the grouping of a table that has only the columns of the given units."""
         columns = self.columns(units)
         position = np.full(self.n_columns, -1, dtype=np.intp)
         position[columns] = np.arange(len(columns))
-        kept = set(units.tolist())
+        wanted = set(units.tolist())
         return replace(
             self,
             n_columns=len(columns),
             groups=tuple(
                 (name, tuple(position[list(held)].tolist()))
                 for name, held in self.groups
-                if int(self.unit_of[held[0]]) in kept
+                if int(self.unit_of[held[0]]) in wanted
             ),
             fixed=tuple(np.flatnonzero(np.isin(units, self.fixed_units)).tolist()),
         )
 
     def label(self, unit: int, feature_names: Sequence[str] | None = None) -> str:
-        """A unit by the name of its group, by that of its column, or by the column's index."""
+        """Return a label for a unit: the name of its group or column, or its column index."""
         if unit in self.names:
             return repr(self.names[unit])
         column = unit if self.plain else int(self.columns(np.array([unit]))[0])
         return f"column {column}" if feature_names is None else repr(feature_names[column])
 
     def unit_names(self, feature_names: Sequence[Any]) -> list[Any]:
-        """The name of each unit: that of its group, or of its column (or that column's index)."""
+        """Return the name of each unit, which is the name of its group or of its column."""
         if not self.groups:
             return list(feature_names)
         firsts = np.unique(self.unit_of, return_index=True)[1]
         return [self.names.get(unit, feature_names[c]) for unit, c in enumerate(firsts)]
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Lists and numbers for a record; None where there is nothing to say."""
+        """Return a dictionary of lists for a record.
+
+        It is None if there are no groups and no fixed units.
+        """
         if not (self.groups or self.fixed):
             return None
         groups = [[name, list(columns)] for name, columns in self.groups]
@@ -154,7 +159,7 @@ class Grouping:
 
     @classmethod
     def from_dict(cls, n_columns: int, plain: Mapping[str, Any] | None) -> Self:
-        """The grouping that :meth:`to_dict` wrote."""
+        """Return the grouping from the output of :meth:`to_dict`."""
         if plain is None:
             return cls(n_columns)
         groups = tuple((name, tuple(columns)) for name, columns in plain["groups"])
@@ -165,19 +170,21 @@ class Grouping:
 def resolve_units(
     name: str, groups: Any, fixed: Any, n_columns: int, names: Sequence[str] | None = None
 ) -> Grouping:
-    """The grouping that ``feature_groups`` and ``fixed_features`` ask for.
+    """Return the grouping that the parameters ``feature_groups`` and ``fixed_features`` define.
 
     Parameters
     ----------
     name : str
-        Who asks, for the sentence that refuses.
+        Name of the selector, for error messages.
     groups : mapping of name to columns, sequence of one label per column, or None
-        Columns by name or by index; a label of None (or NaN) leaves its column alone.
+        The groups. Columns are given by name or by index. A column with the label None (or NaN) is
+        in no group.
     fixed : name, index, sequence of them, or None
-        Columns, or names of groups.
+        Columns or groups that are always selected.
     n_columns : int
+        Number of columns of the table.
     names : sequence of str or None
-        Of the columns, where the table has names.
+        Names of the columns.
 
     Examples
     --------
@@ -188,36 +195,36 @@ def resolve_units(
     """
     if groups is None and fixed is None:
         return Grouping(n_columns)
-    asked = _Asked(name, n_columns, None if names is None else list(map(str, names)))
+    reader = _UnitReader(name, n_columns, None if names is None else list(map(str, names)))
     if groups is None:
         found: list[tuple[str, tuple[int, ...]]] = []
     elif isinstance(groups, Mapping):
-        found = asked.of_mapping(groups)
+        found = reader.read_mapping(groups)
     else:
-        found = asked.of_labels(groups)
-    asked.check_groups(found)
+        found = reader.read_labels(groups)
+    reader.check_groups(found)
     grouping = Grouping(n_columns, tuple(sorted(found, key=lambda group: group[1][0])))
     if fixed is None:
         return grouping
-    return Grouping(n_columns, grouping.groups, asked.fixed(fixed, grouping))
+    return Grouping(n_columns, grouping.groups, reader.read_fixed(fixed, grouping))
 
 
-class _Asked:
-    """The two parameters as somebody wrote them, read for one table."""
+class _UnitReader:
+    """Reads ``feature_groups`` and ``fixed_features`` for a table with known columns."""
 
     def __init__(self, name: str, n_columns: int, names: list[str] | None):
         self.name, self.n_columns, self.names = name, n_columns, names
         self.position = {label: j for j, label in reversed(list(enumerate(names or ())))}
 
-    def of_mapping(self, groups: Mapping[Any, Any]) -> list[tuple[str, tuple[int, ...]]]:
-        """Groups from ``{name: columns}``."""
+    def read_mapping(self, groups: Mapping[Any, Any]) -> list[tuple[str, tuple[int, ...]]]:
+        """Return the groups from a mapping of names to columns."""
         found = []
         for label, listed in groups.items():
             where = f"feature_groups[{label!r}]"
-            columns = [self.column(where, column) for column in _listed(listed)]
+            columns = [self.column(where, column) for column in _as_list(listed)]
             if not columns:
                 raise InvalidParameter(
-                    f"{self.name}: {where} holds no column. Leave that group out."
+                    f"{self.name}: {where} has no columns. Leave that group out."
                 )
             if len(set(columns)) < len(columns):
                 raise InvalidParameter(
@@ -226,8 +233,8 @@ class _Asked:
             found.append((str(label), tuple(sorted(columns))))
         return found
 
-    def of_labels(self, labels: Any) -> list[tuple[str, tuple[int, ...]]]:
-        """Groups from one label per column."""
+    def read_labels(self, labels: Any) -> list[tuple[str, tuple[int, ...]]]:
+        """Return the groups from a list with one label per column."""
         write = "Write {'name': ['column', 'other column']}, or one label for each column"
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise InvalidParameter(
@@ -238,50 +245,49 @@ class _Asked:
         if len(given) != self.n_columns:
             raise InvalidParameter(
                 f"{self.name} needs one label in feature_groups for each of the {self.n_columns} "
-                f"columns of X, not {len(given)}. {write} (None for one that is alone)."
+                f"columns of X, not {len(given)}. {write} (None for a column in no group)."
             )
         found: dict[str, list[int]] = {}
         for column, label in enumerate(given):
             if isinstance(label, Iterable) and not isinstance(label, str):
                 raise InvalidParameter(
-                    f"{self.name} needs labels in feature_groups that are texts or numbers, not "
+                    f"{self.name} needs labels in feature_groups that are text or numbers, not "
                     f"{label!r}. {write}."
                 )
-            if label is not None and label == label:  # NaN is not itself
+            if label is not None and label == label:  # NaN differs from itself
                 found.setdefault(str(label), []).append(column)
         return [(label, tuple(columns)) for label, columns in found.items()]
 
     def check_groups(self, groups: list[tuple[str, tuple[int, ...]]]) -> None:
-        """Refuse groups that share a column, and names that could mean two things."""
+        """Refuse groups that share a column or have ambiguous names."""
         held: dict[int, str] = {}
         for label, columns in groups:
             for column in columns:
                 if column in held:
                     raise InvalidParameter(
-                        f"{self.name}: {self.spoken(column)} is in two of the feature_groups, "
-                        f"{held[column]!r} and {label!r}. A column can be taken or left once: keep "
-                        "it in one of them, or join them."
+                        f"{self.name}: {self.label(column)} is in two of the feature_groups, "
+                        f"{held[column]!r} and {label!r}. Keep it in one of them, or join them."
                     )
                 held[column] = label
         known = set()
         for label, columns in groups:
             if label in known:
                 raise InvalidParameter(
-                    f"{self.name}: two of the feature_groups are called {label!r}. Give each a "
-                    "name of its own."
+                    f"{self.name}: two of the feature_groups are called {label!r}. Give them "
+                    "different names."
                 )
             known.add(label)
             if self.position.get(label, columns[0]) not in columns:
                 raise InvalidParameter(
                     f"{self.name}: the group {label!r} of feature_groups has the name of a "
-                    "column outside it. Call it something else."
+                    "column outside it. Choose another name."
                 )
 
-    def fixed(self, fixed: Any, grouping: Grouping) -> tuple[int, ...]:
-        """The units that are named."""
+    def read_fixed(self, fixed: Any, grouping: Grouping) -> tuple[int, ...]:
+        """Return the units that ``fixed_features`` names."""
         units = {label: unit for unit, label in grouping.names.items()}
         found = set()
-        for given in _listed(fixed):
+        for given in _as_list(fixed):
             if isinstance(given, str) and given in units:
                 found.add(units[given])
             else:
@@ -290,15 +296,15 @@ class _Asked:
         return tuple(sorted(found))
 
     def column(self, where: str, given: Any, groups: Sequence[str] = ()) -> int:
-        """Index of a column that is given by name or by index."""
+        """Return the index of a column that is given by name or index."""
         if isinstance(given, str):
             if given in self.position:
                 return self.position[given]
-            known = "X has no column names" if self.names is None else f"X has {_some(self.names)}"
+            known = f"X has {shorten_list(self.names or ['no column names'])}"
             if groups:
-                known += f", feature_groups has {_some(groups)}"
+                known += f", feature_groups has {shorten_list(groups)}"
             raise InvalidParameter(
-                f"{self.name}: {where} names the column {given!r}, which is not there: {known}."
+                f"{self.name}: {where} names the column {given!r}, which does not exist: {known}."
             )
         if is_int(given) and 0 <= given < self.n_columns:
             return int(given)
@@ -307,17 +313,12 @@ class _Asked:
             f"{self.n_columns - 1}, not {given!r}."
         )
 
-    def spoken(self, column: int) -> str:
-        """A column for a sentence."""
+    def label(self, column: int) -> str:
         return f"column {column if self.names is None else repr(self.names[column])}"
 
 
-def _listed(given: Any) -> list[Any]:
-    """One thing, or several, as a list."""
+def _as_list(given: Any) -> list[Any]:
+    """Return a single item or several items as a list."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         return [given]
     return list(given)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

@@ -1,4 +1,4 @@
-"""How good features are: the criteria that a search accepts."""
+"""Criteria that a search can use to score columns and subsets of columns."""
 
 from tamis._lazy import lazy_names
 

@@ -1,12 +1,14 @@
-"""RadiusMargin and Span: bounds of the leave-one-out error of a support vector machine."""
+"""RadiusMargin and Span: bounds on the leave-one-out error of a support vector machine."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVR
 
 from tamis._arrays import Array
+from tamis._checks import BOOLEAN, Constraints
 from tamis.criteria.kernel_machines import (
     MachineCriterion,
     MachineView,
@@ -17,64 +19,60 @@ from tamis.exceptions import InvalidParameter
 from tamis.svm.geometry import feet, margin_system, sphere_around, squared_spans
 from tamis.svm.machine import Multipliers
 
-#: Violation of the optimality conditions at which LIBSVM stops, which computes in single precision.
+#: Tolerance of LIBSVM's optimality conditions. LIBSVM computes kernels in single precision.
 SOLVED = 1e-8
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RadiusMargin(MachineCriterion):
-    r"""Radius-margin bound of the leave-one-out error without each column (RMB).
+    r"""Change of the radius-margin bound on the leave-one-out error when a column is removed (RMB).
 
-    With R the radius of the smallest sphere around the training rows in the space of the kernel,
+    With R the radius of the smallest sphere around the training rows in the kernel space,
 
     .. math:: B = R^2 \|w\|^2 \text{ (SVC)}, \qquad
         B = R^2 \sum_i (\alpha_i + \alpha_i^*) \text{ (SVR)}, \qquad L_j = B_{-j} - B
 
-    so the column goes first without which the bound is least; losses may be negative. That bound
-    is of a machine without slacks ξ. With ``soft_margin=True`` they are counted,
+    The column without which the bound is smallest is removed first. Losses may be negative. This
+    bound holds for an SVM without slacks ξ. ``soft_margin=True`` includes the slacks,
 
     .. math:: B = (R^2 + 1/C) \, (\|w\|^2 + 2C \sum_i \xi_i),
 
-    for classes as Chung et al. (2003) have it, for regression in the same way.
+    as in Chung et al. (2003) for classification, and in the same way for regression.
 
     Parameters
     ----------
     estimator : SVC or SVR
-        With a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), run once on all columns. With more than two classes
-        the bounds of the pairwise machines are summed, each with the sphere around its own rows.
+        Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
+        (anything with ``best_estimator_``), which is run once on all columns. With more than two
+        classes the bounds of the pairwise SVMs are summed, each with the sphere around its own
+        rows.
     order : {0, 1}, default=0
-        0 takes the column out; 1 is the absolute derivative of the bound by the column's scale.
+        0 removes the column; 1 takes the absolute derivative of the bound with respect to its
+        scale.
     retrain : bool, default=False
-        Whether the multipliers follow. At order 0 one machine is trained without each column (with
-        ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
-        of optimality are differentiated, and nothing is trained.
+        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
+        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
+        conditions are differentiated, and nothing is trained.
     soft_margin : bool, default=False
-        Whether slacks are counted. The second factor is then twice the dual programme, whose value
-        with the multipliers kept grows by half of what ‖w‖² loses: a useful column has a large
-        loss, with or without training anew.
+        Whether slacks are included. The second factor is then twice the dual objective. With fixed
+        multipliers this objective grows by half the decrease of ‖w‖², so a useful column has a
+        large loss, with or without training again.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with chance if columns are grouped, see :class:`WeightNorm`.
+        Whether losses of grouped columns are corrected for chance, see :class:`WeightNorm`.
 
     Notes
     -----
-    Use ``soft_margin=True`` unless the bound as it is printed is wanted. Where classes overlap, a
-    machine without a useful column has a *smaller* ‖w‖², with its multipliers kept always, trained
-    anew often: of three problems each whose classes depend on a sum of 3 of 20 columns, on noisy
-    copies and on a product, the printed bound finds 0, 0 and 0 of the relevant columns, trained
-    anew 22, 100 and 33 %, its absolute derivative 67, 100 and 100 %, and with the slacks either
-    finds them all (also in regression, and with C from 0.1 to 10). On held-out rows of eight
-    real sets an ``SVC`` on the fifth of the columns that is kept is right on 65.0 % (printed), 74.4
-    (trained anew), 79.2 (derivative), 79.2 and 79.0 (slacks, kept and trained anew), and on columns
-    drawn at random on 74.3.
+    Use ``soft_margin=True`` unless you need the published bound. If classes overlap, removing a
+    useful column makes ‖w‖² *smaller*: always if the multipliers are fixed, often if the SVM is
+    trained again. The published bound then ranks useful columns last.
 
-    Without ``soft_margin`` use ``retrain=True`` for regression. Otherwise the multipliers, and so
-    their sum, are the same for every column: the columns of an ``SVR`` are then ranked by the
-    radius alone, that is by their spread, and the target is never looked at. On problems with a
-    known answer it finds it about never, and with ``retrain=True`` nearly always, if ``epsilon`` is
-    not so small that most multipliers sit at C.
+    Without ``soft_margin``, use ``retrain=True`` for regression. Otherwise the multipliers and
+    their sum are the same for every column. The columns of an ``SVR`` are then ranked by the radius
+    alone, that is by their spread, and the target is ignored. Choose ``epsilon`` large enough that
+    most multipliers are below C.
 
-    Without any column the bound is 0. Copies of a row do not change the sphere, and a row of weight
-    2 counts as two rows.
+    Without any column the bound is 0. Duplicate rows do not change the sphere, and a row of weight
+    2 is equivalent to two rows.
 
     References
     ----------
@@ -97,7 +95,10 @@ class RadiusMargin(MachineCriterion):
     True
     """
 
+    soft_margin: bool = False
+
     _on_support = False
+    _constraints: ClassVar[Constraints] = {"soft_margin": BOOLEAN}
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Array | None = None) -> float:
         radius2 = sphere_around(K, hint).radius2
@@ -116,75 +117,73 @@ class RadiusMargin(MachineCriterion):
     def _slopes(self, view: MachineView) -> Array:
         machine, columns, _ = view
         radius2, g = sphere_around(columns.K)
-        # g is optimal, so that the radius changes as if it stayed (Danskin)
-        widening = columns.slopes(np.diag(g) - np.outer(g, g))
+        # g is optimal, so the derivative of the radius is the one for fixed g (Danskin)
+        radius_slopes = columns.slopes(np.diag(g) - np.outer(g, g))
         if self.soft_margin:
-            # the multipliers are optimal for the dual programme, which changes as if they stayed
-            shrinking = (radius2 + 1 / machine.C) * norm_slopes(view, follow=False)
-            return widening * _slackened(machine, columns.K) - shrinking
-        widening *= _size(machine, columns.K)
+            # the multipliers are optimal for the dual problem, so they too can be held fixed
+            norms = (radius2 + 1 / machine.C) * norm_slopes(view, follow=False)
+            return radius_slopes * _slackened(machine, columns.K) - norms
+        slopes = radius_slopes * _size(machine, columns.K)
         if not machine.regression:
-            return widening + radius2 * norm_slopes(view, self.retrain)
+            return slopes + radius2 * norm_slopes(view, self.retrain)
         if not self.retrain:
-            return widening
-        return widening + radius2 * np.sign(machine.beta) @ multiplier_slopes(view)
+            return slopes
+        return slopes + radius2 * np.sign(machine.beta) @ multiplier_slopes(view)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Span(MachineCriterion):
-    r"""Span bound of the leave-one-out error without each column (SpanB).
+    r"""Change of the span bound on the leave-one-out error when a column is removed (SpanB).
 
-    With :math:`S_p` the distance of support vector p to what the other free support vectors span,
+    With :math:`S_p` the distance of support vector p to the span of the other free support vectors,
 
     .. math:: B = \sum_p \alpha_p S_p^2, \qquad L_j = B_{-j} - B
 
-    (:math:`\alpha_p + \alpha_p^*` for SVR), from the system M = [[K_FF, 1], [1', 0]] of the free
-    vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p in F, :math:`K_{pp} - v'M^{-1}v` with
-    v = (K_Fp, 1) for a p on its bound. With ``soft_margin=True`` the slacks are added,
+    (:math:`\alpha_p + \alpha_p^*` for SVR). The distances follow from the system
+    M = [[K_FF, 1], [1', 0]] of the free vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p in F,
+    and :math:`S_p^2 = K_{pp} - v'M^{-1}v` with v = (K_Fp, 1) for a p whose multiplier is on its
+    bound. ``soft_margin=True`` adds the slacks,
 
-    .. math:: B = \sum_p (\alpha_p S_p^2 + \xi_p),
+    .. math:: B = \sum_p (\alpha_p S_p^2 + \xi_p).
 
-    which is the leave-one-out loss of the machine wherever the others keep their roles: yₚf(xₚ)
-    falls by αₚSₚ² when p is left out.
+    This is the leave-one-out hinge loss of the SVM if the multipliers of all other support vectors
+    stay free or on their bounds: yₚf(xₚ) decreases by αₚSₚ² when p is left out.
 
     Parameters
     ----------
     estimator : SVC or SVR
-        With a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), run once on all columns. With more than two classes
-        the bounds of the pairwise machines are summed.
+        Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
+        (anything with ``best_estimator_``), which is run once on all columns. With more than two
+        classes the bounds of the pairwise SVMs are summed.
     order : {0, 1}, default=0
-        0 takes the column out; 1 is the absolute derivative of the bound by the column's scale.
+        0 removes the column; 1 takes the absolute derivative of the bound with respect to its
+        scale.
     retrain : bool, default=False
-        Whether the multipliers follow. At order 0 one machine is trained without each column (with
-        ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
-        of optimality are differentiated, and nothing is trained.
+        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
+        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
+        conditions are differentiated, and nothing is trained.
     soft_margin : bool, default=False
-        Whether slacks are added, those of the best intercept. They have kinks where the multipliers
-        are kept, so that this needs ``order=0``.
+        Whether slacks are added, for the best intercept. Slacks are not differentiable if the
+        multipliers are fixed, so this needs ``order=0``.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with chance if columns are grouped, see :class:`WeightNorm`.
+        Whether losses of grouped columns are corrected for chance, see :class:`WeightNorm`.
 
     Notes
     -----
-    Use ``soft_margin=True``, and for regression ``retrain=True`` with it, unless the bound as it is
-    printed is wanted. With the multipliers kept only the distances change with the column, and
-    these never look at the target; trained anew, what a machine on its bounds does not learn is
-    not seen. Of three problems each whose classes depend on a sum of 3 of 20 columns, at C = 0.1, 1
-    and 10 the printed bound finds 0, 56 and 89 % of the relevant columns, trained anew 0, 89 and
-    100 %, and with the slacks either finds them all. On held-out rows of eight real
-    sets an ``SVC`` on the fifth of the columns that is kept is right on 72.8 % (printed), 78.1
-    (trained anew), 72.5 (derivative), 78.9 and 79.9 (slacks, kept and trained anew), and on columns
-    drawn at random on 74.3.
+    Use ``soft_margin=True`` (for regression together with ``retrain=True``) unless you need the
+    published bound. With fixed multipliers the published bound changes only through the distances,
+    which ignore the target. With retraining it ignores the errors of rows whose multipliers are on
+    their bounds.
 
-    Without slacks the sum bounds the leave-one-out errors of a hard margin. For a soft one it is a
-    bound only with the number of support vectors on their bound added, which is not done: a count
-    of rows is no score of columns.
+    Without slacks the sum bounds the leave-one-out error of a hard-margin SVM. For a soft margin
+    the number of support vectors on their bounds would have to be added. That count does not
+    measure the quality of columns, so it is left out.
 
-    A free vector that depends on other free ones (a copy of a row) has a span of 0, so that a row
-    of weight 2 does not count as two rows: one of two copies can be left out at no cost. Where
-    no other vector is free (every multiplier on its bound), the distance is that to the origin,
-    :math:`S_p^2 = K_{pp}`: with a Gaussian kernel this is 1 with any columns, so that all
-    have the score 0. Without any column the bound is 0.
+    A free support vector that depends on other free ones (a duplicate row) has a span of 0: one of
+    two equal rows can be left out at no cost. A row of weight 2 is therefore not equivalent to two
+    rows. If no other support vector is free (every multiplier is on its bound), the distance is
+    taken to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this is 1 for any columns,
+    so all columns score 0. Without any column the bound is 0.
 
     References
     ----------
@@ -205,18 +204,22 @@ class Span(MachineCriterion):
     True
     """
 
+    soft_margin: bool = False
+
+    _constraints: ClassVar[Constraints] = {"soft_margin": BOOLEAN}
+
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         super()._learn(X, y, **params)
         if self.soft_margin and self.order == 1:
             raise InvalidParameter(
-                "Span needs order=0 with soft_margin=True: slacks have no derivative where the "
-                "multipliers are kept. Write Span(..., soft_margin=True), or leave it out."
+                "Span needs order=0 with soft_margin=True, because slacks have no derivative for "
+                "fixed multipliers. Write Span(..., soft_margin=True), or leave soft_margin out."
             )
 
     def _prepare(self, estimator: Any) -> None:
         super()._prepare(estimator)
-        # Spans jump where a multiplier leaves its bound, which LIBSVM's default tolerance does not
-        # settle. The tolerance of a regression is in the units of its target.
+        # Spans jump when a multiplier leaves its bound, and LIBSVM's default tolerance is too
+        # coarse to decide that. The tolerance of a regression is in the units of its target.
         spread = float(np.std(np.asarray(self._y, float))) if isinstance(estimator, SVR) else 1.0
         estimator.tol = min(estimator.tol, SOLVED * (spread or 1.0))
 
@@ -232,7 +235,10 @@ class Span(MachineCriterion):
         return self._slack(machine, np.zeros(len(machine.rows)))
 
     def _slack(self, machine: Multipliers, outputs: Array) -> float:
-        """Σ ξ, where the rows are weighed as their bounds are."""
+        """Return the sum of the slacks ξ, or 0 without ``soft_margin``.
+
+        A row is weighted in proportion to the bound of its multiplier.
+        """
         return machine.slack(outputs) / machine.C if self.soft_margin else 0.0
 
     def _slopes(self, view: MachineView) -> Array:
@@ -247,12 +253,12 @@ class Span(MachineCriterion):
 
 
 def _size(machine: Multipliers, K: Array) -> float:
-    """‖w‖², or the sum of the multipliers in regression."""
+    """Return ‖w‖² for classification, or the sum of the multipliers for regression."""
     if machine.regression:
         return float(machine.sizes.sum())
     return float(machine.beta @ K @ machine.beta)
 
 
 def _slackened(machine: Multipliers, K: Array) -> float:
-    """‖w‖² + 2C Σ ξ, by the dual programme."""
+    """Return ‖w‖² + 2C Σ ξ, computed from the dual objective."""
     return 2 * machine.dual(float(machine.beta @ K @ machine.beta))

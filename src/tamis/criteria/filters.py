@@ -1,4 +1,4 @@
-"""Filters without classes: the variance of a column, and Cox's score test of a censored target."""
+"""Filters that need no classes: the variance, and Cox's score test for a censored target."""
 
 from typing import Any, ClassVar
 
@@ -10,15 +10,15 @@ from tamis._arrays import Array, check_range, column_blocks, in_range
 from tamis._sparse import is_sparse, moments
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract.criterion import TASKS
-from tamis.criteria.univariate import Univariate, scores_with
+from tamis.criteria.univariate import Univariate
 
 
 class Variance(Univariate):
-    """Variance of each column, on the scale that it has; the target is not looked at.
+    """Variance of each column on its original scale, without using the target.
 
-    A filter to compare others with: for genes on one scale it is hard to beat. A search leaves the
-    columns as they are for it, whatever its ``standardize``. Entries that are missing (NaN) do not
-    count.
+    It is a baseline for other filters, and a strong one for gene expression data measured on a
+    single scale. Searches never standardise the columns for it, whatever the value of
+    ``standardize``. Missing values (NaN) are ignored.
 
     Examples
     --------
@@ -38,39 +38,39 @@ class Variance(Univariate):
     reads_scale: ClassVar[bool] = True
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        found = [_variances(X[:, block]) for block in column_blocks(*X.shape)]
-        self.scores_ = self._unit_scores(np.concatenate(found))
+        variances = [_variances(X[:, block]) for block in column_blocks(*X.shape)]
+        self.scores_ = self._unit_scores(np.concatenate(variances))
 
 
 def _variances(X: Array) -> Array:
     if is_sparse(X):
         check_range("Variance", X)
         return moments(X)[1] / X.shape[0]
-    gone = np.isnan(X)
-    if not gone.any():
-        check_range("Variance", X)
-        return np.asarray(X.var(axis=0))
-    there = np.maximum((~gone).sum(axis=0), 1)
-    check_range("Variance", np.where(gone, 0.0, X))
-    centred = np.where(gone, 0.0, X - np.where(gone, 0.0, X).sum(axis=0) / there)
-    return np.asarray((centred**2).sum(axis=0) / there)
+    missing = np.isnan(X)
+    filled = np.where(missing, 0.0, X)
+    check_range("Variance", filled)
+    count = np.maximum((~missing).sum(axis=0), 1)
+    centred = np.where(missing, 0.0, X - filled.sum(axis=0) / count)
+    return np.asarray((centred**2).sum(axis=0) / count)
 
 
 class CoxScore(Univariate):
-    r"""-log p of the score test of a proportional hazards model with one column.
+    r"""Negative log p-value of the score test for each column in a proportional hazards model.
 
-    With :math:`R_k` the rows at risk at the event time :math:`t_k`, of which :math:`d_k` have the
-    event, and with mean :math:`m_k` and variance :math:`v_k` of a column over them,
+    With :math:`R_k` the rows at risk at the event time :math:`t_k`, :math:`d_k` the number of
+    events at that time, and :math:`m_k` and :math:`v_k` the mean and variance of a column over
+    :math:`R_k`,
 
     .. math:: z^2 = \Big( \sum_{i: \text{event}} x_i - \sum_k d_k m_k \Big)^2
               \Big/ \sum_k d_k v_k
 
-    is the squared slope of the partial likelihood (Breslow's, where times are equal) at no effect
-    over its curvature, and chi-squared with one degree of freedom if the column has none. Of a
-    column of two values it is the log-rank test. No model is fitted. A constant column scores 0.
+    is the squared slope of the log partial likelihood at zero effect, divided by its curvature
+    (Breslow's likelihood for tied times). If the column has no effect, this statistic has a
+    chi-squared distribution with one degree of freedom. For a column with two values, the test is
+    the log-rank test. No model is fitted. A constant column scores 0.
 
-    ``y`` is a structured array of event and time, as ``sksurv.util.Surv`` makes it, or has two
-    columns: the time, and 1 where the event happened, 0 where the row was censored.
+    ``y`` is a structured array of event and time, as made by ``sksurv.util.Surv``, or an array with
+    two columns: the time, and 1 for an event or 0 for a censored row.
 
     References
     ----------
@@ -90,29 +90,25 @@ class CoxScore(Univariate):
     takes_several_targets: ClassVar[bool] = True
     scores_are_log_p: ClassVar[bool] = True
 
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        self.scores_ = self._unit_scores(scores_with(X, y, self._scores))
-
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         rising = np.argsort(y["time"], kind="stable")
         time, event, X = y["time"][rising], y["event"][rising], in_range(X[rising])
         times, n_events = np.unique(time[event], return_counts=True)
-        first = np.searchsorted(time, times)  # of the rows at risk, which are all from there on
+        first = np.searchsorted(time, times)  # this row and all later rows are at risk
         at_risk = (len(time) - first)[:, None]
         centred = X - X.mean(axis=0)
         mean = _from_row_on(centred)[first] / at_risk
         square = _from_row_on(centred**2)[first] / at_risk
         slope = centred[event].sum(axis=0) - n_events @ mean
         curvature = n_events @ np.maximum(square - mean**2, 0.0)
-        # what is rounding of a large mean must not pass for variation
+        # a curvature that is due only to rounding errors of a large mean is treated as 0
         noise = (10 * np.finfo(float).eps * np.abs(X).max(axis=0)) ** 2 * n_events.sum()
         varies = curvature > noise
         z = np.abs(slope) / np.sqrt(np.where(varies, curvature, 1.0))
-        # twice the upper tail of a normal variable; in logarithms, because it underflows
+        # twice the upper tail of a normal variable, as a logarithm because it underflows
         return np.where(varies, -np.log(2) - special.log_ndtr(-z), 0.0) + 0.0  # no -0.0
 
 
 def _from_row_on(values: Array) -> Array:
-    """Sums of each row and all below it."""
+    """Return, for each row, the sum of that row and all later rows."""
     return np.cumsum(values[::-1], axis=0)[::-1]

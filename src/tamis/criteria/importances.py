@@ -1,7 +1,8 @@
-"""Importances: the coefficients or importances of a fitted model, as recursive elimination uses."""
+"""Importances: coefficients or feature importances of a fitted model."""
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
@@ -25,35 +26,41 @@ from tamis.response.memory import training_bytes
 Getter: TypeAlias = "str | Callable[[Any], Any]"
 
 
+@dataclass(eq=False, repr=False)
 class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
-    """Squared coefficients, or importances, of one model trained on the subset.
+    """Squared coefficients, or importances, of a model trained on the subset.
 
-    The loss of member j is Σ_o w_oj², the squared coefficients summed over outputs, where the model
-    has ``coef_``, and its ``feature_importances_`` as they are otherwise:
-    ``RecursiveElimination(Importances(estimator))`` ranks as scikit-learn's ``RFE`` does.
-    Coefficients compare columns only if these have one scale, which the searches see to. ``y`` may
-    have several columns, or be censored, where the estimator takes that.
+    If the model has ``coef_``, the loss of column j is Σ_o w_oj², the squared coefficients summed
+    over outputs. Otherwise it is the column's entry in ``feature_importances_``.
+    ``RecursiveElimination(Importances(estimator))`` ranks columns like scikit-learn's ``RFE``.
+    Coefficients are comparable only if the columns are on the same scale; searches standardise them
+    by default. ``y`` may have several columns, or be censored, if the estimator supports that.
 
     The loss of a group is the sum over its columns. Importances of noise are not 0, and such a sum
     grows with the number of columns. In a table with groups the model is therefore trained on the
-    columns together with a copy whose rows are permuted, and the loss of a unit is its importance
-    less that of its copy, as in the actual impurity reduction of Nembrini et al. (2018).
+    columns together with a copy whose rows are permuted. The loss of a unit (a column, or a group
+    of columns that is selected as one) is its importance minus that of its copy, as in the actual
+    impurity reduction of Nembrini et al. (2018).
 
     Parameters
     ----------
     estimator : estimator
-        A model with ``coef_`` or ``feature_importances_`` once fitted, or a search over its
-        hyper-parameters (anything with ``best_estimator_``), run once on all columns.
+        Model that has ``coef_`` or ``feature_importances_`` after fitting, or a search over its
+        hyper-parameters (anything with ``best_estimator_``), which is run once on all columns.
     importance_getter : str or callable, default="auto"
-        Where the importances are: the path of an attribute such as ``"named_steps.clf.coef_"``,
-        or a function of the fitted model. Unless the path ends in ``feature_importances_``, what is
-        found is squared and summed over outputs. ``"shap"`` is the mean size of the SHAP values of
-        a forest or boosting on the rows of the training, summed over outputs, by the package shap.
-        ``"gains"`` is how far an input of a network reaches its outputs, the product of the sizes
-        of the weights on the way, summed over all ways.
+        How the importances are computed:
+
+        - "auto": ``coef_`` if the model has it, otherwise ``feature_importances_``;
+        - the path of an attribute, such as ``"named_steps.clf.coef_"``, or a function of the fitted
+          model. Unless the path ends in ``feature_importances_``, the values are squared and summed
+          over outputs;
+        - "shap": mean absolute SHAP values of a forest or boosting model on the training rows,
+          summed over outputs, computed by the package shap;
+        - "gains": for each input of a network, the product of the absolute weights along a path to
+          an output, summed over all paths.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with those of a permuted copy of the columns: "auto" does so if
-        a unit has more than one column, True always. Training then takes twice the columns.
+        Whether the losses of a permuted copy of the columns are subtracted. "auto" does so if a
+        unit has more than one column. The model is then trained on twice the number of columns.
 
     References
     ----------
@@ -73,32 +80,26 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
     array([0.4, 5.8, 4. ])
     """
 
+    estimator: Any
+    _: KW_ONLY
+    importance_getter: Getter = "auto"
+    adjusted: str | bool = "auto"
+
     _constraints: ClassVar[Constraints] = {
         "importance_getter": one_of("auto", "shap", "gains")
         | instance_of(str, "the path of an attribute")
         | FUNCTION,
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        importance_getter: Getter = "auto",
-        adjusted: str | bool = "auto",
-    ):
-        self.estimator = estimator
-        self.importance_getter = importance_getter
-        self.adjusted = adjusted
-
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Return the memory of a training, None for an unknown estimator."""
+        """Return the memory in bytes that training needs, or None for an unknown estimator."""
         return training_bytes(self.estimator, n_samples, self._n_trained(n_features))
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._learn_model(self._with_copies(X, y), y, self._route(params, X.shape[0]))
 
     def _prepare(self, estimator: Any) -> None:
-        # the commonest mistake is known before any training: a kernel machine without coefficients
+        # detect the most common mistake, a kernel SVM without coefficients, before any training
         kernel = getattr(estimator, "kernel", "linear")
         hides = isinstance(getattr(type(estimator), "coef_", None), property)
         if self.importance_getter == "auto" and kernel != "linear" and hides:
@@ -116,15 +117,15 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
         if found.shape != units.columns.shape:
             raise InvalidParameter(
                 f"Importances needs one importance per column, but {type(model).__name__} trained "
-                f"on {len(units.columns)} column(s) gave {found.size}. A step that makes new "
-                "columns, such as PCA, cannot be traced back: use CrossValidated, or select before "
-                "it."
+                f"on {len(units.columns)} column(s) has {found.size}. A step that makes new "
+                "columns, such as PCA, cannot be traced back. Use CrossValidated, or select "
+                "columns before that step."
             )
         return self._above_chance(units.summed(found))
 
 
 def importances(model: Any, getter: Getter = "auto") -> Array:
-    """Importance of each column in a fitted model.
+    """Return the importance of each column in a fitted model.
 
     >>> from sklearn.linear_model import LinearRegression
     >>> model = LinearRegression().fit([[0, 1], [1, 0], [1, 1]], [0, 2, 1])
@@ -149,31 +150,35 @@ def importances(model: Any, getter: Getter = "auto") -> Array:
 
 
 def shap_sizes(model: Any, X: Array) -> Array:
-    """Mean sizes of the SHAP values of trees on some rows, summed over outputs."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what shap loads, which is nobody's doing here
-            from shap import TreeExplainer
-    except ImportError as error:
-        raise MissingExtra(
-            "importance_getter='shap' needs the package shap, which is not installed. Write "
-            "pip install 'tamis[guests]', or use importance_getter='auto'."
-        ) from error
+    """Return the mean absolute SHAP value of each column over the rows of ``X``.
+
+    The model is a forest or boosting model. Values are summed over its outputs.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # warnings of shap and of the packages that it loads
+        try:
+            from shap import TreeExplainer
+        except ImportError as error:
+            raise MissingExtra(
+                "importance_getter='shap' needs the package shap, which is not installed. Write "
+                "pip install 'tamis[guests]', or use importance_getter='auto'."
+            ) from error
         try:
             values = TreeExplainer(model).shap_values(X, check_additivity=False)
         except Exception as error:
             raise IncompatibleCriterion(
-                f"importance_getter='shap' needs a forest or boosting that shap knows, not "
-                f"{type(model).__name__} ({error}). Use importance_getter='auto'."
+                f"importance_getter='shap' needs a forest or boosting model that shap supports, "
+                f"not {type(model).__name__} ({error}). Use importance_getter='auto'."
             ) from error
     sizes = np.abs(np.asarray(values, dtype=np.float64)).mean(axis=0)
     return np.asarray(sizes.reshape(X.shape[1], -1).sum(axis=1))
 
 
 def network_gains(model: Any) -> Array:
-    """Sizes of the weights on all ways from each input to the outputs, multiplied and summed."""
+    """Return the gain of each input of a network.
+
+    It is the product of the absolute weights along a path to an output, summed over all paths.
+    """
     weights = getattr(model, "coefs_", None)
     if weights is None:
         raise IncompatibleCriterion(
@@ -187,15 +192,15 @@ def network_gains(model: Any) -> Array:
 
 
 def _squares(found: Any) -> Array:
-    """Squares, summed over outputs."""
+    """Return the squared coefficients, summed over outputs."""
     if issparse(found):
         return np.asarray(found.multiply(found).sum(axis=0), dtype=np.float64).ravel()
     coefficients = np.asarray(found, dtype=np.float64)
     largest = np.abs(coefficients).max(initial=0.0)
     if np.frexp(largest)[1] > 2 * FARTHEST:
         raise InvalidTarget(
-            f"Importances squares the coefficients, of which one is {largest:.3g}, too far to be "
-            "squared. Scale the target, or a column that hardly varies."
+            f"Importances needs coefficients that can be squared, but one is {largest:.3g}. Scale "
+            "the target, or a column that hardly varies."
         )
     squares = np.square(coefficients)
     return squares if squares.ndim == 1 else squares.sum(axis=0)
@@ -203,15 +208,15 @@ def _squares(found: Any) -> Array:
 
 def _without_coefficients(model: Any) -> str:
     name = type(model).__name__
-    said = f"Importances needs coef_ or feature_importances_, and {name} has neither"
+    reason = f"Importances needs coef_ or feature_importances_, and {name} has neither"
     if isinstance(model, Pipeline):
         path = f"named_steps.{model.steps[-1][0]}.coef_"
-        return f"{said}. Say where they are: importance_getter='{path}'."
+        return f"{reason}. Write importance_getter='{path}'."
     kernel = getattr(model, "kernel", None)
     if isinstance(kernel, str):
         return (
-            f"{said} with kernel={kernel!r}. Use WeightNorm({name}(...)), which scores columns "
+            f"{reason} with kernel={kernel!r}. Use WeightNorm({name}(...)), which scores columns "
             f"with any kernel, or Backward(CrossValidated({name}(...))), which needs no "
             "coefficients."
         )
-    return f"{said}. Give importance_getter, or use Backward(CrossValidated({name}(...)))."
+    return f"{reason}. Write importance_getter=..., or Backward(CrossValidated({name}(...)))."

@@ -1,14 +1,15 @@
-r"""Forward criteria from information about pairs of columns.
+r"""Forward criteria from the mutual information of pairs of columns.
 
-All of them weigh the information that a candidate shares with the target against what it shares
-with each column already chosen. In every step only the terms with the newest pick are computed,
-for all candidates at once; they are sums of n log n over integer counts.
+Each criterion weighs the information between a candidate and the target against the information
+between the candidate and each selected column. A step of a search computes only the terms of the
+newest selected column, for all candidates at once. The terms are sums of n log n over integer
+counts n.
 
-The estimates are plug-in ones of columns cut into bins, in nats. Every criterion gives
-:math:`I(x_j; y)` while nothing is chosen. Columns may be categories, and NaN may stand in them. A
-group of columns is one variable, whose levels are the combinations of theirs that occur. Groups and
-categories have so many levels that plug-in estimates of noise are high; ``adjusted`` subtracts what
-is expected by chance.
+All values are plug-in estimates in nats, from columns cut into bins. Before any column is selected,
+every criterion returns :math:`I(x_j; y)`. Columns may be categorical and may contain NaN. A group
+of columns is treated as a single variable, whose levels are the combinations of values that occur.
+Groups and categories have many levels, so their plug-in estimates are high even for noise;
+``adjusted`` subtracts the value expected by chance.
 
 References
 ----------
@@ -17,6 +18,7 @@ information theoretic feature selection, JMLR 13.
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -30,84 +32,77 @@ from tamis.density.discrete import (
     BINNING_CONSTRAINTS,
     MISSING_CONSTRAINT,
     QUANTUM,
-    Coded,
     coded_target,
     coding_cost,
     is_adjusted,
     levels_of,
 )
 from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
-from tamis.density.planes import BlockLevels, levels_of_blocks
+from tamis.density.planes import levels_of_blocks
 
 AnyPair: TypeAlias = Pair | AvailablePair
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PairwiseInformation(ForwardCriterion):
-    """Relevance of a candidate corrected by a sum over the chosen columns.
+    """Base class of criteria that correct the relevance of a candidate for the selected columns.
 
-    A subclass says what the term of a pair is and how the score follows from the sum of the terms.
+    Each selected column contributes a term. A subclass defines the term of a candidate and a
+    selected column (:meth:`_term`), and how the score follows from the relevance and the sum of the
+    terms (:meth:`_score`).
 
     Attributes
     ----------
-    relevance_ : array of shape (n_features,)
-        Information of each column with the target.
+    relevance_ : array of shape (n_units,)
+        Mutual information with the target of each unit (a column, or a group of columns that is
+        selected as one).
     """
 
-    #: The sum starts from nothing, a minimum from everything.
+    n_bins: int | None = None
+    binning: str = "frequency"
+    categories: ArrayLike | None = None
+    missing: str = "level"
+    adjusted: bool | str = "auto"
+    task: str = "auto"
+
+    #: Function that combines the terms of the selected columns, and its value before any term.
+    _combine: ClassVar[np.ufunc] = np.add
     _start: ClassVar[int] = 0
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
     takes_blocks: ClassVar[bool] = True
     runs_on_device: ClassVar[bool] = True
-    _coded: Coded | BlockLevels
     _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
 
-    def __init__(
-        self,
-        *,
-        n_bins: int | None = None,
-        binning: str = "frequency",
-        categories: ArrayLike | None = None,
-        missing: str = "level",
-        adjusted: bool | str = "auto",
-        task: str = "auto",
-    ):
-        self.n_bins = n_bins
-        self.binning = binning
-        self.categories = categories
-        self.missing = missing
-        self.adjusted = adjusted
-        self.task = task
-
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
+        assert y is not None  # ``fit`` refuses a missing target
         self._adjusted = is_adjusted(self, X.shape[1])
-        self._coded = levels_of(self, X)
+        self._coded: Any = levels_of(self, X)
         self._target: Any = coded_target(y, self.task_, self.n_bins, self.binning)
-        self.idle_ = self.idle_ | self._weighed()
+        self._compute_relevance()
+        self.idle_ = self.idle_ | self._constant
 
     def _learn_blocks(self, table: BlockTable) -> None:
         self._adjusted = is_adjusted(self, table.shape[1])
-        self._coded = coded = levels_of_blocks(self, table)
-        self._target = coded.target
-        self._single = self._weighed()
+        self._coded = levels_of_blocks(self, table)
+        self._target = self._coded.target
+        self._compute_relevance()
 
     def _idle_units(self, table: BlockTable) -> Mask:
-        return super()._idle_units(table) | self._single
+        return super()._idle_units(table) | self._constant
 
-    def _weighed(self) -> Mask:
-        """Learn what each unit tells; which of them, cut into bins, do not vary."""
-        coded: Any = self._coded
-        self._by_pairs = self.missing == "pairs" and bool(coded.gaps.any())
-        adjusted = self._adjusted
+    def _compute_relevance(self) -> None:
+        """Compute the relevance of each unit, and find the units with a single level."""
+        coded, target, adjusted = self._coded, self._target, self._adjusted
+        self._by_pairs = self.missing == "pairs" and bool(coded.has_missing.any())
         if self._by_pairs:
-            told, entropy = available_relevance(coded, self._target, adjusted=adjusted)
+            relevance, entropy = available_relevance(coded, target, adjusted=adjusted)
         else:
-            told, entropy = coded.information(self._target, adjusted=adjusted), coded.entropy
-        self.relevance_ = self._told = told
-        self._forget()
-        return np.asarray(entropy == 0)
+            relevance, entropy = coded.information(target, adjusted=adjusted), coded.entropy
+        self.relevance_ = self._own_relevance = relevance
+        self._constant: Mask = np.asarray(entropy == 0)
+        self._reset_sums()
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         return coding_cost(n_samples, n_features)
@@ -120,26 +115,32 @@ class PairwiseInformation(ForwardCriterion):
 
     @abstractmethod
     def _term(self, pair: AnyPair) -> Array:
-        """What the chosen column of the pair contributes, for every column."""
+        """Return the term that a selected column adds to the sum of every other column.
 
-    @abstractmethod
+        ``pair`` has the information terms of the selected column with every column.
+        """
+
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
-        """What a candidate brings, from its relevance and the sum of its terms."""
+        """Return the score of each candidate from its relevance and the sum of its terms."""
+        return relevance - sums / n_chosen
 
-    def _forget(self) -> None:
+    def _reset_sums(self) -> None:
         self._chosen: Subset = EMPTY
         self._total = np.full(len(self.relevance_), self._start, dtype=np.int64)
 
     def _sums(self, chosen: Subset) -> NDArray[np.int64]:
-        """Terms summed over the chosen columns; only those new since the last call are computed.
+        """Return the sum of the terms over the selected columns, as multiples of ``QUANTUM``.
 
-        They are added as integers, so the order of the picks does not change a score.
+        ``CMIM`` takes the minimum of the terms instead of the sum.
+
+        Only the terms of columns selected since the last call are computed. The terms are added as
+        integers, so the order of selection does not change a score.
         """
         if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
-            self._forget()
+            self._reset_sums()
         for i in np.setdiff1d(chosen, self._chosen, assume_unique=True):
             term = self._term(self._pair(int(i)))
-            self._total = self._fold(self._total, np.rint(term / QUANTUM).astype(np.int64))
+            self._total = self._combine(self._total, np.rint(term / QUANTUM).astype(np.int64))
         self._chosen = chosen.copy()
         return self._total
 
@@ -148,14 +149,11 @@ class PairwiseInformation(ForwardCriterion):
         if self._by_pairs:
             return AvailablePair(coded, target, i, adjusted=self._adjusted)
         if self._adjusted:
-            return AdjustedPair(coded, target, i, self._told)
+            return AdjustedPair(coded, target, i, self._own_relevance)
         return Pair(coded, target, i)
 
-    @staticmethod
-    def _fold(total: NDArray[np.int64], term: NDArray[np.int64]) -> NDArray[np.int64]:
-        return total + term
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class MIFS(PairwiseInformation):
     r"""Mutual information feature selection.
 
@@ -166,30 +164,31 @@ class MIFS(PairwiseInformation):
     beta : float, default=0.5
         Weight of the redundancy; the author recommends 0.5 to 1.
     n_bins : int or None, default=None
-        A column of at most so many distinct values is used as it is. None is the cube root of the
-        number of samples, rounded up.
+        Number of bins. A column with at most this number of distinct values is not cut. None means
+        the cube root of the number of samples, rounded up.
     binning : {"frequency", "width", "codes"}, default="frequency"
-        Bins of equal frequency, of equal width, or every distinct value as a level of its own.
+        Bins of equal frequency, bins of equal width, or one level for each distinct value.
     categories : sequence of int or bool, or None, default=None
-        Indices of the columns of codes, or one boolean a column: each is one discrete variable, of
-        which every distinct value is a level, whatever ``n_bins``.
+        Categorical columns, as indices or as one boolean per column. Each distinct value of such a
+        column is a level, for any ``n_bins``.
     missing : {"level", "pairs"}, default="level"
-        NaN is a level of its own; or a term is computed from the rows in which the columns that it
-        is about are there, all its entropies included. Bins are cut from what is there.
+        "level" treats NaN as a level of its own. "pairs" computes each term, with all its
+        entropies, from the rows in which none of its columns is missing. Bins are cut from the
+        values that are not missing.
     adjusted : {"auto", True, False}, default="auto"
-        Whether information is corrected for chance: every term less its expectation if the columns
-        were independent and the counts of their levels given,
+        Whether information is corrected for chance. Each term is reduced by its expectation for
+        independent variables with the same level counts n_a and n_b,
 
         .. math:: I(x; y) - \frac1N \Big( \sum_{a, b} E[h_{ab} \log h_{ab}]
             - \sum_a n_a \log n_a - \sum_b n_b \log n_b \Big) - \log N, \quad
             h_{ab} \sim \mathrm{Hypergeometric}(N, n_a, n_b)
 
-        and conditional terms within each level of the chosen column. A column that tells nothing
-        then scores about 0, and may score a little less, however many levels it has. "auto"
-        corrects all terms of all columns if there are categories or groups of several columns;
-        without these the criterion is the published one.
+        and conditional terms are corrected within each level of the selected column. A column
+        without information then scores about 0 (possibly slightly below), for any number of levels.
+        "auto" corrects all terms of all columns if there are categories or groups of several
+        columns; otherwise the criterion is the published one.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``; a real target is cut like a column.
+        How to read ``y``. A real target is cut into bins like a column.
 
     References
     ----------
@@ -206,28 +205,9 @@ class MIFS(PairwiseInformation):
     array([-0.12, -0.15, -0.03])
     """
 
-    _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
+    beta: float = 0.5
 
-    def __init__(
-        self,
-        *,
-        beta: float = 0.5,
-        n_bins: int | None = None,
-        binning: str = "frequency",
-        categories: ArrayLike | None = None,
-        missing: str = "level",
-        adjusted: bool | str = "auto",
-        task: str = "auto",
-    ):
-        super().__init__(
-            n_bins=n_bins,
-            binning=binning,
-            categories=categories,
-            missing=missing,
-            adjusted=adjusted,
-            task=task,
-        )
-        self.beta = beta
+    _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
 
     def _term(self, pair: AnyPair) -> Array:
         return pair.shared
@@ -236,16 +216,18 @@ class MIFS(PairwiseInformation):
         return relevance - self.beta * sums
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MIFSU(PairwiseInformation):
     r"""MIFS for uniformly distributed information.
 
     .. math:: I(x_j; y) - \beta \sum_{i \in S} \frac{I(y; x_i)}{H(x_i)} I(x_j; x_i)
 
-    A chosen column that does not vary contributes 0.
+    A constant selected column contributes 0.
 
     Parameters
     ----------
     beta : float, default=1
+        Weight of the redundancy.
     n_bins, binning, categories, missing, adjusted, task
         As in :class:`MIFS`.
 
@@ -262,32 +244,14 @@ class MIFSU(PairwiseInformation):
     array([0.13, 0.03, 0.39])
     """
 
+    beta: float = 1.0
+
     _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
 
-    def __init__(
-        self,
-        *,
-        beta: float = 1.0,
-        n_bins: int | None = None,
-        binning: str = "frequency",
-        categories: ArrayLike | None = None,
-        missing: str = "level",
-        adjusted: bool | str = "auto",
-        task: str = "auto",
-    ):
-        super().__init__(
-            n_bins=n_bins,
-            binning=binning,
-            categories=categories,
-            missing=missing,
-            adjusted=adjusted,
-            task=task,
-        )
-        self.beta = beta
-
     def _term(self, pair: AnyPair) -> Array:
-        told = np.asarray(pair.relevance)
-        share = np.divide(told, pair.pick_entropy, out=np.zeros_like(told), where=told > 0)
+        relevance = np.asarray(pair.relevance)
+        zeros = np.zeros_like(relevance)
+        share = np.divide(relevance, pair.pick_entropy, out=zeros, where=relevance > 0)
         return share * pair.shared
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -299,7 +263,7 @@ class MRMR(PairwiseInformation):
 
     .. math:: I(x_j; y) - \frac{1}{|S|} \sum_{i \in S} I(x_j; x_i)
 
-    It cannot see columns that matter only together.
+    It cannot find interactions (columns that are informative only in combination).
 
     Parameters
     ----------
@@ -323,16 +287,13 @@ class MRMR(PairwiseInformation):
     def _term(self, pair: AnyPair) -> Array:
         return pair.shared
 
-    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
-        return relevance - sums / n_chosen
-
 
 class NMIFS(PairwiseInformation):
     r"""Normalised mutual information feature selection.
 
     .. math:: I(x_j; y) - \frac{1}{|S|} \sum_{i \in S} \frac{I(x_j; x_i)}{\min\{H(x_j), H(x_i)\}}
 
-    A column that does not vary shares nothing.
+    A constant column has no redundancy.
 
     Parameters
     ----------
@@ -355,9 +316,6 @@ class NMIFS(PairwiseInformation):
     def _term(self, pair: AnyPair) -> Array:
         least = np.minimum(pair.entropy, pair.pick_entropy)
         return np.divide(pair.shared, least, out=np.zeros_like(least), where=least > 0)
-
-    def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
-        return relevance - sums / n_chosen
 
 
 class CMIM(PairwiseInformation):
@@ -382,6 +340,7 @@ class CMIM(PairwiseInformation):
     array([0.02, 0.05, 0.07])
     """
 
+    _combine = np.minimum
     _start = np.iinfo(np.int64).max
 
     def _term(self, pair: AnyPair) -> Array:
@@ -389,10 +348,6 @@ class CMIM(PairwiseInformation):
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return sums
-
-    @staticmethod
-    def _fold(total: NDArray[np.int64], term: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.minimum(total, term)
 
 
 class CIFE(PairwiseInformation):
@@ -419,7 +374,7 @@ class CIFE(PairwiseInformation):
     """
 
     def _term(self, pair: AnyPair) -> Array:
-        return pair.excess(self.relevance_)  # the I(x_j; y) of each pick is taken from the score
+        return pair.excess(self.relevance_)  # without I(x_j; y), which `_score` adds to each term
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
         return relevance * (1 - n_chosen) - sums
@@ -456,7 +411,7 @@ class JMI(PairwiseInformation):
 
 
 class DISR(PairwiseInformation):
-    r"""Double input symmetrical relevance: JMI in units of the joint entropy.
+    r"""Double input symmetrical relevance: JMI divided by the joint entropy.
 
     .. math:: \sum_{i \in S} \frac{I(x_j, x_i; y)}{H(x_j, x_i, y)}
 

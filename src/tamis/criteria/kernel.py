@@ -1,7 +1,8 @@
-"""Criteria of kernel sums: the Hilbert-Schmidt criterion, and changes of a subset by one column."""
+"""HSIC, and a mixin for subset criteria that are computed from kernels of pairs of rows."""
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,9 +20,11 @@ from tamis.exceptions import InvalidTarget
 
 
 class SingleChanges:
-    """Values of kernel sums, whose distances a column that comes or goes alters by its own.
+    """Mixin for subset criteria that are computed from sums of a kernel.
 
-    A subset criterion that inherits from it computes these. The empty subset is worth 0.
+    A single pass computes how the value changes when each column is added or removed. A column adds
+    its own term to the squared distance between two rows, so the distances of the subset are
+    computed only once. The empty subset has the value 0.
     """
 
     columns: Callable[[Subset], Subset]
@@ -29,7 +32,10 @@ class SingleChanges:
 
     @abstractmethod
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
-        """Value of the members, then without (-1) or with (+1) each altered column."""
+        """Return the value of the members, followed by a value for each altered column.
+
+        The column is removed from the members if ``sign`` is -1, and added if it is +1.
+        """
 
     def value(self, subset: Subset) -> float:
         return float(self._values(self.columns(subset), EMPTY, 0)[0]) if len(subset) else 0.0
@@ -45,7 +51,10 @@ class SingleChanges:
         return -self._changes(subset, subset, -1)
 
     def _changes(self, subset: Subset, altered: Subset, sign: int) -> Array:
-        """Changes by units that are one column in a single pass, by groups one after the other."""
+        """Return the change of the value when each unit is added or removed.
+
+        Units of a single column are computed together in one pass, groups one at a time.
+        """
         units = self._unit_columns
         if units is None:
             before, *after = self._values(subset, altered, sign)
@@ -62,6 +71,7 @@ class SingleChanges:
         return changed - before
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HSIC(SingleChanges, SubsetCriterion):
     r"""Hilbert-Schmidt independence criterion between a subset and the target.
 
@@ -71,30 +81,31 @@ class HSIC(SingleChanges, SubsetCriterion):
     .. math:: \frac{1}{N(N-3)} \Big[ \mathrm{tr}(KL) + \frac{1'K1\; 1'L1}{(N-1)(N-2)}
               - \frac{2}{N-2}\, 1'KL1 \Big]
 
-    and the biased one tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian, exp(-gamma \|x - x'\|^2); for
-    classes L is 1 where they agree; for a real target it is Gaussian with the median rule, or
-    linear. Both estimates are linear in K, so each pair of samples costs one exponential for each
-    column scored, and L is centred once.
+    and the biased one is tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian, exp(-gamma \|x - x'\|^2).
+    For classes, L is 1 for two rows of the same class and 0 otherwise. For a real target it is
+    Gaussian with the median rule, or linear. Scoring a column takes one exponential per pair of
+    rows.
 
-    Used backwards it is BAHSIC, forwards FOHSIC. Columns should be on one scale, as a search makes
-    them. The empty subset is worth 0. It is not monotone. Of several targets L is the mean of their
-    kernels, so that the value is the mean of those with each.
+    A backward search with this criterion is BAHSIC, a forward search is FOHSIC. Columns should be
+    on the same scale; searches standardise them by default. The empty subset has the value 0. The
+    criterion is not monotone. For several targets the value is the mean over the targets.
 
     Parameters
     ----------
     gamma : float, "dimension" or "median", default="dimension"
-        "dimension" is 1/(2 \|S\|), constant columns not counted, "median" 1/(2 median
-        \|x - x'\|^2), of the columns in question: the width follows the subset. A number is used
-        for every subset; fixed at what suits all columns it loses most of its power as columns
-        leave.
+        Coefficient of the kernel; a larger gamma means a narrower kernel. "dimension" is
+        1/(2 \|S\|), not counting constant columns, and "median" is 1/(2 median \|x - x'\|^2), both
+        for the columns of the subset. A number is used for every subset. If it suits all columns,
+        it is too small for small subsets.
     unbiased : bool, default=True
+        Whether the unbiased estimate is used; it needs at least four rows.
     target_kernel : {"gaussian", "linear"}, default="gaussian"
-        Kernel of a real target. It can change the ranking much: the Gaussian one sees any
-        dependence, the linear one gives the extremes of the target their weight.
+        Kernel of a real target. The Gaussian kernel detects any dependence; the linear kernel gives
+        more weight to extreme values of the target. The rankings can differ considerably.
     precision : {"double", "single"}, default="double"
-        Of the exponentials of a large table, as in :class:`ParzenInformation`.
+        Precision of the exponentials for a large table, as in :class:`ParzenInformation`.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
+        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
 
     References
     ----------
@@ -111,6 +122,12 @@ class HSIC(SingleChanges, SubsetCriterion):
     array([0, 2])
     """
 
+    gamma: float | str = "dimension"
+    unbiased: bool = True
+    target_kernel: str = "gaussian"
+    precision: str = "double"
+    task: str = "auto"
+
     takes_several_targets: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
         "gamma": number(above=0) | one_of("dimension", "median"),
@@ -120,29 +137,18 @@ class HSIC(SingleChanges, SubsetCriterion):
 
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
-        """Unless each subset has a median of its own."""
+        """Whether kernels can be computed on a GPU or other device: not with the median rule."""
         return bool(self.gamma != "median")
 
-    def __init__(
-        self,
-        *,
-        gamma: float | str = "dimension",
-        unbiased: bool = True,
-        target_kernel: str = "gaussian",
-        precision: str = "double",
-        task: str = "auto",
-    ):
-        self.gamma = gamma
-        self.unbiased = unbiased
-        self.target_kernel = target_kernel
-        self.precision = precision
-        self.task = task
-
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        self._check(len(X))
+        assert y is not None  # ``fit`` refuses a missing target
+        if self.unbiased and len(X) < 4:
+            raise InvalidTarget(
+                f"HSIC needs at least 4 samples for the unbiased estimate, not {len(X)}. "
+                "Use unbiased=False."
+            )
         if self.gamma == "median":
-            X = in_range(X, together=True)  # the width follows the scale
+            X = in_range(X, together=True)  # with the median rule the scale does not matter
         check_range("HSIC", X)
         if self.task_ == "regression" and self.target_kernel == "linear":
             for target in targets_of(y):
@@ -156,19 +162,12 @@ class HSIC(SingleChanges, SubsetCriterion):
             return StripPairSums(X, target, PRECISIONS[self.precision])
         return PlainPairSums(X, target)
 
-    def _check(self, n_samples: int) -> None:
-        if self.unbiased and n_samples < 4:
-            raise InvalidTarget(
-                f"HSIC needs at least 4 samples for the unbiased estimate, not {n_samples}. "
-                "Use unbiased=False."
-            )
-
     def cost(self, n_samples: int, n_features: int) -> float | None:
         compiled = self.gamma != "median" and is_large((n_samples, n_features))
         return pair_sums_cost(n_samples, n_features, compiled=compiled)
 
     def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
-        # a constant column has no part in a distance, and none in the dimension
+        # a constant column contributes neither to distances nor to the dimension
         size = int(self._varies[members].sum())
         gammas = [self._gamma_for(max(1, n)) for n in (size, size + sign)]
         values = mean_of(
@@ -178,7 +177,10 @@ class HSIC(SingleChanges, SubsetCriterion):
         return values
 
     def _gamma_for(self, size: int) -> float:
-        """The width for so many columns; nan for the median rule, which must see them."""
+        """Return gamma for a subset with ``size`` columns.
+
+        It is NaN for the median rule, which computes gamma from the data.
+        """
         if self.gamma == "median":
             return np.nan
         return 1 / (2 * size) if self.gamma == "dimension" else float(self.gamma)

@@ -1,6 +1,7 @@
-"""Criteria of support vector machines: one training, from which all columns are scored."""
+"""Criteria that score all columns from a single trained support vector machine."""
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from warnings import catch_warnings, simplefilter
 
@@ -34,84 +35,75 @@ if TYPE_CHECKING:
 
 
 class MachineView(NamedTuple):
-    """The multipliers of a machine, the kernel of its rows, and what helps to find the quantity."""
+    """Binary SVM, given by its multipliers and the kernel of its rows.
+
+    ``hint`` is an optional start value for computing the quantity that a criterion scores.
+    """
 
     machine: Multipliers
     columns: ColumnKernel
     hint: Any = None
 
 
+@dataclass(eq=False, repr=False)
 class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     """Criterion that scores columns by a quantity of a support vector machine.
 
-    The quantity is summed over the machines of an ``SVC``, one for each pair of classes. A subclass
-    says what it is (:meth:`_quantity`), its derivatives by the scales of the columns
-    (:meth:`_slopes`) and how a change is scored (:meth:`_scored`).
+    The quantity is summed over the binary SVMs of an ``SVC``, one for each pair of classes. A
+    subclass defines the quantity (:meth:`_quantity`), its derivatives with respect to the column
+    scales (:meth:`_slopes`) and how a change is scored (:meth:`_scored`).
     """
 
-    #: Whether the quantity needs the support vectors alone, and not all rows.
-    _on_support: ClassVar[bool] = True
-    #: Whether machines of squared losses will do, whose multipliers have no upper bounds.
-    _takes_squared: ClassVar[bool] = False
-    #: Kernels are of whole rows.
-    takes_missing = False
-    _constraints: ClassVar[Constraints] = {
-        "order": integer(0, 1),
-        "retrain": BOOLEAN,
-        "soft_margin": BOOLEAN,
-    }
+    estimator: Any
+    _: KW_ONLY
+    order: int = 0
+    retrain: bool = False
+    adjusted: str | bool = "auto"
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        order: int = 0,
-        retrain: bool = False,
-        soft_margin: bool = False,
-        adjusted: str | bool = "auto",
-    ):
-        self.estimator = estimator
-        self.order = order
-        self.retrain = retrain
-        self.soft_margin = soft_margin
-        self.adjusted = adjusted
+    #: Whether the quantity needs only the support vectors, not all rows.
+    _on_support: ClassVar[bool] = True
+    #: Whether SVMs with squared losses are accepted, whose multipliers have no upper bounds.
+    _takes_squared: ClassVar[bool] = False
+    # a kernel cannot be computed from rows with missing values
+    takes_missing = False
+    _constraints: ClassVar[Constraints] = {"order": integer(0, 1), "retrain": BOOLEAN}
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._learn_model(self._with_copies(X, y), y, self._route(params, len(X)))
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Return the memory of the kernel, None if a search over hyper-parameters comes first."""
+        """Return the memory in bytes that the kernel needs.
+
+        Return None if the estimator is a search over hyper-parameters.
+        """
         if is_tuner(self.estimator):
             return None
         n = float(n_samples)
         return 36 * (n**2 + n * self._n_trained(n_features))
 
     def _prepare(self, estimator: Any) -> None:
-        self._check_machine(estimator)
-        weight = self._metadata.fit.get("sample_weight")
-        if isinstance(estimator, SVC) and weight is not None:
-            check_weighted(type(estimator).__name__, np.asarray(self._y), weight)
-
-    def _check_machine(self, estimator: Any) -> None:
-        name, machine = type(self).__name__, type(estimator).__name__
+        name, model = type(self).__name__, type(estimator).__name__
         if not is_newton(estimator):
             check_machine(name, estimator)
         elif not self._takes_squared:
             raise IncompatibleCriterion(
-                f"{name} is of machines with bounded multipliers, not of {machine}, which squares "
-                f"its losses. Write {name}(SVC(...)), or WeightNorm({machine}(...))."
+                f"{name} needs an SVM with bounded multipliers, not {model}, which squares its "
+                f"losses. Write {name}(SVC(...)), or WeightNorm({model}(...))."
             )
         elif self.order == 1 and self.retrain:
             raise IncompatibleCriterion(
-                f"{name} with order=1 and retrain=True needs an SVC or SVR, not {machine}. Write "
+                f"{name} with order=1 and retrain=True needs an SVC or SVR, not {model}. Write "
                 "retrain=False, or order=0."
             )
+        weight = self._metadata.fit.get("sample_weight")
+        if isinstance(estimator, SVC) and weight is not None:
+            check_weighted(model, np.asarray(self._y), weight)
 
     def loss(self, subset: Subset) -> Array:
         return self._above_chance(self._unit_losses(self._units(subset)))
 
     def _unit_losses(self, units: Units) -> Array:
-        """Losses of units, their copies included if there are any."""
+        """Compute the losses of the units, and of their permuted copies if there are any."""
         model = self._fit_columns(units.columns)
         if units.are_columns and self.runs_on_device:
             views = self._views(model, self._training.columns(self.estimator_, units.columns))
@@ -121,69 +113,73 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
             return np.abs(units.summed(np.sum([self._slopes(view) for view in views], axis=0)))
         views = [view._replace(hint=self._hint(view)) for view in views]
         if self.retrain:
-            held = sum(self._quantity(view.machine, view.columns.K, view.hint) for view in views)
-            each = range(len(units.sizes))
-            left = [self._retrain_without(units, index, views) for index in each]
-            return self._scored(held - np.array(left))
+            total = sum(self._quantity(view.machine, view.columns.K, view.hint) for view in views)
+            indices = range(len(units.sizes))
+            left = [self._retrain_without(units, index, views) for index in indices]
+            return self._scored(total - np.array(left))
         return self._scored(np.sum([self._lost(view, units) for view in views], axis=0))
 
     @abstractmethod
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
-        """The quantity of a machine whose rows have this kernel matrix."""
+        """Return the quantity of a binary SVM, given the kernel matrix of its rows."""
 
     @abstractmethod
     def _slopes(self, view: MachineView) -> Array:
-        """Derivative of the quantity by the scale of each column."""
+        """Return the derivative of the quantity with respect to the scale of each column."""
 
     def _scored(self, lost: Array) -> Array:
-        """Losses from how much smaller the quantity is without each unit.
+        """Return the loss of each unit, given the decrease of the quantity when it is removed.
 
-        Of a bound of the error the least leaves first.
+        The default is suited to an error bound: the unit whose removal makes the bound smallest has
+        the smallest loss.
         """
         return -lost
 
     def _hint(self, view: MachineView) -> Any:
-        """What the quantity with all columns tells about those without one."""
+        """Return a start value for computing the quantity when a column is removed."""
         return None
 
     def _of_nothing(self, machine: Multipliers) -> float:
-        """The quantity without any column: points alike have no norm, no radius and no span."""
+        """Return the quantity without any columns.
+
+        All rows are then equal, so the norm and the radius are 0.
+        """
         return 0.0
 
     def _lost(self, view: MachineView, units: Units) -> Array:
-        """How much smaller the quantity is without each unit, the multipliers kept."""
+        """Return the decrease of the quantity when each unit is removed, with fixed multipliers."""
         machine, columns, hint = view
-        gone = (columns.without(units.positions(k)) for k in range(len(units.sizes)))
-        left = [self._quantity(machine, K, hint) for K in gone]
+        kernels = (columns.without(units.positions(k)) for k in range(len(units.sizes)))
+        left = [self._quantity(machine, K, hint) for K in kernels]
         return self._quantity(machine, columns.K, hint) - np.array(left)
 
     def _retrain_without(self, units: Units, index: int, views: list[MachineView]) -> float:
-        """The quantity of machines trained without one unit."""
-        kept, gone = units.without(index), units.positions(index)
-        if not len(kept):
+        """Train the SVMs without a unit, and return the sum of their quantities."""
+        others, removed = units.without(index), units.positions(index)
+        if not len(others):
             return sum(self._of_nothing(view.machine) for view in views)
-        model = self._fit_columns(kept)
+        model = self._fit_columns(others)
         kernel = function_of(model)
         total = 0.0
         for machine, (_, columns, hint) in zip(self._machines(model), views, strict=True):
             if self._on_support:
                 columns = columns.restricted(np.flatnonzero(machine.beta))
                 machine = machine.on_support()
-            total += self._quantity(machine, columns.without(gone, kernel), hint)
+            total += self._quantity(machine, columns.without(removed, kernel), hint)
         return total
 
     def _views(self, model: Any, X: Array) -> list[MachineView]:
-        """Each machine of a fitted model with the kernel of its rows, or of its support vectors.
+        """Return each binary SVM of a fitted model with the kernel of its rows.
 
-        Machines trained without a column have other support vectors, so they need all rows.
+        The kernel contains only the support vectors if they suffice. SVMs that are trained again
+        without a column have different support vectors, so their kernels contain all rows.
         """
-        kernel = function_of(model)
-        found = self._machines(model)
+        kernel, machines = function_of(model), self._machines(model)
         if self._on_support and not (self.retrain and self.order == 0):
-            found = [machine.on_support() for machine in found]
+            machines = [machine.on_support() for machine in machines]
         return [
             MachineView(machine, ColumnKernel(kernel, select_rows(X, machine.rows)))
-            for machine in found
+            for machine in machines
         ]
 
     def _machines(self, model: Any) -> list[Multipliers]:
@@ -191,11 +187,11 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
 
 def check_machine(criterion: str, estimator: Any) -> None:
-    """Refuse what is no SVC or SVR with a kernel whose columns can be told apart."""
+    """Raise an error unless the estimator is an SVC or SVR with one of the supported kernels."""
     name = type(estimator).__name__
     if isinstance(estimator, Pipeline):
         raise IncompatibleCriterion(
-            f"{criterion} needs an SVC or SVR itself, not a Pipeline: it follows columns through "
+            f"{criterion} needs a bare SVC or SVR, not a Pipeline, because it removes columns from "
             f"the kernel. Write {criterion}(SVC(...)); the searches standardise the columns."
         )
     if not isinstance(estimator, SVC | SVR):
@@ -209,54 +205,56 @@ def check_machine(criterion: str, estimator: Any) -> None:
     if estimator.kernel == "precomputed" or callable(estimator.kernel):
         kind = "a precomputed kernel" if estimator.kernel == "precomputed" else "a callable kernel"
         raise IncompatibleCriterion(
-            f"{criterion} cannot take a column out of {kind}: it says nothing of single columns. "
-            f"Write {name}(kernel='rbf'), 'poly' or 'linear'."
+            f"{criterion} cannot remove a column from {kind}, which does not depend on single "
+            f"columns. Write {name}(kernel='rbf'), 'poly' or 'linear'."
         )
     raise IncompatibleCriterion(
         f"{criterion} needs kernel='linear', 'poly' or 'rbf', not {estimator.kernel!r}."
     )
 
 
-#: Most rows of a linear machine that is followed: its Gram matrix and the inverse then take 16 MB,
-#: and LIBSVM, which works on the few support vectors of many rows, is not slower by much.
+#: Up to this many rows, a linear SVM is updated instead of trained again. Its Gram matrix and the
+#: inverse of that matrix take at most 16 MB. With more rows, training with LIBSVM is about as fast,
+#: because it uses only the support vectors.
 MOST_ROWS = 1000
 
 
 class WeightNorm(MachineCriterion):
-    r"""Change of ‖w‖², the inverse squared margin, when a column leaves (SVM-RFE, any kernel).
+    r"""Change of ‖w‖², the inverse squared margin, when a column is removed (SVM-RFE, any kernel).
 
-    With the signed multipliers β (αᵢyᵢ, or αᵢ - αᵢ* in regression) of one machine trained on the
-    subset, and K without column j,
+    With the signed multipliers β (αᵢyᵢ, or αᵢ - αᵢ* in regression) of an SVM trained on the
+    subset, and the kernel matrix :math:`K_{-j}` without column j,
 
     .. math:: L_j = \bigl|\, \|w\|^2 - \|w_{-j}\|^2 \bigr|, \qquad \|w_{-j}\|^2 = \beta' K_{-j}\beta
 
-    For a linear kernel this is the squared weight of the column, and the order of elimination that
-    of scikit-learn's ``RFE``. All columns are scored at the cost of a few matrix products; machines
-    with a linear kernel and up to 1000 rows are not trained anew when columns leave, but followed
-    to the new optimum, and are exact to rounding whatever the ``tol`` of the estimator.
+    For a linear kernel this is the squared weight of the column, and columns are eliminated in the
+    same order as by scikit-learn's ``RFE``. All columns are scored at the cost of a few matrix
+    products. An SVM with a linear kernel and up to 1000 rows is not trained again when columns are
+    removed: its solution is updated to the new optimum, which is exact up to rounding for any
+    ``tol`` of the estimator.
 
     Parameters
     ----------
     estimator : SVC, SVR, NewtonSVC or NewtonSVR
-        With a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), run once on all columns. With more than two classes
-        the norms of the pairwise machines (of ``NewtonSVC`` one against the rest) are summed.
+        Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
+        (anything with ``best_estimator_``), which is run once on all columns. With more than two
+        classes the norms of the pairwise SVMs (one-against-rest SVMs of ``NewtonSVC``) are summed.
     order : {0, 1}, default=0
-        0 takes the column out; 1 is the absolute derivative of ‖w‖² by the scale of the column.
+        0 removes the column; 1 takes the absolute derivative of ‖w‖² with respect to its scale.
     retrain : bool, default=False
-        Whether the multipliers follow. At order 0 one machine is trained without each column (with
-        ``gamma="scale"`` its kernel is as wide as its columns ask for); at order 1 the conditions
-        of optimality are differentiated, and nothing is trained.
+        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
+        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
+        conditions are differentiated, and nothing is trained.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with chance: the machine is trained on the columns together with
-        a copy whose rows are permuted, and the loss of a unit is how far it exceeds that of its
-        copy. "auto" does so if a unit has more than one column, because losses of columns that say
-        nothing add up.
+        Whether losses are corrected for chance. The SVM is then trained on the columns together
+        with a copy whose rows are permuted, and the loss of a unit (a column, or a group of columns
+        that is selected as one) is its excess over the loss of its copy. "auto" corrects if a unit
+        has more than one column, because losses of uninformative columns add up.
 
     Notes
     -----
-    Without any column the norm is 0. A machine without support vectors (a regression whose
-    ``epsilon`` is wider than the target) scores every column 0. Copies of a row change nothing.
+    Without any column the norm is 0. An SVM without support vectors (a regression whose ``epsilon``
+    is wider than the target) scores every column 0. Duplicate rows change nothing.
 
     References
     ----------
@@ -277,54 +275,43 @@ class WeightNorm(MachineCriterion):
 
     _takes_squared = True
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        order: int = 0,
-        retrain: bool = False,
-        adjusted: str | bool = "auto",
-    ):
-        super().__init__(estimator, order=order, retrain=retrain, adjusted=adjusted)
-
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
-        """Norms of Gaussian kernels without a column; an SVC or SVR trains on the processor."""
+        """Whether norms can be computed on a GPU or other device.
+
+        This needs a Gaussian kernel, ``order=0`` and ``retrain=False``. An SVC or SVR is still
+        trained on the CPU.
+        """
         kernel = getattr(inner_estimator(self.estimator), "kernel", "rbf")
         return kernel == "rbf" and self.order == 0 and not self.retrain
 
     def _prepare(self, estimator: Any) -> None:
         super()._prepare(estimator)
-        self._machines_left: list[ShrinkingMachine] | None = None
-        self._follows = self._can_follow(estimator, len(self._X))
-
-    def _can_follow(self, estimator: Any, n_samples: int) -> bool:
-        """Whether machines are followed as columns leave, and not trained anew."""
-        # a subclass may train as it likes, and a limit of steps is a wish for another machine
+        self._shrinking: list[ShrinkingMachine] | None = None
+        # a subclass may train differently, and max_iter asks for a solution that is not optimal
         plain = type(estimator) in (SVC, SVR) and estimator.max_iter == -1
-        kept = self.order == 0 and not self.retrain
-        return plain and kept and n_samples <= MOST_ROWS and estimator.kernel == "linear"
+        fixed = self.order == 0 and not self.retrain
+        small = len(self._X) <= MOST_ROWS
+        self._updates = plain and fixed and small and estimator.kernel == "linear"
 
     def _unit_losses(self, units: Units) -> Array:
-        return self._follow(units) if self._follows else super()._unit_losses(units)
-
-    def _follow(self, units: Units) -> Array:
-        """Squared weights of linear machines, from those of the last subset where there are any."""
-        if self._machines_left is None:
+        if not self._updates:
+            return super()._unit_losses(units)
+        if self._shrinking is None:
             from tamis.svm.shrinking import ShrinkingMachine  # compiled when it is first used
 
             machines = self._machines(self._train_one_step(units.columns))
-            self._machines_left = [ShrinkingMachine(m, self._X) for m in machines]
-        squares = [machine.squared_weights(units.columns) for machine in self._machines_left]
+            self._shrinking = [ShrinkingMachine(m, self._X) for m in machines]
+        squares = [machine.squared_weights(units.columns) for machine in self._shrinking]
         total: Array = squares[0] if len(squares) == 1 else np.sum(squares, axis=0)
         return units.summed(total)
 
     def _train_one_step(self, columns: Subset) -> Any:
-        """A model after one step: its rows, bounds and targets, and multipliers to begin from."""
-        begun = clone(self.estimator_).set_params(max_iter=1)
+        """Train for a single iteration, only to set the rows, bounds, targets and multipliers."""
+        estimator = clone(self.estimator_).set_params(max_iter=1)
         with catch_warnings():
             simplefilter("ignore", ConvergenceWarning)
-            return fit_clone(begun, self._X[:, columns], self._y, self._metadata.fit)
+            return fit_clone(estimator, self._X[:, columns], self._y, self._metadata.fit)
 
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
         if machine.coef is not None:
@@ -346,16 +333,19 @@ class WeightNorm(MachineCriterion):
 
 
 def norm_slopes(view: MachineView, follow: bool) -> Array:
-    """Derivatives of β'Kβ by the scales of the columns, with β kept or following."""
+    """Return the derivatives of β'Kβ with respect to the column scales.
+
+    β is held fixed, or adapted to the scales if ``follow`` is True.
+    """
     beta, columns = view.machine.beta, view.columns
-    if view.machine.coef is not None:  # scaled by v, a column adds v² times its squared weight
+    if view.machine.coef is not None:  # a column scaled by v adds v² times its squared weight
         return 2 * np.square(view.machine.coef)
-    kept = columns.slopes(np.outer(beta, beta))
-    return kept + 2 * (columns.K @ beta) @ multiplier_slopes(view) if follow else kept
+    fixed = columns.slopes(np.outer(beta, beta))
+    return fixed + 2 * (columns.K @ beta) @ multiplier_slopes(view) if follow else fixed
 
 
 def multiplier_slopes(view: MachineView) -> Array:
-    """Derivatives of β by the scales of the columns: an array (row, column)."""
+    """Return the derivatives of β with respect to the column scales, of shape (rows, columns)."""
     machine, columns, _ = view
     system = margin_system(columns.K, machine.free)
     return followed(system, columns.slope_times(machine.beta), len(machine.beta))

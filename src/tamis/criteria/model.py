@@ -1,4 +1,4 @@
-"""Criteria that train an estimator: its clone, its tuning, its targets, its metadata."""
+"""Base classes of criteria that train an estimator: cloning, tuning, targets and metadata."""
 
 from collections.abc import Callable
 from inspect import isclass
@@ -32,15 +32,19 @@ from tamis.response.outputs import check_scored
 from tamis.response.perturbations import Units
 from tamis.validation.splits import folds_of
 
-#: Metadata that belong to a splitter and not to an estimator's ``fit``.
+#: Name of the metadata that goes to a splitter, not to an estimator's ``fit``.
 GROUPS = "groups"
-#: The largest weight of a row: more equal rows than a table can have. A support vector machine
-#: whose C is multiplied by 1e200 trains for ever.
+#: Largest accepted weight of a row. It exceeds the number of rows of any table. The limit exists
+#: because an SVM multiplies its C by the weight, and never converges with a factor such as 1e200.
 HEAVIEST = 1e9
 
 
 class Metadata(NamedTuple):
-    """Per-row values by receiver."""
+    """Metadata given to ``fit``, one dict for each receiver.
+
+    The receivers are the estimator's ``fit``, the search over hyper-parameters, the splitter and
+    the scorer.
+    """
 
     fit: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     tuner: dict[str, Any] = {}  # noqa: RUF012
@@ -51,29 +55,29 @@ class Metadata(NamedTuple):
 class ModelCriterion(Criterion):
     """Criterion that trains clones of an estimator on the columns of a subset.
 
-    The estimator may be a search over hyper-parameters (anything with ``best_estimator_``): it is
-    run once on all columns, and clones of its best estimator are trained from then on;
-    :meth:`tune` runs it again on the columns of a subset. Draws of a ``random_state`` that is not
-    a number are fixed once per ``fit``, so that a score is a function of the subset.
+    The estimator may be a search over hyper-parameters (anything with ``best_estimator_``). It is
+    run once on all columns, and clones of its best estimator are trained from then on.
+    :meth:`tune` runs the search again on the columns of a subset. A ``random_state`` that is not an
+    int is replaced by a fixed seed in ``fit``, so that a score is a function of the subset.
     """
 
     estimator: Any
     takes_metadata = True
-    #: Whether the criterion itself has a use for row groups.
+    #: Whether the criterion makes folds itself, and can therefore use row groups.
     _makes_folds: ClassVar[bool] = False
 
     @property
     def needs_target(self) -> bool:  # type: ignore[override]
         """Whether the estimator needs a target."""
         if not is_estimator(self.estimator):
-            return True  # refused by ``targets``
-        # the tags of a search over hyper-parameters say no, whatever the estimator inside needs
+            return True  # the property ``targets`` raises the error
+        # the tags of a search over hyper-parameters never require a target
         both = self.estimator, inner_estimator(self.estimator)
         return any(get_tags(one).target_tags.required for one in both)
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether the estimator takes NaN."""
+        """Whether the estimator accepts NaN."""
         return allows_nan(self.estimator)
 
     @property
@@ -82,9 +86,9 @@ class ModelCriterion(Criterion):
         check_trainable(self, self.estimator)
         if is_classifier(self.estimator):
             return frozenset({"classification"})
-        # a selector of our own, which is neither, says it itself
-        otherwise = getattr(self.estimator, "targets", TASKS)
-        return frozenset({"regression"}) if is_regressor(self.estimator) else otherwise
+        if is_regressor(self.estimator):
+            return frozenset({"regression"})
+        return getattr(self.estimator, "targets", TASKS)  # tamis selectors declare their targets
 
     def _learn_model(
         self,
@@ -94,10 +98,10 @@ class ModelCriterion(Criterion):
         training: FoldTraining | None = None,
         estimator: Any = None,
     ) -> None:
-        """Keep the data and the estimator to train, chosen by its search if it is one.
+        """Store the data and the estimator. If the estimator is a search, run it.
 
-        The search looks at the rows that may train: by default all. The estimator is by default the
-        parameter of that name.
+        The search uses the rows of ``training``, or all rows if it is None. ``estimator`` replaces
+        the parameter of that name.
         """
         self._X, self._y, self._metadata = X, y, metadata
         self._tuner: Any = None
@@ -115,23 +119,23 @@ class ModelCriterion(Criterion):
             self._search(np.arange(self.n_units_))
 
     def _adopt(self, estimator: Any) -> None:
-        """Train clones of this estimator from now on."""
+        """Check an estimator, and use it for all later trainings."""
         self._prepare(estimator)
         self.estimator_ = estimator
 
     def _prepare(self, estimator: Any) -> None:
-        """Refuse an estimator that is of no use; make what depends on it alone."""
+        """Reject an unusable estimator, and precompute values that depend only on the estimator."""
 
     def _fit_columns(self, columns: Subset) -> Any:
-        """Train a clone of the estimator on all rows and some columns."""
-        n_columns = self.n_features_in_  # a permuted copy of them may stand behind
+        """Train a clone of the estimator on the given columns of the training rows."""
+        n_columns = self.n_features_in_  # higher indices refer to the permuted copy of the columns
         estimator = for_columns(self.estimator_, columns % n_columns, n_columns)
         return self._training.fit(estimator, self._training.columns(estimator, columns))
 
     def tune(self, subset: Subset) -> dict[str, Any]:
-        """Search for hyper-parameters again on the subset; empty where the estimator is no search.
+        """Search for hyper-parameters again on the subset. Adopt and return the best ones.
 
-        The parameters found are used from now on.
+        The returned dict is empty if the estimator is not a search.
         """
         if self._tuner is None:
             return {}
@@ -150,14 +154,17 @@ class ModelCriterion(Criterion):
         tuner = fit_clone(tuner, columns[rows], y, params)
         if not hasattr(tuner, "best_estimator_"):
             raise InvalidParameter(
-                f"{type(self).__name__} trains the best estimator of {type(tuner).__name__}, which "
-                "kept none. Give the search refit=True."
+                f"{type(self).__name__} needs the best_estimator_ of {type(tuner).__name__}, which "
+                "has none. Write refit=True in the search."
             )
         self._adopt(clone(tuner.best_estimator_))
         return best_params(tuner)
 
     def _tuning(self, y: NDArray[Any] | None) -> tuple[Any, dict[str, Any]]:
-        """The search and its metadata; folds that it makes by number become folds of groups."""
+        """Return the search over hyper-parameters and its metadata.
+
+        If there are row groups, an int ``cv`` is replaced by folds that do not split a group.
+        """
         tuner, rows = self._tuner, self._trainable
         params = take_rows(self._metadata.tuner, rows)
         groups = take_rows(self._metadata.split, rows).get(GROUPS)
@@ -170,7 +177,10 @@ class ModelCriterion(Criterion):
         return clone(tuner).set_params(cv=folds), params
 
     def _route(self, params: dict[str, Any], n_samples: int) -> Metadata:
-        """Which metadata each receives: by requests if routing is enabled, by name otherwise."""
+        """Assign metadata to receivers.
+
+        If metadata routing is enabled, requests decide. Otherwise the name of the metadata decides.
+        """
         params = {name: _per_row(self, name, value, n_samples) for name, value in params.items()}
         if get_config()["enable_metadata_routing"]:
             return self._route_requests(params)
@@ -178,8 +188,8 @@ class ModelCriterion(Criterion):
         groups = {name: value for name, value in params.items() if name == GROUPS}
         if groups and not (self._makes_folds or is_tuner(self.estimator)):
             raise InvalidParameter(
-                f"{type(self).__name__} makes no folds and cannot use groups. Leave them out, or "
-                "use CrossValidated, or a search such as GridSearchCV as estimator."
+                f"{type(self).__name__} makes no folds and cannot use groups. Leave groups out, "
+                "use CrossValidated, or pass a search such as GridSearchCV as estimator."
             )
         for name in fit:
             check_fit_takes(self, inner_estimator(self.estimator), name)
@@ -193,37 +203,37 @@ class ModelCriterion(Criterion):
         )
         tuner = fit
         if is_tuner(self.estimator) and fit:
-            # the best estimator is trained without its search, which would hand it its share
-            fit = self._share_of_best(fit)
+            fit = self._route_inside_search(fit)
         return Metadata(fit, tuner, split, score)
 
-    def _share_of_best(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What a search would hand to the estimator inside it; one without trains with all."""
+    def _route_inside_search(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the metadata that the search would pass to the estimator inside it."""
         if not isinstance(get_routing_for_object(self.estimator), MetadataRouter):
             return {name: value for name, value in params.items() if name != GROUPS}
-        share = process_routing(self.estimator, "fit", **params).get("estimator", {})
-        return dict(share.get("fit", {}))
+        routed = process_routing(self.estimator, "fit", **params).get("estimator", {})
+        return dict(routed.get("fit", {}))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the estimator's ``fit``."""
+        """Return a router that passes the metadata of ``fit`` to the estimator's ``fit``."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
 
 class OpenCriterion(ModelCriterion):
-    """Criterion that only hands table and target on, so that both are what the estimator takes.
+    """Criterion that passes table and target to the estimator unchanged.
 
-    The table may be sparse; there may be several targets, or a censored one.
+    If the estimator supports it, the table may be sparse, and there may be several targets or a
+    censored one.
     """
 
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
-        """Whether the estimator takes a sparse table."""
+        """Whether the estimator accepts a sparse table."""
         return is_estimator(self.estimator) and bool(get_tags(self.estimator).input_tags.sparse)
 
     @property
     def takes_several_targets(self) -> bool:  # type: ignore[override]
-        """Whether the estimator takes several targets, or a time and an event."""
+        """Whether the estimator accepts several targets, or a time and an event."""
         if not is_estimator(self.estimator):
             return False
         tags = get_tags(inner_estimator(self.estimator))
@@ -236,17 +246,20 @@ class OpenCriterion(ModelCriterion):
 
 
 def is_estimator(estimator: Any) -> bool:
-    """Whether it is an object that can be fitted, and not a class."""
+    """Whether an object can be fitted and is not a class."""
     return hasattr(estimator, "fit") and not isclass(estimator)
 
 
 def inner_estimator(estimator: Any) -> Any:
-    """Return the estimator inside a search over hyper-parameters; any other itself."""
+    """Return the estimator inside a search over hyper-parameters.
+
+    An estimator that is not a search is returned unchanged.
+    """
     return getattr(estimator, "estimator", estimator) if is_tuner(estimator) else estimator
 
 
 def for_columns(estimator: Any, columns: Subset, n_columns: int) -> Any:
-    """The estimator for some columns, where it names those that are categories by position.
+    """Return the estimator for a subset of columns, with ``categorical_features`` renumbered.
 
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
     >>> boosting = HistGradientBoostingClassifier(categorical_features=[1, 4])
@@ -262,13 +275,13 @@ def for_columns(estimator: Any, columns: Subset, n_columns: int) -> Any:
 
 
 def names_by_position(estimator: Any) -> bool:
-    """Whether an estimator says by position which columns are categories."""
+    """Whether ``categorical_features`` of an estimator contains column indices or a mask."""
     named = getattr(estimator, "categorical_features", None)
     return named is not None and np.asarray(named).dtype.kind in "iub"
 
 
 def is_survival_model(estimator: Any) -> bool:
-    """Whether an estimator is one of scikit-survival, or ends in one."""
+    """Whether an estimator, or the last step of a pipeline, belongs to scikit-survival."""
     if isinstance(estimator, Pipeline):
         return is_survival_model(estimator.steps[-1][1])
     if (inner := inner_estimator(estimator)) is not estimator:
@@ -277,10 +290,10 @@ def is_survival_model(estimator: Any) -> bool:
 
 
 def allows_nan(estimator: Any) -> bool:
-    """Whether NaN may stand in what an estimator is trained on.
+    """Whether an estimator can be trained on data with NaN.
 
-    A pipeline does not say, a search over hyper-parameters neither: the steps are asked, up to one
-    that fills in what is missing.
+    The tags of pipelines and of searches over hyper-parameters do not state this, so their steps
+    are checked, up to the first step that fills in missing values.
 
     >>> from sklearn.impute import SimpleImputer
     >>> from sklearn.pipeline import make_pipeline
@@ -306,7 +319,7 @@ def allows_nan(estimator: Any) -> bool:
 
 
 def fills_in(step: Any) -> bool:
-    """Whether a step of a pipeline leaves no NaN behind."""
+    """Whether a step of a pipeline fills in all missing values."""
     if isinstance(step, Pipeline):
         return any(fills_in(part) for part in parts_of(step))
     if isinstance(step, FeatureUnion):
@@ -315,17 +328,17 @@ def fills_in(step: Any) -> bool:
 
 
 def parts_of(composite: Pipeline | FeatureUnion) -> list[Any]:
-    """The steps of a pipeline or the parts of a union, without those that do nothing."""
+    """Return the steps of a pipeline or the parts of a union that are actual estimators."""
     named = composite.steps if isinstance(composite, Pipeline) else composite.transformer_list
     return [part for _, part in named if part not in (None, "passthrough", "drop")]
 
 
 def check_trainable(criterion: Criterion, estimator: Any) -> None:
-    """Refuse a class in place of an instance, and what cannot be fitted."""
+    """Raise an error for a class in place of an instance, or an object that is not an estimator."""
     name = type(criterion).__name__
     if isclass(estimator):
         raise InvalidParameter(
-            f"{name} needs an estimator, but got the class {estimator.__name__}. Write "
+            f"{name} needs an estimator, got the class {estimator.__name__}. Write "
             f"{name}({estimator.__name__}())."
         )
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
@@ -339,14 +352,14 @@ def check_trainable(criterion: Criterion, estimator: Any) -> None:
 
 
 def is_tuner(estimator: Any) -> bool:
-    """Whether the estimator searches hyper-parameters and will have ``best_estimator_``.
+    """Whether the estimator is a search over hyper-parameters, with ``best_estimator_``.
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.svm import SVC
     >>> is_tuner(GridSearchCV(SVC(), {"C": [1, 10]})), is_tuner(SVC())
     (True, False)
     """
-    # scikit-learn's own searches set best_estimator_ in fit only, and their base is not public
+    # scikit-learn's searches set best_estimator_ only in fit, and their base class is private
     return any(
         kind.__name__ == "BaseSearchCV"
         or "best_estimator_" in vars(kind)
@@ -356,7 +369,11 @@ def is_tuner(estimator: Any) -> bool:
 
 
 def best_params(tuner: Any) -> dict[str, Any]:
-    """What a fitted search found; all simple parameters where it does not say."""
+    """Return the best parameters of a fitted search.
+
+    If it has no ``best_params_``, return all parameters of its best estimator that have simple
+    values.
+    """
     if hasattr(tuner, "best_params_"):
         return dict(tuner.best_params_)
     found = tuner.best_estimator_.get_params()
@@ -364,13 +381,14 @@ def best_params(tuner: Any) -> dict[str, Any]:
 
 
 def plain_params(criterion: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as a record can keep them: numbers, texts, booleans and None."""
+    """Convert parameters to types that a record can store: numbers, strings, booleans and None."""
     plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
     for name, value in plain.items():
         if not _is_plain(value):
             raise InvalidParameter(
-                f"{criterion} can tune numbers, texts and booleans again, but {name}={value!r} "
-                "cannot be kept in a record. Leave retune out, or search over simple parameters."
+                f"{criterion} needs tuned parameters that a record can store (numbers, strings, "
+                f"booleans), got {name}={value!r}. Leave retune out, or search over simple "
+                "parameters."
             )
     return plain
 
@@ -380,7 +398,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def check_fit_takes(criterion: Criterion, estimator: Any, name: str) -> None:
-    """Refuse metadata that the estimator's ``fit`` has no use for."""
+    """Raise an error if the estimator's ``fit`` does not accept the metadata ``name``."""
     if has_fit_parameter(estimator, name):
         return
     user, model = type(criterion).__name__, type(estimator).__name__
@@ -393,14 +411,14 @@ def check_fit_takes(criterion: Criterion, estimator: Any, name: str) -> None:
         return
     step = estimator.steps[-1][0]
     raise InvalidParameter(
-        f"{user} cannot say which step of the pipeline uses {name}. Write {step}__{name}=..., or "
-        f"enable routing with sklearn.set_config(enable_metadata_routing=True) and ask for it with "
+        f"{user} cannot know which step of the pipeline uses {name}. Write {step}__{name}=..., or "
+        f"enable routing with sklearn.set_config(enable_metadata_routing=True) and request it with "
         f"set_fit_request({name}=True) on the step."
     )
 
 
 def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any:
-    """Metadata as an array with one entry per row; a single value stays what it is."""
+    """Return metadata as an array with one entry per row. A single value is returned unchanged."""
     weights = name.endswith("sample_weight")
     if not weights and (isinstance(value, str | dict) or not hasattr(value, "__len__")):
         return value
@@ -413,7 +431,7 @@ def _per_row(criterion: Criterion, name: str, value: Any, n_samples: int) -> Any
 
 
 def _weights(name: str, weights: str, value: Any) -> Array:
-    """Weights of rows; refused if they are not numbers of rows that there can be."""
+    """Return row weights as floats. Raise an error if one is negative, not finite or too large."""
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -423,26 +441,27 @@ def _weights(name: str, weights: str, value: Any) -> Array:
         found = f"{np.asarray(value)[wrong[0]]!s} in row {wrong[0]}" if len(wrong) else "only 0"
         raise InvalidParameter(
             f"{name} needs a {weights} of at least 0 for each row, and one above 0, but got "
-            f"{found}. Leave rows out that should not count, or give them the weight 0."
+            f"{found}. Leave out rows that should not count, or set their weight to 0."
         )
     if (largest := float(values.max())) > HEAVIEST:
         raise InvalidParameter(
-            f"{name} needs a {weights} of at most {HEAVIEST:.0e}, not {largest:.3g}: a model that "
-            "multiplies its penalty by it may never come to rest. Divide the weights by their mean."
+            f"{name} needs a {weights} of at most {HEAVIEST:.0e}, got {largest:.3g}. A model that "
+            "multiplies its penalty by it may never converge. Divide the weights by their mean."
         )
     return values
 
 
 class ChanceAdjusted:
-    """Criteria whose losses may be compared with those of a permuted copy of the columns.
+    """Mixin for criteria that subtract the losses of a permuted copy of the columns.
 
-    In a trained model columns that say nothing have losses above 0, which add up over the columns
-    of a unit. The copy has the same columns with their rows permuted, all in one way, so that their
-    correlations stay. The model is trained on both, and the loss of a unit is how far it exceeds
-    that of its copy: about 0 for noise, however many columns there are.
+    In a trained model, columns without information have losses above 0, which add up over the
+    columns of a unit (a column, or a group of columns that is selected as one). The copy has the
+    same columns with their rows permuted, all in the same order, so that their correlations remain.
+    The model is trained on both, and the loss of a unit is its excess over the loss of its copy.
+    For noise this is about 0, for any number of columns.
 
-    A criterion calls :meth:`_with_copies` on the table it learns, scores :meth:`_units`, and
-    returns :meth:`_above_chance`.
+    A criterion calls :meth:`_with_copies` on its table, scores :meth:`_units`, and returns
+    :meth:`_above_chance`.
     """
 
     adjusted: Any
@@ -453,34 +472,34 @@ class ChanceAdjusted:
 
     @property
     def _is_adjusted(self) -> bool:
-        """Whether units have copies: "auto" adjusts if one has more than one column."""
+        """Whether losses are adjusted. "auto" adjusts them if a unit has more than one column."""
         if self.adjusted != "auto":
             return bool(self.adjusted)
         return any(len(columns) > 1 for columns in self._unit_columns or ())
 
     def _with_copies(self, X: Any, y: NDArray[Any] | None) -> Any:
-        """The table to train on: with a permuted copy behind its columns if losses are adjusted."""
-        # without a target a block and its copy are equally important
+        """Return the training table, with a permuted copy appended if losses are adjusted."""
+        # without a target the columns and their copy are equally important
         self._has_copies = self._is_adjusted and y is not None
         if not self._has_copies:
             return X
-        # always the same order: a score does not depend on when, or how often, it is asked for
+        # always the same permutation, so that repeated calls return the same score
         order = stream(0, "permuted copy").permutation(X.shape[0])
         if issparse(X):
             return hstack([X, X.tocsr()[order]], format=X.format)
         return np.asfortranarray(np.hstack([X, X[order]]))
 
     def _n_trained(self, n_features: int) -> int:
-        """Columns that a model of so many features is trained on."""
+        """Return the number of columns to train on, given the number of features."""
         return 2 * n_features if self._is_adjusted else n_features
 
     def _units(self, subset: Subset) -> Units:
-        """The units of a subset, followed by their copies if losses are adjusted."""
+        """Return the units of a subset, followed by their copies if losses are adjusted."""
         units = Units.of(self.columns, subset)
         return units.with_copies(self.n_features_in_) if self._has_copies else units
 
     def _above_chance(self, losses: Array) -> Array:
-        """Losses of the units, less those of their copies if there are any."""
+        """Return the loss of each unit minus the loss of its copy, if there are copies."""
         if not self._has_copies:
             return losses
         own, copies = np.split(losses, 2, axis=-1)

@@ -1,5 +1,6 @@
-"""Maximum output information: what a network's answers tell of the classes, credited to inputs."""
+"""OutputInformation: information of a classifier's predictions, attributed to its inputs."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,48 +28,52 @@ from tamis.response.predictions import decisions_of
 from tamis.response.tuners import plain_network
 from tamis.validation.splits import Rows, held_out
 
-#: Bits that are shared out where the answers tell nothing, so that weights still rank columns.
+#: Information, in bits, that is attributed if the predictions have none. The columns are then still
+#: ranked, by the weights of the network.
 LEAST = 1e-12
 
 
+@dataclass(eq=False, repr=False)
 class OutputInformation(ModelCriterion, BackwardCriterion):
-    r"""What a classifier's answers tell of the classes, credited to its inputs (MOI).
+    r"""Mutual information of a classifier's predictions with the classes, by input (MOI).
 
-    The classifier is trained on one part of the rows; :math:`I = I(y; \hat y)`, in bits, is that of
-    the confusion matrix on the other part. By ``credit="shares"`` a network hands it down: with
-    hidden values :math:`h_k`, weights :math:`w_{jk}` into and :math:`v_{kc}` out of them, and
-    standard deviations over the other part,
+    The classifier is trained on the training rows of a split. :math:`I = I(y; \hat y)`, in bits, is
+    computed from the confusion matrix on the validation rows. ``credit="shares"`` attributes it to
+    the inputs of a network. With hidden values :math:`h_k`, weights :math:`w_{jk}` into and
+    :math:`v_{kc}` out of the hidden units, and standard deviations over the validation rows,
 
     .. math:: r_k = I \frac{a_k}{\sum_l a_l}, \quad
         a_k = \mathrm{sd}(h_k) \sum_c |v_{kc} - \bar v_k|, \qquad
         s_j = \sum_k r_k \frac{|w_{jk}|\,\mathrm{sd}(x_j)}{\sum_i |w_{ik}|\,\mathrm{sd}(x_i)}
 
-    so that :math:`\sum_j s_j = I`; of more hidden layers each hands down in the way of the last.
+    so that :math:`\sum_j s_j = I`. Further hidden layers pass the information on in the same way.
     ``credit="knockout"`` is the information lost when a column is set to its mean. It works with
-    any classifier and finds more among many irrelevant columns, but columns tie where no answer
-    changes.
+    any classifier and finds more of the relevant columns if many are irrelevant, but columns tie if
+    no prediction changes.
 
-    The rule by shares is a reading of the heuristic that agrees with published results; ``I`` is
-    common to all columns, so it ranks nothing within one step and serves to compare subsets, see
-    :meth:`information`. Where the answers tell nothing, 1e-12 bits are shared. The share of a group
-    is the sum over its columns, which favours groups of many columns; use ``credit="knockout"`` for
-    tables with groups.
+    The rule by shares is our interpretation of the published heuristic. ``I`` is the same for all
+    columns, so it does not affect the ranking within a step; it serves to compare subsets, see
+    :meth:`information`. If the predictions have no information, 1e-12 bits are attributed. The
+    share of a group is the sum over its columns, which favours groups of many columns; use
+    ``credit="knockout"`` for tables with groups.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        None is a network of six tanh units with weight decay, trained by L-BFGS. Shares need an
-        ``MLPClassifier``, alone or last in a pipeline that keeps the columns; or a search over
-        hyper-parameters, run once on the rows that train.
+        None means a network of six tanh units with weight decay, trained by L-BFGS. Shares need an
+        ``MLPClassifier``, alone or as the last step of a pipeline that keeps the columns. A search
+        over hyper-parameters is run once on the training rows.
     credit : {"shares", "knockout"}, default="shares"
+        How the information is attributed to the columns.
     validation : float, default=0.5
-        Fraction of the rows, in equal shares of the classes, on which the answers are looked at.
+        Fraction of the rows, stratified by class, on which the predictions are evaluated.
     random_state : int, Generator or None, default=None
-        For the parts, and for the network that is not given.
+        Seed of the split, and of the default network.
 
     Attributes
     ----------
     train_rows_, validation_rows_ : array of int
+        The rows of the split.
 
     References
     ----------
@@ -85,31 +90,24 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     (array([0.14, 0.17, 0.4 , 0.59]), 1.32)
     """
 
+    estimator: Any = None
+    _: KW_ONLY
+    credit: str = "shares"
+    validation: float = 0.5
+    random_state: Any = None
+
     _makes_folds: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
         "credit": one_of("shares", "knockout"),
         "validation": number(above=0, below=1),
     }
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        credit: str = "shares",
-        validation: float = 0.5,
-        random_state: Any = None,
-    ):
-        self.estimator = estimator
-        self.credit = credit
-        self.validation = validation
-        self.random_state = random_state
-
-    #: A column is credited against its mean, which one with gaps has not.
+    # columns are set to their means, and deviations from the means are computed
     takes_missing = False
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
-        """Classes."""
+        """Kinds of target: classification only."""
         if self.estimator is not None:
             check_trainable(self, self.estimator)
             if not is_classifier(self.estimator):
@@ -120,46 +118,46 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         return frozenset({"classification"})
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Return the memory of a training, None for an unknown estimator."""
+        """Return the memory in bytes that training needs, or None for an unknown estimator."""
         n = max(1, n_samples - max(1, round(self.validation * n_samples)))
         estimator = plain_network(6, 1.0) if self.estimator is None else self.estimator
         held = training_bytes(estimator, n, n_features)
         return None if held is None else held + 16.0 * n_samples * n_features + 1e5
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
+        assert y is not None  # ``fit`` refuses a missing target
         seed = draw_seed(self.random_state)
-        whole = self
-        if self.estimator is None:  # which metadata are of use, the default network says
+        owner = self
+        if self.estimator is None:  # the default network determines which metadata can be used
             network = plain_network(6, 1.0).set_params(random_state=seed)
-            whole = clone(self).set_params(estimator=network)
-        metadata = whole._route(params, len(X))
+            owner = clone(self).set_params(estimator=network)
+        metadata = owner._route(params, len(X))
         rows, rest = self._split(y, metadata.split.get(GROUPS), seed)
         self.train_rows_, self.validation_rows_ = rows, rest
         self.classes_, codes = class_codes(y)
         self._validation, self._codes, self._means = X[rest], codes[rest], column_means(X)
         self._weights = take_rows(metadata.fit, rest).get("sample_weight")
-        seen = Metadata(*(take_rows(part, rows) for part in metadata))
-        self._learn_model(X[rows], y[rows], seen, estimator=whole.estimator)
+        training = Metadata(*(take_rows(values, rows) for values in metadata))
+        self._learn_model(X[rows], y[rows], training, estimator=owner.estimator)
 
     def _split(self, y: NDArray[Any], groups: Any, seed: int) -> tuple[Rows, Rows]:
-        """Rows that train, and rows on which the answers are looked at."""
+        """Return the training rows and the validation rows."""
         if groups is not None:
             halves = GroupShuffleSplit(1, test_size=self.validation, random_state=seed)
             return next(halves.split(y, groups=groups))
         labels, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
             raise InvalidTarget(
-                "OutputInformation trains on one part of the rows and asks on the other: it "
-                f"needs at least two rows of each class, and {str(labels[counts.argmin()])!r} has "
-                "one. Drop that class."
+                "OutputInformation needs at least two rows of each class, one to train on and one "
+                f"to validate, but {str(labels[counts.argmin()])!r} has one. Drop that class."
             )
         n_rest = int(np.ceil(self.validation * len(y)))
         least = min(n_rest, len(y) - n_rest)
         if least < len(labels):
             raise InvalidParameter(
-                f"OutputInformation: validation={self.validation!r} leaves {least} rows in one of "
-                f"the parts, for {len(labels)} classes. Use a fraction nearer to 0.5."
+                f"OutputInformation needs at least {len(labels)} rows on both sides of the split, "
+                f"one for each class, but validation={self.validation!r} leaves {least} on one. "
+                "Use a fraction nearer to 0.5."
             )
         return held_out("OutputInformation", self.validation, y, None, seed)
 
@@ -168,14 +166,17 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         last = last_step(estimator)
         if self.credit == "shares" and not isinstance(last, MLPClassifier):
             raise IncompatibleCriterion(
-                "OutputInformation shares credit along the weights of a network: it needs an "
-                f"MLPClassifier, alone or last in a pipeline, not {type(last).__name__}. Use "
-                "credit='knockout', which works with any classifier."
+                "OutputInformation with credit='shares' needs an MLPClassifier, alone or last in a "
+                f"pipeline, not {type(last).__name__}. Use credit='knockout', which works with any "
+                "classifier."
             )
         self._last: tuple[Subset, Any] | None = None
 
     def information(self, subset: Subset) -> float:
-        """I(y; answers) in bits of the classifier trained on the subset; 0 for the empty one."""
+        """Return I(y; predictions), in bits, of the classifier trained on the subset.
+
+        It is 0 for the empty subset.
+        """
         if not len(subset):
             return 0.0
         model = decisions_of(self._trained(subset), self.classes_)
@@ -188,11 +189,11 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         if self.credit == "shares":
             shares = share_credit(*_layers(fitted, V))
             return units.summed(shares) * max(bits, LEAST)
-        answered = _without_each(model, V, units, self._means[units.columns])
-        return bits - information(self._confusion(answered))
+        predicted = _without_each(model, V, units, self._means[units.columns])
+        return bits - information(self._confusion(predicted))
 
     def _trained(self, subset: Subset) -> Any:
-        """The classifier of the subset; the last one is remembered."""
+        """Return the classifier trained on the subset. The most recent classifier is cached."""
         if self._last is None or not np.array_equal(self._last[0], subset):
             self._last = subset.copy(), self._fit_columns(self.columns(subset))
         return self._last[1]
@@ -200,31 +201,35 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     def _bits(self, model: Model, V: Array) -> float:
         return float(information(self._confusion(_classes(model.outputs(V)))))
 
-    def _confusion(self, answered: NDArray[np.intp]) -> Array:
-        """Confusion matrices of answers of shape (..., rows)."""
+    def _confusion(self, predicted: NDArray[np.intp]) -> Array:
+        """Return the confusion matrix of each set of predictions.
+
+        ``predicted`` has class codes, of shape (..., rows).
+        """
         c = len(self.classes_)
-        cells = (self._codes * c + answered).reshape(-1, len(self._codes))
+        cells = (self._codes * c + predicted).reshape(-1, len(self._codes))
         counts = [np.bincount(line, self._weights, c * c) for line in cells]
-        return np.reshape(counts, (*answered.shape[:-1], c, c)).astype(np.float64)
+        return np.reshape(counts, (*predicted.shape[:-1], c, c)).astype(np.float64)
 
 
 def information(counts: Array) -> Array:
-    """Mutual information, in bits, of the rows and columns of contingency tables.
+    """Return the mutual information of each contingency table, in bits.
 
     >>> information(np.array([[5.0, 0.0], [0.0, 5.0]]))
     np.float64(1.0)
     """
     joint = counts / counts.sum(axis=(-2, -1), keepdims=True)
-    alone = entr(joint.sum(axis=-1)).sum(axis=-1) + entr(joint.sum(axis=-2)).sum(axis=-1)
-    nats = alone - entr(joint).sum(axis=(-2, -1))
+    marginal = entr(joint.sum(axis=-1)).sum(axis=-1) + entr(joint.sum(axis=-2)).sum(axis=-1)
+    nats = marginal - entr(joint).sum(axis=(-2, -1))
     return settled(nats / np.log(2))
 
 
 def share_credit(values: list[Array], weights: list[Array]) -> Array:
-    """Share of each input: ``values`` of every layer but the last, ``weights`` behind each.
+    """Return the share of the information that is attributed to each input of a network.
 
-    Outputs weigh by how far their weights are from the mean over classes, of which only that
-    difference matters; a single logistic output is the difference itself.
+    ``values`` are the outputs of each layer except the last, ``weights`` the weights that follow
+    each of these layers. Only the deviation of the output weights from their mean over the classes
+    matters. The weights of a single logistic output already are such a deviation.
     """
     last = weights[-1]
     if last.shape[1] > 1:
@@ -236,21 +241,21 @@ def share_credit(values: list[Array], weights: list[Array]) -> Array:
 
 
 def _shares(parts: Array) -> Array:
-    """Parts over their sum, equal ones where that is 0."""
+    """Divide parts by their sum. If the sum is 0, return equal shares."""
     total = parts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(total > 0, parts / total, 1 / len(parts))
 
 
 def _layers(fitted: Any, V: Array) -> tuple[list[Array], list[Array]]:
-    """Values of the inputs and of each hidden layer of a network, and the weights behind each."""
+    """Return the outputs of the input and hidden layers, and the weights that follow each layer."""
     while isinstance(fitted, Pipeline):
         for _, step in fitted.steps[:-1]:
             if step not in (None, "passthrough") and not isinstance(step, OneToOneFeatureMixin):
                 raise IncompatibleCriterion(
-                    "OutputInformation shares credit among columns, and "
-                    f"{type(step).__name__} makes others out of them. Use credit='knockout', or "
-                    "leave that step out."
+                    "OutputInformation with credit='shares' needs steps that keep the columns, not "
+                    f"{type(step).__name__}, which makes new ones. Use credit='knockout', or leave "
+                    "that step out."
                 )
         V, fitted = fitted[:-1].transform(V), fitted.steps[-1][1]
     values = [V]
@@ -261,17 +266,23 @@ def _layers(fitted: Any, V: Array) -> tuple[list[Array], list[Array]]:
 
 
 def _classes(outputs: Array) -> NDArray[np.intp]:
-    """Positions of the predicted classes, from a column for each or one for the second of two."""
+    """Return the codes of the predicted classes.
+
+    For two classes there may be a single output, which is 1 for the second class.
+    """
     return outputs[..., 0].astype(np.intp) if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 
 
 def _without_each(model: Model, X: Array, units: Units, points: Array) -> NDArray[np.intp]:
-    """Predicted classes with the columns of each unit in turn at their points, (units, rows)."""
-    engine, part = open_engine(model, X, points, points), FoldModel(model, np.arange(len(X)))
-    found = np.empty((len(units.sizes), len(X)), dtype=np.intp)
+    """Return the predicted classes when the columns of each unit are set to ``points``.
+
+    The result has the shape (units, rows). ``points`` has a value for each column.
+    """
+    engine, fold = open_engine(model, X, points, points), FoldModel(model, np.arange(len(X)))
+    predicted = np.empty((len(units.sizes), len(X)), dtype=np.intp)
     for which, columns in units.by_size():
         draw = Points(points[columns][:, None], np.ones((len(columns), 1)))
         for batch in engine.batches(columns):
-            for some, rows, outputs, _ in altered_outputs(batch, part, columns, draw):
-                found[np.ix_(which[some], rows)] = _classes(outputs[:, :, 0])
-    return found
+            for some, rows, outputs, _ in altered_outputs(batch, fold, columns, draw):
+                predicted[np.ix_(which[some], rows)] = _classes(outputs[:, :, 0])
+    return predicted

@@ -1,5 +1,6 @@
-"""How far posterior probabilities move when a column is perturbed: FSPP and MLP-FSPP."""
+"""PosteriorSensitivity: changes of class probabilities when a column is perturbed (FSPP)."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -13,80 +14,92 @@ from tamis.response.outputs import Output, ProbabilityOutput, needs_calibration
 from tamis.response.perturbations import Derivative
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PosteriorSensitivity(Sensitivity):
-    r"""How far a classifier's posterior probabilities move when a column is perturbed.
+    r"""Change of a classifier's posterior probabilities when a column is perturbed.
 
     With :math:`x_{(j)}` a row whose column j is replaced, the loss of column j is the total
     variation between the posteriors, averaged over rows and replacements:
 
     .. math:: \frac{1}{2N}\sum_i\sum_c |p(c\,|\,x_i) - p(c\,|\,x_{i,(j)})|
 
-    The model is trained once for all columns of a subset. With ``output="decision"`` the predicted
-    class stands in the place of the probabilities (the share of rows that change it). FSPP1 is
-    ``output="decision"``, FSPP2 the default, FSPP3 ``by="zero"``, FSPP4 ``by="derivative"``; with a
-    network as estimator it is MLP-FSPP.
+    The model is trained once for all columns of a subset. ``output="decision"`` compares predicted
+    classes instead of probabilities: the loss is the share of rows whose class changes.
 
-    Of two copies of a column both look important until one is eliminated: rank with
-    ``RecursiveElimination``. Scores on training rows say little where a kernel machine is nearly
-    diagonal (gamma times the number of columns of 4 or more); ``on="held-out"`` does not suffer.
+    The published variants are FSPP1 (``output="decision"``), FSPP2 (the default), FSPP3
+    (``by="zero"``) and FSPP4 (``by="derivative"``). With a network as estimator the method is
+    called MLP-FSPP.
 
-    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    Two duplicate columns both look important until one is eliminated: rank with
+    ``RecursiveElimination``. Losses on training rows are unreliable if the kernel matrix of an SVM
+    is nearly diagonal (gamma times the number of columns is 4 or more); use ``on="held-out"``.
+
+    ``sample_weight`` given to ``fit`` is used for training only: the average over rows is not
     weighted.
 
     Parameters
     ----------
     estimator : classifier
-        With ``predict_proba``, which is used as it stands, or with ``decision_function``, which is
-        calibrated; several classes of an ``SVC`` are taken one against the rest. A search over
-        hyper-parameters is run once on all columns. Support vector machines (RBF, polynomial,
-        linear), networks with one hidden layer, linear models, forests and boosting (scikit-learn,
-        LightGBM, XGBoost, CatBoost), also behind scalers in a pipeline, are evaluated for all
-        columns together, any other by altered copies of the rows, with the same result.
+        Classifier with ``predict_proba``, which is used directly, or with ``decision_function``,
+        which is calibrated. An ``SVC`` with several classes is trained one against the rest. A
+        search over hyper-parameters is run once on all columns. SVMs (RBF, polynomial, linear),
+        networks with one hidden layer, linear models, forests and boosting (scikit-learn, LightGBM,
+        XGBoost, CatBoost), including those after scalers in a pipeline, are evaluated for all
+        columns together. Other models predict altered copies of the rows, with the same result.
     by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
-        How a column is perturbed: every row meets every value of it (deterministic); it is
-        shuffled; set to 0, its mean once standardised; scaled by a factor, to first order, the
-        machine following; or left out of a new training. Also an object such as
-        ``Zero(centres=True)``, ``Derivative(follow=False)`` or
-        ``Permutation(20, stop_when_sure=True)``.
+        How a column is perturbed:
+
+        - "marginal": each row gets every value of the column in turn (deterministic);
+        - "permutation": the column is shuffled;
+        - "zero": the column is set to 0, which is its mean after standardisation;
+        - "derivative": the column is scaled by a factor, to first order, and the SVM adapts;
+        - "removal": a model is trained without the column.
+
+        Objects such as ``Zero(centres=True)``, ``Derivative(follow=False)`` or
+        ``Permutation(20, stop_when_sure=True)`` are accepted too.
     output : {"probability", "decision"}, default="probability"
-        Of many columns no single one changes a predicted class: with "decision" all then score 0,
-        and the lowest indices are kept (of 500 columns and 60 rows all 500, where "probability"
-        finds each of the 4 that matter). Use it with tens of columns at most.
+        Output that is compared. Use "decision" with tens of columns at most: among many columns no
+        single one changes a predicted class, so all score 0 and ties go to the lowest indices.
     on : {"training", "held-out", "left-out", "auto"}, default="training"
-        Rows whose outputs are compared: those of the training, each fold's by a model that did
-        not see them, or each row's by the machine without it ("left-out": of
-        ``NewtonSVC(loss="squared_error")`` alone, whose machines without one row each are told from
-        one inverse; the width of the kernel is that of all rows). "auto" holds out from 31 columns
-        and 200 rows on.
+        Rows whose outputs are compared:
+
+        - "training": the training rows;
+        - "held-out": the rows of each fold, with the model trained without them;
+        - "left-out": each row, with the model trained without it. This needs
+          ``NewtonSVC(loss="squared_error")``, whose leave-one-out models follow from a single
+          matrix inverse. The kernel width is computed from all rows;
+        - "auto": "held-out" from 31 columns and 200 rows on, otherwise "training".
     n_repeats : int, default=1
-        Shuffles of ``by="permutation"``.
+        Number of shuffles for ``by="permutation"``.
     n_values : int or None, default=None
-        Quantiles that stand for a column in ``by="marginal"``; None is every value. Sixteen give
-        nearly the same order, and are advisable for models that altered copies are made for.
+        Number of quantiles for ``by="marginal"``; None uses every value of the column. 16 quantiles
+        give nearly the same ranking, and are advisable for models that need altered copies.
     calibration : int, float or None, default=5
-        Where the sigmoid of a classifier without ``predict_proba`` comes from: out-of-fold
-        decisions of so many folds, a held-out fraction of the rows (which then do not train), or
-        None if there is nothing to calibrate. With ``on="held-out"`` the decisions on held-out rows
-        serve. Scores on training rows fall back on the decisions there where no sigmoid rises, or
-        one is so steep that it makes a step of them, as with a nearly diagonal kernel.
+        How the sigmoid of a classifier without ``predict_proba`` is fitted: on out-of-fold
+        decisions with this number of folds, or on a held-out fraction of the rows, which are then
+        not used for training. None means no calibration. ``on="held-out"`` uses the decisions on
+        held-out rows. Losses on training rows use the training decisions if the sigmoid does not
+        increase or is nearly a step function, as with a nearly diagonal kernel.
     unlabelled : int or None, default=-1
-        Label of rows without one, where ``y`` has at least two others: they train, tune and
-        calibrate nothing, but are compared, and their values of a column are among those that take
-        its place. Held out, they are dealt out to the models of the folds. A warning tells how many
-        they are; with two labels in all, and with None, each is a class.
+        Label that marks unlabelled rows, if ``y`` has at least two other labels. These rows are not
+        used to train, tune or calibrate, but their outputs are compared, and their values of a
+        column are among the replacements. With ``on="held-out"`` they are split among the models of
+        the folds. A warning reports their number. With two labels in all, or with None, each label
+        is a class.
     random_state : int, Generator or None, default=None
-        For shuffles and the held-out fraction.
+        Seed of the shuffles and of the held-out fraction.
     n_jobs : int or None, default=None
-        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
     precision : {"double", "single"}, default="double"
-        Of the kernels on a device; single precision keeps the order of columns, and is worth it on
-        cards that are slow in double. A processor computes in double.
+        Precision of kernels on a GPU or other device. Single precision keeps the ranking and is
+        faster on GPUs that are slow in double precision. A CPU always computes in double precision.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with chance: the model is trained on the columns together with a
-        copy whose rows are permuted, and the loss of a unit is how far it exceeds that of its copy.
-        "auto" does so if a unit has more than one column, because outputs move further the more
-        columns change, even if these say nothing. The exception is ``by="derivative"``: it favours
-        groups of many columns, and ``by="marginal"`` is advisable for tables with groups.
+        Whether losses are corrected for chance. The model is then trained on the columns together
+        with a copy whose rows are permuted, and the loss of a unit (a column, or a group of columns
+        that is selected as one) is its excess over the loss of its copy. "auto" corrects if a unit
+        has more than one column, because outputs change more when more columns are perturbed, even
+        uninformative ones. "auto" does not correct ``by="derivative"``, which therefore favours
+        groups of many columns; use ``by="marginal"`` for tables with groups.
 
     References
     ----------
@@ -107,34 +120,15 @@ class PosteriorSensitivity(Sensitivity):
     array([0.07, 0.04, 0.57, 0.21])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        by: Any = "marginal",
-        output: str = "probability",
-        on: str = "training",
-        n_repeats: int = 1,
-        n_values: int | None = None,
-        calibration: int | float | None = 5,
-        unlabelled: int | None = -1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        precision: str = "double",
-        adjusted: str | bool = "auto",
-    ):
-        super().__init__(
-            estimator, by=by, on=on, n_repeats=n_repeats, n_values=n_values,
-            random_state=random_state, n_jobs=n_jobs, precision=precision, adjusted=adjusted,
-        )  # fmt: skip
-        self.output = output
-        self.calibration = calibration
-        self.unlabelled = unlabelled
+    output: str = "probability"
+    calibration: int | float | None = 5
+    unlabelled: int | None = -1
 
     _has_derivative = True
     _constraints: ClassVar[Constraints] = {
         "output": one_of("probability", "decision"),
         "calibration": integer(2) | number(above=0, below=1) | NONE,
+        "unlabelled": integer() | NONE,
     }
 
     @property
@@ -145,7 +139,7 @@ class PosteriorSensitivity(Sensitivity):
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
-        """Classes."""
+        """Kinds of target: classification only."""
         if "classification" not in super().targets:
             raise IncompatibleCriterion(
                 f"PosteriorSensitivity needs a classifier, not {type(self.estimator).__name__}. "
@@ -157,8 +151,8 @@ class PosteriorSensitivity(Sensitivity):
         super().check()
         if self.output == "decision" and isinstance(self._way, Derivative):
             raise InvalidParameter(
-                "PosteriorSensitivity: a predicted class has no derivative. Use by='derivative' "
-                "with output='probability', or output='decision' with by='marginal'."
+                "PosteriorSensitivity needs output='probability' with by='derivative', because a "
+                "predicted class has no derivative. Write by='marginal' for output='decision'."
             )
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:

@@ -1,6 +1,7 @@
-"""How well a few columns stand for all of them."""
+"""ColumnSubset: how well a subset of the columns reconstructs all of them."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,33 +14,34 @@ from tamis._linalg import DEPENDENT, MOVES, Residuals, TraceForm, blocks, indepe
 from tamis.contract import SubsetCriterion
 from tamis.exceptions import InvalidTable
 
-#: The smallest number whose fourth power does not vanish.
+#: Smallest number whose fourth power does not underflow.
 SMALLEST = 2.0**-FARTHEST
-#: From so many columns on, squaring their Gram matrix (d^3 operations, and d^2 numbers) pays only
-#: for as many subsets as would each cost d^2.
+#: Number of columns d above which squaring their Gram matrix (d^3 operations) is worthwhile only
+#: for at least d subsets. Without the square, each subset costs d^2 operations.
 MANY = 500
-#: What is dependent while members enter: a factor of two above what makes a matrix singular, so
-#: that what entered stays invertible whatever the rounding.
+#: Tolerance below which a column is treated as dependent on the members. It is twice the tolerance
+#: for singular matrices, so that rounding errors cannot make the matrix of the members singular.
 TOLERANCE = 2 * DEPENDENT
-#: A coefficient above this is no rounding (columns are scaled to one size): 1e-16 times the billion
-#: that the condition number of members which count as independent may reach.
+#: Absolute value above which a regression coefficient, for columns scaled to the same norm, is not
+#: a rounding error. It is 1e-16 times 1e9, the largest condition number of members that are treated
+#: as independent.
 TAKES_PART = 1e-7
 
 
 class ColumnSubset(SubsetCriterion):
-    r"""What is lost of all columns when they are rebuilt from a few, without a target.
+    r"""Negative squared error of reconstructing all columns from a subset, without a target.
 
     .. math:: -\|X - P_S X\|_F^2
 
-    with :math:`P_S` the projection onto the span of the columns of the subset: the squares that
-    least squares leaves. The empty subset is worth :math:`-\|X\|_F^2`, one that spans all columns
-    0; it is monotone. Columns are taken as they are: a search standardises them, so that each
-    counts alike and means play no part; a criterion fitted by hand on columns with means rebuilds
-    those too. ``y`` is ignored.
+    :math:`P_S` is the least-squares projection onto the span of the subset's columns. The empty
+    subset has the value :math:`-\|X\|_F^2`, and a subset that spans all columns has the value 0.
+    The criterion is monotone. It does not centre or scale the columns. Searches standardise them by
+    default, so that all have the same weight; otherwise their means are reconstructed too. ``y`` is
+    ignored.
 
-    A column that the subset determines (a copy, a constant one, any at all once the subset has as
-    many independent columns as rows) gains exactly 0. A step of a greedy search costs O(d^2) for
-    all of d candidates, and a d x d matrix is held.
+    The gain of a column that is determined by the subset (such as a duplicate or constant column)
+    is exactly 0. A step of a greedy search costs O(d^2) for all d candidates, and a d x d matrix is
+    kept in memory.
 
     References
     ----------
@@ -60,31 +62,30 @@ class ColumnSubset(SubsetCriterion):
 
     @property
     def monotone(self) -> bool:
-        """A larger span leaves no more."""
+        """True, because a larger span cannot increase the error."""
         return True
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         check_range("ColumnSubset", X)
         if 0 < (largest := max(X.max(), -X.min())) <= SMALLEST:
             raise InvalidTable(
-                f"ColumnSubset squares the columns, and the largest number of all, {largest:.3g}, "
-                "is too small to be squared. Scale the columns, as a search does with "
+                "ColumnSubset needs columns that can be squared, but the largest number in the "
+                f"table is {largest:.3g}. Scale the columns, as a search does with "
                 "standardize=True."
             )
         self._gram = X.T @ X
         self._total = float(self._gram.trace())
-        self._square: Array | None = None
+        self.__dict__.pop("_squared", None)  # cached by an earlier fit
         self._span = Spanned(self._gram)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        # the products of all columns, those of their residuals, and one matrix in the making
+        # products of all pairs of columns, products of their residuals, and temporary matrices
         return 32.0 * n_features**2 + 100 * n_features
 
     def value(self, subset: Subset) -> float:
         return self._value(self.columns(subset))
 
     def _value(self, columns: Subset) -> float:
-        """Value of the columns themselves."""
         columns = independent_members(self._gram, columns)
         rows = self._gram[columns]
         factor = np.linalg.cholesky(rows[:, columns])
@@ -92,11 +93,11 @@ class ColumnSubset(SubsetCriterion):
         return -max(0.0, self._total - float((explained**2).sum()))
 
     def values(self, subsets: Iterable[Subset]) -> Array:
-        asked = [self.columns(subset) for subset in subsets]
-        if len(self._gram) > max(len(asked), MANY):
-            return np.array([self._value(columns) for columns in asked])
-        values = np.full(len(asked), -self._total)
-        for indices, stack in stacked(asked):
+        members = [self.columns(subset) for subset in subsets]
+        if len(self._gram) > max(len(members), MANY):
+            return np.array([self._value(columns) for columns in members])
+        values = np.full(len(members), -self._total)
+        for indices, stack in stacked(members):
             # |P_S X|^2 = tr(W_SS^-1 (W^2)_SS)
             explained = TraceForm(self._gram, self._squared).traces(stack)
             values[indices] = np.minimum(explained - self._total, 0.0)
@@ -104,12 +105,10 @@ class ColumnSubset(SubsetCriterion):
             values[indices[singular]] = [self._value(columns) for columns in stack[singular]]
         return values
 
-    @property
+    @cached_property
     def _squared(self) -> Array:
-        """The square of the Gram matrix, made when it is first asked for."""
-        if self._square is None:
-            self._square = self._gram @ self._gram
-        return self._square
+        """Square of the Gram matrix."""
+        return self._gram @ self._gram
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         if self._unit_columns is not None:
@@ -127,12 +126,14 @@ class ColumnSubset(SubsetCriterion):
         return float(self.bounds([subset], size)[0])
 
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
-        """Columns inside the span of a subset rebuild no more than its first principal axes."""
+        """Return, for each subset, an upper bound on the value of any ``size`` of its units.
+
+        The bound is the value of the first principal axes of the span of the subset's columns.
+        """
         subsets = list(subsets)
-        asked = [self.columns(subset) for subset in subsets]
         sizes = np.array([self.most_columns(subset, size) for subset in subsets])
-        bounds = np.full(len(asked), -self._total)
-        for indices, stack in stacked(asked):
+        bounds = np.full(len(subsets), -self._total)
+        for indices, stack in stacked([self.columns(subset) for subset in subsets]):
             W = blocks(self._gram, stack)
             good = independent(W)
             root = np.linalg.inv(np.linalg.cholesky(W[good]))
@@ -147,9 +148,10 @@ class ColumnSubset(SubsetCriterion):
 
 
 class Spanned:
-    """The regression on a subset, dependent members left out of it.
+    """Regression of all columns on a subset, whose dependent members are left out.
 
-    ``base`` marks the members that span all of them, ``held`` all members.
+    ``held`` is a mask of all members of the subset. ``base`` is a mask of independent members that
+    span all of them.
     """
 
     def __init__(self, W: Array):
@@ -159,7 +161,7 @@ class Spanned:
         self._gains: Array | None = None
 
     def move_to(self, subset: Subset) -> None:
-        """Make the subset's regression the current one."""
+        """Change to the regression on a different subset."""
         wanted = np.zeros(len(self.held), dtype=bool)
         wanted[subset] = True
         if np.array_equal(wanted, self.held):
@@ -168,44 +170,49 @@ class Spanned:
         leaving, entering = self.base & ~wanted, wanted & ~self.base & ~self.determined()
         if self.sweep.moves + leaving.sum() + entering.sum() > MOVES:
             self.sweep.restart(independent_members(self.sweep.W, subset))
-            self._moved()
+            self._update_base()
         else:
             for column in np.flatnonzero(leaving):
                 self.sweep.drop(int(column))
-                self._moved()
+                self._update_base()
             self._complete()
 
     def _complete(self) -> None:
-        """Take in members that the base does not determine, the most independent first."""
+        """Add to the base all members that it does not determine, the most independent first."""
         size = self.sweep.diagonal
         while (free := self.held & ~self.base & ~self.determined()).any():
             share = np.where(free, self.sweep.left / np.where(free, size, 1.0), -1.0)
             self.sweep.add(int(share.argmax()))
-            self._moved()
+            self._update_base()
 
-    def _moved(self) -> None:
+    def _update_base(self) -> None:
         self.base = np.zeros(len(self.held), dtype=bool)
         self.base[self.sweep.members] = True
         self._gains = None
 
     def determined(self) -> Mask:
-        """Which columns outside the base does it already determine."""
+        """Return a mask of the columns outside the base that depend linearly on it."""
         return ~self.base & self.sweep.dependent(TOLERANCE)
 
     def gains(self) -> Array:
-        """For each column the squares that adding it explains, exactly 0 where none can be."""
-        if self._gains is None:  # else members came or went without a change of the span
-            nothing = self.base | self.determined()
+        """Return the sum of squares that each column would explain in addition to the subset.
+
+        It is 0 for columns that depend on the subset.
+        """
+        if self._gains is None:  # otherwise the span is the same as in the last call
+            spanned = self.base | self.determined()
             products = self.sweep.products
-            assert products is not None  # they were asked for
+            assert products is not None  # ``Residuals`` was created with products=True
             squares = np.einsum("ij,ij->j", products, products)
-            self._gains = np.where(nothing, 0.0, squares / np.where(nothing, 1.0, self.sweep.left))
+            self._gains = np.where(spanned, 0.0, squares / np.where(spanned, 1.0, self.sweep.left))
         return self._gains
 
     def losses(self, subset: Subset) -> Array:
-        """For each member the squares that no other explains, exactly 0 where others can stand in.
+        """Return the sum of squares that is no longer explained when each member is removed.
 
-        Removing b of the base leaves C_b^2 / A_bb more of each column, C_b its coefficients.
+        It is 0 for members that other members can replace. Removing b from the base adds
+        C_b^2 / A_bb to the squared error of a column, where C are the regression coefficients of
+        the column and A is the inverse of the base's Gram matrix.
         """
         losses = np.zeros(len(self.held))
         coefs = self.sweep.coefs
@@ -214,20 +221,19 @@ class Spanned:
         return losses[subset]
 
     def _replaceable(self) -> Mask:
-        """Which of the base take part in a member outside it, which could stand in for them."""
+        """Return a mask of the base members that a member outside the base can replace."""
         size = np.sqrt(self.sweep.diagonal)
         spare = self.held & ~self.base & (size > 0)
         coefs = np.abs(self.sweep.coefs[:, spare]) * size[self.sweep.members, None] / size[spare]
-        taking: Mask = np.any(coefs > TAKES_PART, axis=1)
-        return taking
+        return np.asarray(np.any(coefs > TAKES_PART, axis=1))
 
 
 def independent_members(W: Array, subset: Subset) -> Subset:
-    """Members that span all, by Cholesky with the most independent first."""
-    block = W[np.ix_(subset, subset)]
-    alive = np.flatnonzero(block.diagonal() > 0)
-    size = np.sqrt(block.diagonal()[alive])
-    if not len(alive):
-        return subset[:0]
-    _, order, rank, _ = dpstrf(block[np.ix_(alive, alive)] / np.outer(size, size), tol=TOLERANCE)
-    return subset[alive[order[:rank] - 1]]
+    """Return members that span all others, found by a pivoted Cholesky decomposition."""
+    members = subset[W[subset, subset] > 0]
+    if not len(members):
+        return members
+    size = np.sqrt(W[members, members])
+    scaled = W[np.ix_(members, members)] / np.outer(size, size)
+    _, order, rank, _ = dpstrf(scaled, tol=TOLERANCE)
+    return members[order[:rank] - 1]

@@ -1,6 +1,7 @@
-"""The Relief family: columns in which near rows of other classes differ, of the same agree."""
+"""The Relief family of filters, which compare each row with its nearest neighbours."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,50 +14,63 @@ from tamis.compiled import thresholds
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import category_mask
 
-#: Pairs of rows (times classes) held at a time, 8 MB an array: enough for numpy to be busy, and
-#: little beside the table.
+#: Number of pairs of rows, times the number of classes, in memory at a time. An array then takes
+#: 8 MB, which is enough for numpy to be efficient, and little compared with the table.
 PAIRS = 1_000_000
 
-# Distances are whole multiples of this: those that differ by rounding are equal, so that of rows
-# at one distance the lowest index is the nearer one whatever the order of the columns.
+# Distances are rounded to multiples of this number, so that distances that differ only by rounding
+# errors tie. Ties go to the row with the lowest index, whatever the order of the columns.
 QUANTUM = 2.0**-40
 
 
+@dataclass(eq=False, repr=False)
 class Relief(Univariate):
-    r"""How much more a column differs among near rows of other classes than of the same one.
+    r"""Mean difference to neighbours of other classes minus that to neighbours of the same class.
+
+    The score of each column is
 
     .. math:: \frac1N \sum_i \Big( \frac{1}{|M_i|} \sum_{j \in M_i} d(x_i, x_j)
               - \frac{1}{|H_i|} \sum_{j \in H_i} d(x_i, x_j) \Big)
 
-    for each column, where H are the neighbours of a row that have its class and M the others: of
-    several classes each counts by its share among the neighbours, times their number. For a real
-    target those within a standard deviation of it have "its class". The neighbours are found with
-    all columns, so that a column which matters only beside others is seen. Copies score alike.
+    where :math:`H_i` are the neighbours of row i in the same class, :math:`M_i` the neighbours in
+    other classes, and d is the difference in the column. With more than two classes, each other
+    class is weighted by its share among these neighbours, times the number of other classes. For a
+    real target, rows whose targets differ by less than a standard deviation are treated as the same
+    class. Neighbours are found with all columns, so the scores include interactions (columns that
+    are informative only in combination). Duplicate columns have the same score.
 
-    A difference is the distance in units of the column's range, or 0 and 1 for categories. In a
-    table of both kinds a distance of more than a standard deviation counts as 1 too, since numbers
-    would score below categories otherwise. Scores are those of scikit-rebate, and may be negative.
+    The difference between two numbers is divided by the column's range. The difference between two
+    categories is 0 or 1. In a table with both kinds of columns, a difference between numbers above
+    a standard deviation is set to 1, because numbers would otherwise score below categories. Scores
+    agree with scikit-rebate, and may be negative.
 
     Parameters
     ----------
     algorithm : {"multisurf", "surf", "relieff"}, default="multisurf"
-        Who the neighbours are: those nearer than the mean distance of the row less half a standard
-        deviation, those nearer than the mean of all distances, or so many of each class.
+        How the neighbours of a row are defined:
+
+        - "multisurf": rows nearer than the row's mean distance to others minus half a standard
+          deviation;
+        - "surf": rows nearer than the mean distance between all rows;
+        - "relieff": the ``n_neighbors`` nearest rows of each class.
     n_neighbors : int, default=100
-        Neighbours of each class for "relieff". In a class with fewer rows the row itself is one.
+        Number of neighbours of each class for "relieff". If the class of a row has fewer other
+        rows, the row itself is included.
     categories : sequence of int or bool, or None, default=None
-        Indices of the columns of codes, or one boolean a column.
+        Categorical columns, as indices or as one boolean per column.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
+        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
 
     Attributes
     ----------
     scores_ : array of shape (n_units,)
+        Score of each unit (a column, or a group of columns that is selected as one).
 
     Notes
     -----
-    NaN is left out: the distance of two rows is the mean over the columns that both have, and a
-    column is scored by the pairs that have it. Time is N^2 d; memory does not grow with N^2.
+    Missing values (NaN) are ignored: the distance between two rows is the mean over the columns in
+    which neither is missing, and a column is scored on the pairs of rows in which it is not
+    missing. For N rows and d columns, time grows with N^2 d; memory does not grow with N^2.
 
     References
     ----------
@@ -73,6 +87,12 @@ class Relief(Univariate):
     array([-0.03,  0.08, -0.03,  0.08, -0.03])
     """
 
+    algorithm: str = "multisurf"
+    _: KW_ONLY
+    n_neighbors: int = 100
+    categories: ArrayLike | None = None
+    task: str = "auto"
+
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
@@ -80,41 +100,27 @@ class Relief(Univariate):
         "n_neighbors": integer(1),
     }
 
-    def __init__(
-        self,
-        algorithm: str = "multisurf",
-        *,
-        n_neighbors: int = 100,
-        categories: ArrayLike | None = None,
-        task: str = "auto",
-    ):
-        self.algorithm = algorithm
-        self.n_neighbors = n_neighbors
-        self.categories = categories
-        self.task = task
-
     @property
     def monotone(self) -> bool:
-        """Scores may be negative."""
+        """False, because scores may be negative."""
         return False
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        # one copy of the table is scaled, one transposed
+        # a scaled copy and a transposed copy of the table
         return 24.0 * n_samples * n_features + 12 * 8 * max(PAIRS, n_samples)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
+        assert y is not None  # ``fit`` refuses a missing target
         if self.task_ == "regression" and np.ptp(y.astype(float)) == 0:
-            # no row differs from any other, so that no column can tell one apart
+            # all rows have the same target
             self.scores_ = self._unit_scores(np.zeros(X.shape[1]))
             return
         kinds = category_mask("Relief", self.categories, X.shape[1])
         kinds = np.zeros(X.shape[1], dtype=bool) if kinds is None else kinds
         scales = Scales.of(in_range(X), kinds)
         near = _Neighbours(self.algorithm, self.n_neighbors, scales, kinds, self._relation(y))
-        sums = np.zeros(X.shape[1])
-        for block in near.blocks():
-            sums += _gap_sums(scales, block) if scales.gaps else _sums(scales, block)
+        add_up = _sums_with_missing if scales.has_missing else _sums
+        sums = np.sum([add_up(scales, block) for block in near.blocks()], axis=0)
         self.scores_ = self._unit_scores(sums / len(y))
 
     def _relation(self, y: NDArray[Any]) -> "_Relation":
@@ -126,62 +132,69 @@ class Relief(Univariate):
 
 
 class Scales(NamedTuple):
-    """Columns, one a row, and how their differences count."""
+    """Transposed table, whose rows are the columns, and the scaling of differences in them."""
 
     columns: Array
-    #: One over the range.
+    #: Inverse of the range of each column.
     scale: Array
-    #: Distances above it count as 1: none of numbers alone, those of a standard deviation beside
-    #: categories, and any of categories.
+    #: Limit for each column above which a difference is set to 1. It is 0 for categories. For
+    #: numbers it is a standard deviation if the table also has categories, otherwise infinity.
     cut: Array
-    gaps: bool
+    has_missing: bool
 
     @classmethod
     def of(cls, X: Array, kinds: Mask) -> "Scales":
-        """The columns of a table, of which ``kinds`` are categories."""
+        """Return the scaling for a table. ``kinds`` is a mask of its categorical columns."""
         columns = np.ascontiguousarray(X.T)
         ranges = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
-        ranges[~(ranges > 0) | kinds] = 1.0  # a constant column differs nowhere
+        ranges[~(ranges > 0) | kinds] = 1.0  # all differences of a constant column are 0
         cut = np.full(len(columns), np.inf)
         if kinds.any() and not kinds.all():
-            cut = _deviations(columns)
+            cut = _mean_and_deviation(columns)[1]
         cut[kinds] = 0.0
         return cls(columns, 1 / ranges, cut, bool(np.isnan(columns).any()))
 
     def differences(self, k: int, rows: slice) -> Array:
-        """Differences of some rows to all in column k, NaN where one has none."""
+        """Return the scaled differences between the given rows and all rows in column k.
+
+        They are NaN for missing values.
+        """
         distance = np.abs(self.columns[k, rows, None] - self.columns[k])
         scaled = distance * self.scale[k]
         return np.where(distance > self.cut[k], 1.0, scaled)
 
 
-def _deviations(columns: Array) -> Array:
-    """Standard deviation of the entries that are there."""
-    there = ~np.isnan(columns)
-    count = np.maximum(there.sum(axis=1), 1)
-    mean = np.where(there, columns, 0.0).sum(axis=1) / count
-    squares = np.where(there, columns - mean[:, None], 0.0) ** 2
-    return np.asarray(np.sqrt(squares.sum(axis=1) / count))
+def _mean_and_deviation(rows: Array) -> tuple[Array, Array]:
+    """Return the mean and standard deviation of each row, ignoring missing values."""
+    known = ~np.isnan(rows)
+    count = np.maximum(known.sum(axis=1), 1)
+    mean = np.where(known, rows, 0.0).sum(axis=1) / count
+    squares = np.where(known, rows - mean[:, None], 0.0) ** 2
+    return mean, np.sqrt(squares.sum(axis=1) / count)
 
 
 class _Relation(NamedTuple):
-    """How rows stand to each other: the class of the other one, or whether targets are near."""
+    """Relation between the targets of two rows, as an integer kind.
+
+    For classes, the kind is the class of the second row. For a real target, it is 1 if the two
+    targets are near each other, otherwise 0.
+    """
 
     codes: NDArray[np.intp] | None
     target: Array | None
     n_kinds: int
 
     def kinds(self, rows: slice) -> NDArray[np.intp]:
-        """Kind of every row as seen from some rows."""
-        if self.target is None:
-            assert self.codes is not None
+        """Return the kind of every row relative to each given row, of shape (rows, all rows)."""
+        if self.codes is not None:
             n_rows = len(self.codes[rows])
             return np.broadcast_to(self.codes, (n_rows, len(self.codes)))
-        apart = np.abs(self.target[rows, None] - self.target)
-        return (apart < self.target.std(ddof=1)).astype(np.intp)
+        assert self.target is not None
+        distance = np.abs(self.target[rows, None] - self.target)
+        return (distance < self.target.std(ddof=1)).astype(np.intp)
 
     def own(self, rows: slice) -> NDArray[np.intp]:
-        """The kind that counts as the same, of some rows."""
+        """Return, for each given row, the kind of the rows that belong to the same class."""
         if self.codes is not None:
             return self.codes[rows]
         assert self.target is not None
@@ -189,7 +202,7 @@ class _Relation(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Some rows, and which others are near them."""
+    """Block of rows, a mask of their neighbours among all rows, and the kinds of all rows."""
 
     rows: slice
     near: Mask
@@ -198,7 +211,10 @@ class _Block(NamedTuple):
     n_kinds: int
 
     def rates(self, counts: Array) -> Array:
-        """Weight of a neighbour, by kind, where so many are near: (rows, kinds)."""
+        """Return the weight of a neighbour of each kind, of shape (rows, kinds).
+
+        ``counts`` has the number of neighbours of each kind, in the same shape.
+        """
         each = np.arange(len(counts))
         hits = counts[each, self.own]
         misses = counts.sum(axis=1) - hits
@@ -207,12 +223,12 @@ class _Block(NamedTuple):
         return rates
 
     def members(self) -> Array:
-        """Near rows of each kind, (kinds, rows, all)."""
+        """Return an array of 0 and 1, of shape (kinds, rows, all rows), that marks neighbours."""
         return np.array([self.near & (self.kinds == kind) for kind in range(self.n_kinds)], float)
 
 
 class _Neighbours:
-    """Who is near whom, some rows at a time."""
+    """Search for the neighbours of all rows, one block of rows at a time."""
 
     def __init__(
         self, algorithm: str, n_neighbors: int, scales: Scales, kinds: Mask, relation: _Relation
@@ -222,16 +238,16 @@ class _Neighbours:
         self.relation = relation
         self.scales = scales
         self._kinds = kinds
-        if not scales.gaps:
+        if not scales.has_missing:
             lowest = scales.columns.min(axis=1, keepdims=True)
             scaled = (scales.columns - lowest) * scales.scale[:, None]
             self._numbers = np.ascontiguousarray(scaled[~kinds].T)
             self._codes = np.ascontiguousarray(scales.columns[kinds].T)
 
     def blocks(self) -> Iterator[_Block]:
-        """Blocks of rows with their neighbours."""
+        """Iterate over blocks of rows with their neighbours."""
         reach: Any = self._mean_distance() if self.algorithm == "surf" else 0.0
-        for rows in self._parts():
+        for rows in self._row_slices():
             distances, kinds = self._distances(rows), self.relation.kinds(rows)
             own = self.relation.own(rows)
             if self.algorithm == "relieff":
@@ -243,50 +259,60 @@ class _Neighbours:
                 np.fill_diagonal(near[:, rows], False)
             yield _Block(rows, near, kinds, own, self.relation.n_kinds)
 
-    def _parts(self) -> Iterator[slice]:
+    def _row_slices(self) -> Iterator[slice]:
         n_rows = self.scales.columns.shape[1]
         size = max(1, PAIRS // (n_rows * self.relation.n_kinds))
         for start in range(0, n_rows, size):
             yield slice(start, min(start + size, n_rows))
 
     def _distances(self, rows: slice) -> Array:
-        """Distances of some rows to all, NaN where they have no column in common."""
-        distances = self._over_gaps(rows) if self.scales.gaps else self._plain(rows)
+        """Return the distances between the given rows and all rows.
+
+        A distance is NaN if in every column one of the two rows has a missing value.
+        """
+        if self.scales.has_missing:
+            distances = self._distances_with_missing(rows)
+        else:
+            distances = self._complete_distances(rows)
         distances /= QUANTUM
         np.rint(distances, out=distances)
         distances *= QUANTUM
         return distances
 
-    def _plain(self, rows: slice) -> Array:
+    def _complete_distances(self, rows: slice) -> Array:
         distances: Array = np.zeros((rows.stop - rows.start, self.scales.columns.shape[1]))
         if self._numbers.size:
             distances += _city_block(self._numbers, rows)
         if self._codes.size:
-            # scikit-rebate weighs categories so that they alone span the whole distance
+            # like scikit-rebate, weight categories as if all columns were categories
             share = cdist(self._codes[rows], self._codes, "hamming")
             distances += share * len(self._kinds)
         return distances
 
-    def _over_gaps(self, rows: slice) -> Array:
-        """Mean difference over the columns that both rows have, each of the same weight."""
+    def _distances_with_missing(self, rows: slice) -> Array:
+        """Return distances: the mean difference over the columns in which neither row is missing.
+
+        All columns have the same weight.
+        """
         n_rows = self.scales.columns.shape[1]
         total = np.zeros((rows.stop - rows.start, n_rows))
         for k, column in enumerate(self.scales.columns):
             apart = np.abs(column[rows, None] - column)
             apart = (apart > 0).astype(float) if self._kinds[k] else apart * self.scales.scale[k]
             total += np.nan_to_num(apart, copy=False)
-        there = (~np.isnan(self.scales.columns)).astype(float)
+        known = (~np.isnan(self.scales.columns)).astype(float)
         with np.errstate(invalid="ignore"):
-            return np.asarray(total / (there[:, rows].T @ there))
+            return np.asarray(total / (known[:, rows].T @ known))
 
     def _mean_distance(self) -> float:
-        """Mean of all distances, those of rows to themselves included."""
-        if self.scales.gaps:
-            sums = [_sum_and_count(self._distances(rows)) for rows in self._parts()]
+        """Return the mean of all distances, including the distance of each row to itself."""
+        if self.scales.has_missing:
+            distances = (self._distances(rows) for rows in self._row_slices())
+            sums = [(np.nansum(block), np.isfinite(block).sum()) for block in distances]
             total, count = np.sum(sums, axis=0)
-            return float(total / max(count, 1))  # no two rows may have a column in common
+            return float(total / max(count, 1))  # possibly no two rows have a common column
         n_rows = len(self._numbers)
-        # in order, a value is above as many as are before it and below those behind it
+        # a sorted value is subtracted once for each larger value and added for each smaller one
         above = 2 * np.arange(n_rows) - n_rows + 1.0
         total = 2 * (above @ np.sort(self._numbers, axis=0)).sum()
         for codes in self._codes.T:
@@ -295,43 +321,38 @@ class _Neighbours:
         return float(total / n_rows**2)
 
     def _own_reach(self, rows: slice, distances: Array) -> Array:
-        """Mean less half a standard deviation of the distances of each row to the others."""
+        """Return each row's mean distance to the others minus half a standard deviation."""
         others = distances.copy()
         np.fill_diagonal(others[:, rows], np.nan)
-        there = ~np.isnan(others)
-        count = np.maximum(there.sum(axis=1), 1)
-        mean = np.where(there, others, 0.0).sum(axis=1) / count
-        squares = np.where(there, others - mean[:, None], 0.0) ** 2
-        return np.asarray(mean - np.sqrt(squares.sum(axis=1) / count) / 2)[:, None]
+        mean, deviation = _mean_and_deviation(others)
+        return (mean - deviation / 2)[:, None]
 
     def _nearest(self, rows: slice, distances: Array, kinds: NDArray[np.intp]) -> Mask:
-        """The nearest rows of each kind; a row is further from itself than any other is."""
+        """Return a mask of the nearest rows of each kind.
+
+        The distance of a row to itself is set to the largest number, so that it comes last.
+        """
         np.fill_diagonal(distances[:, rows], np.finfo(float).max)
         order = np.argsort(distances, axis=1, kind="stable")
         seen = np.take_along_axis(kinds, order, axis=1)
         near = np.zeros(distances.shape, dtype=bool)
         for kind in range(self.relation.n_kinds):
             member = seen == kind
-            first = member & (np.cumsum(member, axis=1) <= self.n_neighbors)
-            near |= first
+            near |= member & (np.cumsum(member, axis=1) <= self.n_neighbors)
         found = np.empty_like(near)
         np.put_along_axis(found, order, near, axis=1)
         return found
 
 
-def _sum_and_count(values: Array) -> tuple[float, int]:
-    return float(np.nansum(values)), int(np.isfinite(values).sum())
-
-
 def _city_block(points: Array, rows: slice) -> Array:
-    """Sums of absolute differences of some rows to all; of all rows each pair once."""
+    """Return the city-block distances between the given rows and all rows."""
     if rows == slice(0, len(points)):
         return np.asarray(squareform(pdist(points, "cityblock")))
     return np.asarray(cdist(points[rows], points, "cityblock"))
 
 
 def _sums(scales: Scales, block: _Block) -> Array:
-    """Weighted differences of a block to all rows, each column."""
+    """Return, for each column, the weighted sum of differences between a block and all rows."""
     counts = block.members().sum(axis=2).T
     weights = np.where(block.near, np.take_along_axis(block.rates(counts), block.kinds, 1), 0.0)
     n_columns, n_rows = scales.columns.shape
@@ -342,20 +363,19 @@ def _sums(scales: Scales, block: _Block) -> Array:
 
     rows = np.arange(block.rows.start, block.rows.stop)
     sums = np.zeros(n_columns)
-    for part in thresholds.in_calls(len(rows), float(n_rows) * n_columns):
-        told = (scales.columns, rows[part], weights[part], scales.scale, scales.cut)
-        sums += weighted_sums(*told)
+    for call in thresholds.in_calls(len(rows), float(n_rows) * n_columns):
+        sums += weighted_sums(scales.columns, rows[call], weights[call], scales.scale, scales.cut)
     return sums
 
 
-def _gap_sums(scales: Scales, block: _Block) -> Array:
-    """As :func:`_sums`, where the neighbours that count are those that have the column."""
+def _sums_with_missing(scales: Scales, block: _Block) -> Array:
+    """Return the same as :func:`_sums`, over the neighbours whose value is not missing."""
     members = block.members()
     sums = np.zeros(len(scales.columns))
     for k, column in enumerate(scales.columns):
-        there = ~np.isnan(column)
+        known = ~np.isnan(column)
         apart = np.nan_to_num(scales.differences(k, block.rows), copy=False)
-        told = np.einsum("kij,ij->ik", members, apart)
-        rates = block.rates((members @ there.astype(float)).T)
-        sums[k] = ((rates * told).sum(axis=1))[there[block.rows]].sum()
+        by_kind = np.einsum("kij,ij->ik", members, apart)
+        rates = block.rates((members @ known.astype(float)).T)
+        sums[k] = ((rates * by_kind).sum(axis=1))[known[block.rows]].sum()
     return sums

@@ -1,7 +1,8 @@
-"""Sensitivities: how far the outputs of a trained model move when a column is perturbed."""
+"""Sensitivities: changes of a trained model's outputs when a column is perturbed."""
 
 import warnings
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from tamis._arrays import Array, Subset
-from tamis._checks import NONE, Constraints, integer, one_of
+from tamis._checks import Constraints, one_of
 from tamis._namespace import device_asked
 from tamis._seeds import draw_seed
 from tamis.contract import BackwardCriterion
@@ -45,48 +46,37 @@ from tamis.response.tuners import TunedSVC, TunedSVR
 from tamis.svm.machine import is_newton
 
 
+@dataclass(eq=False, repr=False)
 class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
-    """Loss of a unit: how far a trained model's output moves when its columns are perturbed.
+    """Base class of criteria that measure how a model's output changes when a unit is perturbed.
 
-    A subclass says which output that is (:meth:`_output`).
+    A unit is a column, or a group of columns that is selected as one. A subclass defines the output
+    (:meth:`_output`).
     """
 
-    #: Label of rows without one, of a criterion that can do with such.
-    unlabelled: Any = None
-    #: Whether the output has a derivative by the scale of a column.
+    estimator: Any
+    _: KW_ONLY
+    by: Any = "marginal"
+    on: str = "training"
+    n_repeats: int = 1
+    n_values: int | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    precision: str = "double"
+    adjusted: str | bool = "auto"
+
+    #: Whether the output has a derivative with respect to the scale of a column.
     _has_derivative: ClassVar[bool] = False
+    #: Whether altered copies of the rows are predicted, because no fast engine computes the output.
+    _copied: ClassVar[bool] = False
     _constraints: ClassVar[Constraints] = {
         "on": one_of("training", "held-out", "left-out", "auto"),
         "precision": one_of("double", "single"),
-        "unlabelled": integer() | NONE,
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        by: Any = "marginal",
-        on: str = "training",
-        n_repeats: int = 1,
-        n_values: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        precision: str = "double",
-        adjusted: str | bool = "auto",
-    ):
-        self.estimator = estimator
-        self.by = by
-        self.on = on
-        self.n_repeats = n_repeats
-        self.n_values = n_values
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.precision = precision
-        self.adjusted = adjusted
 
     @property
     def _way(self) -> Perturbation:
-        """How a column is perturbed."""
+        """The perturbation that the parameter ``by`` describes."""
         return resolve(type(self).__name__, self.by, self.n_repeats, self.n_values)
 
     @property
@@ -95,17 +85,20 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
-        """Whether it replaces single columns of a machine with a Gaussian kernel."""
+        """Whether losses can be computed on a GPU or other device.
+
+        This needs an SVM with a Gaussian kernel, and a perturbation that replaces column values.
+        """
         way, last = self._way, last_step(inner_estimator(self.estimator))
         known = isinstance(last, SVC | SVR | NuSVC | NuSVR | TunedSVC | TunedSVR) or is_newton(last)
         replaced = isinstance(way, Replacement) and not (isinstance(way, Zero) and way.centres)
         return replaced and known and getattr(last, "kernel", "rbf") == "rbf"
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Return the memory for kernel machines, networks and ridge regression.
+        """Return the memory in bytes that comparing outputs needs, or None if it is not known.
 
-        They may stand behind scalers, or inside ``GridSearchCV``, :class:`TunedSVC` or
-        :class:`TunedSVR`. The memory of any other estimator is not known.
+        It is known for SVMs, networks and ridge regression, including those after scalers in a
+        pipeline or inside ``GridSearchCV``, :class:`TunedSVC` or :class:`TunedSVR`.
         """
         n_trained = self._n_trained(n_features)
         n_folds = fold_count(n_samples) if holds_out(self.on, n_features, n_samples) else 1
@@ -115,26 +108,21 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
     @property
     def _is_adjusted(self) -> bool:
-        # one scale of a group is one direction, however many columns it has
+        # a derivative scales a whole group by a single factor, so it needs no correction by default
         grows = self.adjusted != "auto" or not isinstance(self._way, Derivative)
         return grows and super()._is_adjusted
 
-    @property
-    def _copied(self) -> bool:
-        """Whether altered copies are made, which no engine follows."""
-        return False
-
     @abstractmethod
     def _output(self, training: FoldTraining, estimator: Any) -> Output:
-        """What is compared, of an estimator."""
+        """Return the output of an estimator that is compared before and after a perturbation."""
 
     def check(self) -> None:
         super().check()
         name, way = type(self).__name__, self._way
         if isinstance(way, Derivative) and not self._has_derivative:
             raise IncompatibleCriterion(
-                f"{name} has no derivative; PosteriorSensitivity has. Use "
-                "by='marginal', 'permutation', 'zero' or 'removal'."
+                f"{name} has no derivative; PosteriorSensitivity has one. Use by='marginal', "
+                "'permutation', 'zero' or 'removal'."
             )
         if self.on == "left-out":
             check_left_out(name, self.estimator, way)
@@ -142,7 +130,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         name = type(self).__name__
         check_usable(name, self.estimator)
-        rows = labelled_rows(name, y, self.unlabelled, len(X))
+        rows = labelled_rows(name, y, getattr(self, "unlabelled", None), len(X))
         metadata = self._route(params, len(X))
         table = self._with_copies(X, y)
         classification = self.task_ == "classification"
@@ -155,7 +143,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
             score_params=metadata.score, seed=draw_seed(self.random_state), n_jobs=self.n_jobs,
             place=device_asked(), precision=self.precision,
         )  # fmt: skip
-        _ = training.parts  # folds that cannot be made are refused before any training
+        _ = training.parts  # raises an error for impossible folds before any training
         self._learn_model(table, y, metadata, training)
 
     def _prepare(self, estimator: Any) -> None:
@@ -165,11 +153,11 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         units = self._units(subset)
         if len(units.columns) < self._X.shape[1] and names_by_position(self.estimator_):
             raise IncompatibleCriterion(
-                f"{type(self).__name__} trains {type(self.estimator_).__name__} on some of the "
-                "columns, of which categorical_features would name others. Use "
-                "CrossValidated, which sees to it, or leave categorical_features out."
+                f"{type(self).__name__} cannot train {type(self.estimator_).__name__} on some of "
+                "the columns, because categorical_features would name others. Use CrossValidated, "
+                "which renumbers them, or leave categorical_features out."
             )
-        with np.errstate(over="ignore", invalid="ignore"):  # NaN outputs of a model are refused
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN outputs are refused later
             repeats = losses(self._compared, self._way, units)
         self._repeats = None
         if len(repeats) == 1:
@@ -181,13 +169,16 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         return self._above_chance(means)
 
     def errors(self, subset: Subset) -> Array | None:
-        """Standard errors over the shuffles of the last losses; None if there is one draw."""
+        """Return the standard errors, over shuffles, of the losses that were last computed.
+
+        Return None if there was a single shuffle, or if those losses are of a different subset.
+        """
         if self._repeats is None or not np.array_equal(self._repeats[0], subset):
             return None
         return self._repeats[1]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the estimator's ``fit``, groups to our own folds."""
+        """Return a router that passes metadata to the estimator's ``fit`` and to the splitter."""
         router = super().get_metadata_routing()
         if self._makes_folds or is_tuner(self.estimator):
             mapping = MethodMapping().add(caller="fit", callee="split")
@@ -195,37 +186,43 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         return router
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ScoreSensitivity(Sensitivity):
-    """How far a score falls when a column is perturbed: permutation importance and its relatives.
+    """Decrease of a score when a column is perturbed, such as permutation importance.
 
-    With ``by="permutation"`` and the same shuffles it is scikit-learn's
-    ``permutation_importance``; ``by="marginal"`` is the mean score with the column held at each of
-    its values, which for scores that are means over rows (accuracy, R², log-loss) is the
-    expectation over shuffles. Accuracy, R² and the mean squared error come from the engines of
-    :class:`PosteriorSensitivity`; for any other score altered copies of the rows are made.
+    With ``by="permutation"`` and the same shuffles this is scikit-learn's
+    ``permutation_importance``. ``by="marginal"`` is the mean score with the column set to each of
+    its values. For scores that are means over rows (accuracy, R², log-loss) this is the expectation
+    over shuffles. Accuracy, R² and the mean squared error use the fast engines of
+    :class:`PosteriorSensitivity`; other scores need altered copies of the rows.
 
-    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    ``sample_weight`` given to ``fit`` is used for training only: the average over rows is not
     weighted.
 
     Parameters
     ----------
     estimator : classifier or regressor
-        Or a search over its hyper-parameters. A row without a label cannot be scored: leave it out.
+        Model, or a search over its hyper-parameters. Rows without a label cannot be scored; leave
+        them out.
     scoring : str, callable or None, default=None
-        None is the estimator's own score: accuracy or R².
+        Score to use. None means the estimator's own score: accuracy or R².
     by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
         How a column is perturbed, see :class:`PosteriorSensitivity`.
     on : {"training", "held-out", "auto"}, default="training"
-        Held out, the falls of the folds are averaged.
+        Rows to score, see :class:`PosteriorSensitivity`. On held-out rows, the decreases of the
+        folds are averaged.
     n_repeats : int, default=1
+        Number of shuffles for ``by="permutation"``.
     n_values : int or None, default=None
+        Number of quantiles for ``by="marginal"``; None uses every value of the column.
     random_state : int, Generator or None, default=None
+        Seed of the shuffles.
     n_jobs : int or None, default=None
-        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
     precision : {"double", "single"}, default="double"
-        Of the kernels on a device, see :class:`PosteriorSensitivity`.
+        Precision of kernels on a GPU or other device, see :class:`PosteriorSensitivity`.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with chance, see :class:`PosteriorSensitivity`.
+        Whether losses are corrected for chance, see :class:`PosteriorSensitivity`.
 
     References
     ----------
@@ -242,25 +239,7 @@ class ScoreSensitivity(Sensitivity):
     array([0.01, 0.01, 0.58, 0.16])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        scoring: Any = None,
-        by: Any = "marginal",
-        on: str = "training",
-        n_repeats: int = 1,
-        n_values: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        precision: str = "double",
-        adjusted: str | bool = "auto",
-    ):
-        super().__init__(
-            estimator, by=by, on=on, n_repeats=n_repeats, n_values=n_values,
-            random_state=random_state, n_jobs=n_jobs, precision=precision, adjusted=adjusted,
-        )  # fmt: skip
-        self.scoring = scoring
+    scoring: Any = None
 
     loses_score: ClassVar[bool] = True
 
@@ -268,66 +247,73 @@ class ScoreSensitivity(Sensitivity):
         super().check()
         if isinstance(self._way, Zero) and self._way.centres:
             raise IncompatibleCriterion(
-                "ScoreSensitivity alters rows, never a kernel's centres. Use by='zero'."
+                "ScoreSensitivity changes rows, not the centres of a kernel. Use by='zero'."
             )
         check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)
         if self.on == "left-out":
             raise IncompatibleCriterion(
-                "ScoreSensitivity has no machine for each row. Use on='held-out', or "
+                "ScoreSensitivity has no leave-one-out models. Use on='held-out', or "
                 "DensitySensitivity or PosteriorSensitivity with on='left-out'."
             )
 
     @property
-    def _copied(self) -> bool:
+    def _copied(self) -> bool:  # type: ignore[override]
         return plain_score(inner_estimator(self.estimator), self.scoring) is None
 
     def _output(self, training: FoldTraining, estimator: Any) -> Output:
         return ScoreOutput(training, estimator, self.scoring)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DensitySensitivity(Sensitivity):
-    r"""How far a regressor's predictive density moves when a column is perturbed (SD-L, SD-G).
+    r"""Change of a regressor's predictive density when a column is perturbed (SD-L, SD-G).
 
-    The target is taken as f(x) and noise; the loss of column j is the mean Kullback-Leibler
-    divergence between the densities around :math:`f = f(x)` and :math:`f_j = f(x_{(j)})`, for
+    The target is modelled as f(x) plus noise. The loss of column j is the mean Kullback-Leibler
+    divergence between the densities around :math:`f = f(x)` and :math:`f_j = f(x_{(j)})`. For
     Laplace noise with :math:`s = \mathrm{mean}|y - f|` and :math:`s_j = \mathrm{mean}|y - f_j|`
+    it is the mean of
 
     .. math:: \ln\frac{s_j}{s} - 1 + \frac{s}{s_j}e^{-|f - f_j|/s} + \frac{|f - f_j|}{s_j}
 
-    and for Gaussian noise, with mean squares in place of mean absolute values,
+    and for Gaussian noise, with mean squares instead of mean absolute values,
 
     .. math:: \ln\frac{s_j}{s} + \frac{(f - f_j)^2 + s^2}{2 s_j^2} - \frac{1}{2}.
 
-    Of two copies of a column both look important until one is eliminated.
+    Two duplicate columns both look important until one is eliminated: rank with
+    ``RecursiveElimination``.
 
-    ``sample_weight`` given to ``fit`` reaches the training alone: the average over rows is not
+    ``sample_weight`` given to ``fit`` is used for training only: the average over rows is not
     weighted.
 
     Parameters
     ----------
     estimator : regressor
-        Or a search over its hyper-parameters. Support vector regression (RBF, polynomial, linear),
-        networks with one hidden layer, linear models, forests and boosting are evaluated for all
-        columns together.
+        Model, or a search over its hyper-parameters. Support vector regression (RBF, polynomial,
+        linear), networks with one hidden layer, linear models, forests and boosting are evaluated
+        for all columns together.
     noise : {"laplace", "gaussian"}, default="laplace"
+        Distribution of the noise.
     symmetric : bool, default=False
-        Whether the mean of both directions of the divergence is taken.
+        Whether the divergence is averaged over both directions.
     by : {"marginal", "permutation", "zero", "removal"}, default="marginal"
         How a column is perturbed, see :class:`PosteriorSensitivity`.
     on : {"training", "held-out", "left-out", "auto"}, default="training"
-        See :class:`PosteriorSensitivity`; "left-out" takes ``NewtonSVR(epsilon=0)`` alone.
+        Rows whose densities are compared, see :class:`PosteriorSensitivity`. "left-out" needs
+        ``NewtonSVR(epsilon=0)``.
     n_repeats : int, default=1
-        Shuffles of ``by="permutation"``; each has its own s_j, and scores are averaged.
+        Number of shuffles for ``by="permutation"``. Each shuffle has its own s_j, and the losses
+        are averaged.
     n_values : int or None, default=None
-        Quantiles that stand for a column in ``by="marginal"``; None is every value.
+        Number of quantiles for ``by="marginal"``; None uses every value of the column.
     random_state : int, Generator or None, default=None
+        Seed of the shuffles.
     n_jobs : int or None, default=None
-        Threads over which a forest or boosting deals out rows; the scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
     precision : {"double", "single"}, default="double"
-        Of the kernels on a device, see :class:`PosteriorSensitivity`.
+        Precision of kernels on a GPU or other device, see :class:`PosteriorSensitivity`.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are compared with chance, see :class:`PosteriorSensitivity`.
+        Whether losses are corrected for chance, see :class:`PosteriorSensitivity`.
 
     References
     ----------
@@ -345,33 +331,14 @@ class DensitySensitivity(Sensitivity):
     array([0.02, 0.28, 0.31])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        noise: str = "laplace",
-        symmetric: bool = False,
-        by: Any = "marginal",
-        on: str = "training",
-        n_repeats: int = 1,
-        n_values: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        precision: str = "double",
-        adjusted: str | bool = "auto",
-    ):
-        super().__init__(
-            estimator, by=by, on=on, n_repeats=n_repeats, n_values=n_values,
-            random_state=random_state, n_jobs=n_jobs, precision=precision, adjusted=adjusted,
-        )  # fmt: skip
-        self.noise = noise
-        self.symmetric = symmetric
+    noise: str = "laplace"
+    symmetric: bool = False
 
     _constraints: ClassVar[Constraints] = {"noise": one_of(*NOISES)}
 
     @property
     def targets(self) -> frozenset[str]:  # type: ignore[override]
-        """A real target."""
+        """Kinds of target: regression only."""
         if "regression" not in super().targets:
             raise IncompatibleCriterion(
                 f"DensitySensitivity needs a regressor, not {type(self.estimator).__name__}. Use "
@@ -382,8 +349,8 @@ class DensitySensitivity(Sensitivity):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if y is not None and np.ptp(y) == 0:
             warnings.warn(
-                f"DensitySensitivity: every row has the target {y[0]}, of which no column can tell "
-                "anything: all losses are 0. Check the target column.",
+                f"DensitySensitivity: every row has the same target {y[0]}, so all losses are 0. "
+                "Check the target column.",
                 DegenerateData,
                 stacklevel=2,
             )

@@ -1,8 +1,9 @@
-"""Class separability from scatter matrices, and from the densities of the classes."""
+"""Class separability, from scatter matrices or from class densities."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -26,12 +27,12 @@ from tamis.contract import SubsetCriterion
 from tamis.criteria.parzen import ParzenDivergence
 from tamis.exceptions import InvalidParameter, NothingToAdd, SingularScatter
 
-#: Logarithm of the largest number.
+#: Logarithm of the largest float.
 LARGEST = float(np.log(np.finfo(float).max))
 
 
 class Form(Protocol):
-    """A measure of separability, from matrices that were computed once."""
+    """Measure of separability, computed from matrices that summarise the data."""
 
     def values(self, subsets: list[Subset]) -> Array: ...
     def gains(self, subset: Subset) -> Array: ...
@@ -40,7 +41,7 @@ class Form(Protocol):
 
 
 class Separability(SubsetCriterion):
-    """Criterion that reduces the data to matrices and asks a form for the scores."""
+    """Base class of criteria that summarise the data by matrices and compute scores from them."""
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
 
@@ -49,20 +50,23 @@ class Separability(SubsetCriterion):
 
     @abstractmethod
     def _form(self, moments: ClassMoments) -> Form:
-        """The measure for these data."""
+        """Return the measure of separability, given the class moments of the data."""
 
     @property
+    @abstractmethod
     def _n_matrices(self) -> int | None:
-        """Which covariances the form reads, see :meth:`ClassMoments.of`."""
-        return 1
+        """Covariance matrices that the form needs, as for :meth:`ClassMoments.of`.
+
+        0 means only variances, 1 the pooled within-class matrix, None a matrix for each class.
+        """
 
     @property
     def _weighs_scale(self) -> bool:
-        """Whether columns are weighed by their scale, as a ridge does."""
+        """Whether the scale of a column affects its weight, as it does with a ridge."""
         return bool(self.ridge != 0)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
+        assert y is not None  # ``fit`` refuses a missing target
         X = in_range(X, together=self._weighs_scale)
         self.form_ = self._form(ClassMoments.of(X, y, self._n_matrices))
 
@@ -84,9 +88,9 @@ class Separability(SubsetCriterion):
             gains = super().gain(subset, candidates)
         if len(gains) and np.isneginf(gains).all():
             raise NothingToAdd(
-                f"{type(self).__name__} cannot add any more columns: each one left is constant or "
-                "depends on those chosen. Ask for fewer features, or give the criterion a ridge "
-                "such as ridge=1e-6."
+                f"{type(self).__name__} cannot add any more columns: each remaining one is "
+                "constant or depends on the selected columns. Select fewer features, or give the "
+                "criterion a ridge such as ridge=1e-6."
             )
         return gains
 
@@ -101,7 +105,10 @@ class Separability(SubsetCriterion):
         return float(self.bounds([subset], size)[0])
 
     def bounds(self, subsets: Iterable[Subset], size: int) -> Array:
-        """By columns: as many as the ``size`` largest units have, since more are worth no less."""
+        """Return, for each subset, an upper bound on the value of any ``size`` of its units.
+
+        With groups, the bound is for the number of columns in the ``size`` largest units.
+        """
         with self._guarded():
             if self._unit_columns is None:
                 return self.form_.bounds(list(subsets), size)
@@ -112,44 +119,47 @@ class Separability(SubsetCriterion):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise an error that names the way out of a singular matrix."""
+        """Convert the error of a singular matrix into one that suggests a remedy."""
         try:
             yield
         except np.linalg.LinAlgError as error:
             raise SingularScatter(
                 f"{type(self).__name__} cannot start from columns that are constant or depend on "
-                "each other inside a class (copies, or as many columns as samples). Give the "
-                "criterion a ridge such as ridge=1e-6, or use Forward, which passes such columns "
-                "over."
+                "each other within a class (duplicate columns, or as many columns as samples). "
+                "Give the criterion a ridge such as ridge=1e-6, or use Forward, which skips such "
+                "columns."
             ) from error
 
 
+@dataclass(eq=False, repr=False)
 class Scatter(Separability):
-    r"""How far apart the classes lie, from the scatter within and between them.
+    r"""Separability of the classes, from the scatter within and between them.
 
-    With the class priors :math:`P_k`, the covariance matrices :math:`\Sigma_k` of the samples and
+    With the class priors :math:`P_k`, the class covariance matrices :math:`\Sigma_k` and
     :math:`S_w = \sum_k P_k \Sigma_k`, :math:`S_b = \sum_k P_k (\mu_k-\mu)(\mu_k-\mu)'`,
     :math:`S_m = S_w + S_b`:
 
     .. math:: J_1 = \mathrm{tr} S_m / \mathrm{tr} S_w, \quad J_2 = |S_m| / |S_w|, \quad
               J_3 = \mathrm{tr}(S_w^{-1} S_m)
 
-    The empty subset is worth 1, 1 and 0. J2 and J3 are monotone and do not depend on the scale of
-    the columns; J1 is neither. By updating, a step of a search costs O(\|S\|^2) a candidate.
+    For the empty subset, J1 is 1, J2 is 1 and J3 is 0. J2 and J3 are monotone and do not depend on
+    the scale of the columns. J1 is not monotone and depends on the scale. A step of a search costs
+    O(\|S\|^2) for each candidate, because matrices are updated.
 
-    A subset in which a column is constant or determined by the others is worth -inf, so that
-    searches pass copies over; a search that starts from such columns is refused with
-    :class:`~tamis.exceptions.SingularScatter`. A ``ridge`` lifts both.
+    A subset with a constant column, or a column determined by the others, has the value -inf, so
+    searches skip duplicate columns. A search that starts from such columns raises
+    :class:`~tamis.exceptions.SingularScatter`. A ``ridge`` avoids both.
 
     Parameters
     ----------
     measure : {"J1", "J2", "J3"}, default="J3"
+        Measure to compute.
     ridge : float, default=0
-        Added to the diagonal of S_w, in units of its mean over all columns. It is fixed once, so
-        J2 and J3 stay monotone.
+        Number added to the diagonal of S_w, in units of its mean over all columns. It is the same
+        for all subsets, so J2 and J3 stay monotone.
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
-        "classification" takes each as a class.
+        "auto" refuses numbers with more than 20 distinct values, which look like a regression
+        target; "classification" treats each distinct value as a class.
 
     References
     ----------
@@ -163,19 +173,19 @@ class Scatter(Separability):
     21.782
     """
 
+    measure: str = "J3"
+    _: KW_ONLY
+    ridge: float = 0.0
+    task: str = "auto"
+
     _constraints: ClassVar[Constraints] = {
         "measure": one_of("J1", "J2", "J3"),
         "ridge": number(least=0),
     }
 
-    def __init__(self, measure: str = "J3", *, ridge: float = 0.0, task: str = "auto"):
-        self.measure = measure
-        self.ridge = ridge
-        self.task = task
-
     @property
     def monotone(self) -> bool:
-        """J2 and J3 are, J1 is not."""
+        """Whether the measure is monotone, which is true for J2 and J3."""
         return self.measure != "J1"
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
@@ -209,7 +219,7 @@ class Scatter(Separability):
 
 
 class _TraceRatio:
-    """J1 from the two diagonals."""
+    """Measure J1, computed from the diagonals of S_w and S_m."""
 
     def __init__(self, within: Array, total: Array):
         self.within, self.total = within, total
@@ -218,7 +228,7 @@ class _TraceRatio:
         return self.values(subsets)
 
     def _of(self, total: Any, within: Any) -> Any:
-        """Ratio of traces: 1 of nothing, and of columns that do not vary."""
+        """Return the ratio of traces, which is 1 for constant columns and for the empty subset."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(total <= 0, 1.0, total / within)
 
@@ -232,20 +242,26 @@ class _TraceRatio:
 
     def losses(self, subset: Subset) -> Array:
         total, within = self.total[subset].sum(), self.within[subset].sum()
-        if len(subset) == 1:  # nothing is left, not the rounding of a difference
+        if len(subset) == 1:  # the empty subset has exactly the value 1, without rounding errors
             return self._of(total, within) - np.ones(1)
         left = self._of(_without_each(self.total[subset]), _without_each(self.within[subset]))
         return self._of(total, within) - left
 
 
 def _without_each(terms: Array) -> Array:
-    """Sums of all terms but one, for each; a difference would lose what one huge term hides."""
+    """Return, for each term, the sum of all other terms.
+
+    Subtracting the term from the total would lose digits of small terms.
+    """
     before, after = np.cumsum(terms), np.cumsum(terms[::-1])[::-1]
     return np.append(0.0, before[:-1]) + np.append(after[1:], 0.0)
 
 
 class _DeterminantRatio:
-    """J2: each column multiplies it by the ratio of its residual variances in S_m and S_w."""
+    """Measure J2, computed from S_w and S_m.
+
+    An added column multiplies J2 by the ratio of its residual variances in S_m and S_w.
+    """
 
     def __init__(self, within: Array, total: Array):
         self.within, self.total = Residuals(within), Residuals(total)
@@ -258,7 +274,7 @@ class _DeterminantRatio:
             log_ratio = np.linalg.slogdet(total[good])[1] - np.linalg.slogdet(within[good])[1]
             if log_ratio.max(initial=0.0) > LARGEST:
                 raise SingularScatter(
-                    f"J2 of {stack.shape[1]} columns passes the largest number there is. Use "
+                    f"J2 of {stack.shape[1]} columns exceeds the largest float. Use "
                     'Scatter("J3"), or give the criterion a ridge such as ridge=1e-3.'
                 )
             values[indices[good]], values[indices[~good]] = np.exp(log_ratio), -np.inf
@@ -273,7 +289,7 @@ class _DeterminantRatio:
 
     def losses(self, subset: Subset) -> Array:
         self._move_to(subset)
-        # both sides restart together, so their members stand in the same order
+        # both matrices are updated by the same moves, so their members are in the same order
         factor = self.total.inverse.diagonal() / self.within.inverse.diagonal()
         return (1 - factor)[self.within.members.argsort()] * self.values([subset])[0]
 
@@ -288,28 +304,28 @@ class _DeterminantRatio:
 
 
 def matrices_cost(n_samples: int, n_features: int, n_matrices: int) -> float:
-    """Estimate the bytes of square matrices of all columns, and of a copy of the table."""
+    """Estimate the memory in bytes of ``n_matrices`` square matrices and a copy of the table."""
     return 8.0 * n_matrices * n_features**2 + 8 * n_samples * n_features
 
 
 def check_within(within: Array, other: Array, size: Array) -> None:
-    """Refuse a column that does not vary where it must but does where it counts."""
+    """Raise an error if a column is constant within a class but differs between classes."""
     noise = (1e-12 * size) ** 2
     decided = (within <= noise) & (other > 1e6 * noise + 1e-300)
     if decided.any():
         raise SingularScatter(
-            f"Column {int(np.flatnonzero(decided)[0])} does not vary inside a class but differs "
-            "between classes: its separability is infinite. Look whether it gives the answer away; "
-            "to keep it, give the criterion a ridge such as ridge=1e-6."
+            f"Column {int(np.flatnonzero(decided)[0])} does not vary within a class but differs "
+            "between classes: its separability is infinite. Check whether it leaks the target; to "
+            "keep it, give the criterion a ridge such as ridge=1e-6."
         )
 
 
-#: Samples a column from which the covariances of the classes are taken as they are, with a ridge
-#: that only keeps copies harmless. With fewer, ten columns found with shrunk covariances classified
-#: held-out rows better on each of seven tables tried.
+#: Number of samples per column from which class covariances are not shrunk. The small ridge that is
+#: used instead only makes duplicate columns harmless.
 KNOWN_FROM, SMALL_RIDGE = 3, 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class Divergence(Separability):
     r"""Average symmetric Kullback-Leibler divergence between classes.
 
@@ -317,32 +333,33 @@ class Divergence(Separability):
         + \Sigma_l^{-1}\Sigma_k - 2I) + \tfrac12 (\mu_k-\mu_l)'(\Sigma_k^{-1}+\Sigma_l^{-1})
         (\mu_k-\mu_l)
 
-    over all ordered pairs, of Gaussian classes. Unlike :class:`Scatter` it sees classes that differ
-    in their spread alone. The empty subset is worth 0; a marginal divergence never exceeds the
-    joint one, so it is monotone. Columns that determine each other inside a class are treated as in
-    :class:`Scatter`.
+    over all ordered pairs of Gaussian classes. Unlike :class:`Scatter`, it detects classes that
+    differ only in their spread. The empty subset has the value 0. The criterion is monotone,
+    because a marginal divergence never exceeds the joint one. Columns that depend on each other
+    within a class are treated as in :class:`Scatter`.
 
-    Classes that are not Gaussian, in clumps or rings, are compared by Parzen windows with
-    ``density="parzen"``: the mean over the samples of the logarithms of their own class' density,
-    without themselves, less those of the others. That estimate may fall as a column enters.
+    Use ``density="parzen"`` for classes that are not Gaussian, such as clusters or rings. The value
+    is then the mean, over all samples, of the log density of the sample's class minus the mean log
+    density of the other classes, without the sample itself. This estimate may decrease when a
+    column is added.
 
     Parameters
     ----------
     density : {"gaussian", "parzen"}, default="gaussian"
+        Model of the class densities.
     ridge : float or "auto", default=0
-        Added to the diagonal of every class covariance, in units of the mean variance within
-        classes over all columns. "auto" is what Ledoit and Wolf's shrinkage amounts to, on average
-        over the classes, where a class has fewer than three samples a column, so that its
-        covariance is hardly known; with more samples it is 1e-3.
+        Number added to the diagonal of every class covariance, in units of the mean within-class
+        variance over all columns. "auto" is equivalent to Ledoit-Wolf shrinkage, averaged over the
+        classes, if a class has fewer than three samples per column. With more samples it is 1e-3.
     sigma : float or "likelihood", default="likelihood"
-        Width of the windows, as in :class:`ParzenInformation`.
+        Width of the Parzen windows, as in :class:`ParzenInformation`.
     task
         As in :class:`Scatter`.
 
     Attributes
     ----------
     ridge_ : float
-        The ridge in use, of Gaussian classes.
+        The given ridge, or the one chosen by "auto". Only set for ``density="gaussian"``.
 
     References
     ----------
@@ -357,38 +374,31 @@ class Divergence(Separability):
     123.42
     """
 
+    density: str = "gaussian"
+    _: KW_ONLY
+    ridge: float | str = 0.0
+    sigma: float | str = "likelihood"
+    task: str = "auto"
+
     _constraints: ClassVar[Constraints] = {
         "density": one_of("gaussian", "parzen"),
         "ridge": number(least=0) | one_of("auto"),
     }
 
-    def __init__(
-        self,
-        density: str = "gaussian",
-        *,
-        ridge: float | str = 0.0,
-        sigma: float | str = "likelihood",
-        task: str = "auto",
-    ):
-        self.density = density
-        self.ridge = ridge
-        self.sigma = sigma
-        self.task = task
-
     @property
     def monotone(self) -> bool:
-        """A marginal divergence never exceeds the joint one; estimated by windows it may."""
+        """Whether the criterion is monotone, which is true only for Gaussian classes."""
         return self.density == "gaussian"
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         if self.density == "parzen":
             return ParzenDivergence(sigma=self.sigma).cost(n_samples, n_features)
-        # both matrices of two classes, and one in the making
+        # two matrices for each of two classes, and a temporary one
         return matrices_cost(n_samples, n_features, 5)
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]
-        """Whether sums over rows give the density, as they do a Gaussian one."""
+        """Whether the criterion learns from row blocks, which is true only for Gaussian classes."""
         return self.density == "gaussian"
 
     def _check_blocks(self) -> None:
@@ -424,7 +434,7 @@ class Divergence(Separability):
         return self._windows.bounds(subsets, size)
 
     def tune(self, subset: Subset) -> dict[str, Any]:
-        """Choose the width of the windows anew."""
+        """Choose the width of the Parzen windows again, for the subset."""
         return {} if self._windows is None else self._windows.tune(subset)
 
     def use(self, params: dict[str, Any]) -> None:
@@ -442,7 +452,8 @@ class Divergence(Separability):
         covariances = moments.covariances(self.ridge_)
         forms = []
         for k, covariance in enumerate(covariances):
-            # sum over l of P_k P_l (Sigma_l + delta delta'), which W = Sigma_k meets in the trace
+            # the matrix sum over l of P_k P_l (Sigma_l + delta delta'); the form is the trace of
+            # its product with the inverse of Sigma_k
             weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
             shift = (means - means[k]) * np.sqrt(weights)[:, None]
             met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift
@@ -452,19 +463,19 @@ class Divergence(Separability):
 
 
 def shrinking_ridge(moments: ClassMoments) -> float:
-    """Ridge that makes the covariances of the classes invertible where they are hardly known."""
+    """Return the ridge for ``ridge="auto"``, see :class:`Divergence`."""
     counts = moments.counts
     if counts.min() >= KNOWN_FROM * moments.means.shape[1]:
         return SMALL_RIDGE
     if moments.rows is None:
         raise InvalidParameter(
-            f"Divergence(ridge='auto') on blocks of rows needs {KNOWN_FROM} rows a column in every "
-            f"class, but one has {counts.min()}. Give a number, such as ridge=1e-3."
+            f"Divergence(ridge='auto') on row blocks needs {KNOWN_FROM} rows per column in every "
+            f"class, but one class has {counts.min()}. Write a number, such as ridge=1e-3."
         )
     X, codes = moments.rows
     shares = [
         ledoit_wolf_shrinkage(X[codes == k]) if count > 1 else 1.0 for k, count in enumerate(counts)
     ]
-    # (1 - share) S + share m I is S + ridge m I but for a factor
+    # the shrunk covariance (1 - share) S + share m I is proportional to S + ridge m I
     share = float(np.average(shares, weights=counts))
     return max(share / max(1 - share, SMALL_RIDGE), SMALL_RIDGE)

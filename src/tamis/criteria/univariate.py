@@ -1,7 +1,8 @@
-"""Filters: one score a column, additive over a subset, so that every search can use them."""
+"""Filters: criteria with one score per column, which are added up over a subset."""
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,28 +31,41 @@ from tamis.exceptions import InvalidParameter
 
 
 class Univariate(SubsetCriterion):
-    """Score of each unit alone; the value of a subset is the sum of its scores, never negative.
+    """Criterion with one score per unit. The value of a subset is the sum of its scores.
 
-    A group of columns scores as the best of them, unless the criterion knows better.
+    A unit is a column, or a group of columns that is selected as one. A group gets the best score
+    of its columns, unless a subclass overrides that. A subclass implements :meth:`_scores` or
+    :meth:`_learn`.
 
     Attributes
     ----------
     scores_ : array of shape (n_units,)
+        Score of each unit. Scores are not negative if :attr:`monotone` is True.
     """
 
     additive: ClassVar[bool] = True
 
     @property
     def monotone(self) -> bool:
-        """Scores are never negative."""
+        """True, because scores are never negative."""
         return True
 
+    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
+        assert y is not None  # ``fit`` refuses a missing target
+        blocks = list(column_blocks(*X.shape))
+        scores = [np.concatenate([self._scores(X[:, b], t) for b in blocks]) for t in targets_of(y)]
+        self.scores_ = self._unit_scores(mean_of(scores))
+
+    def _scores(self, X: Array, y: NDArray[Any]) -> Array:
+        """Return the score of each column of a block, for a single target."""
+        raise NotImplementedError
+
     def _unit_scores(self, scores: Array) -> Array:
-        """Scores of the units, from those of the columns: of a group the best."""
+        """Return the scores of the units, given the scores of the columns."""
         return self.over_units(scores, np.max)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        # copies of the table by class or centred
+        # copies of the table, split by class or centred
         return 14.0 * n_samples * n_features
 
     def value(self, subset: Subset) -> float:
@@ -64,31 +78,22 @@ class Univariate(SubsetCriterion):
         return self.scores_[subset]
 
     def bound(self, subset: Subset, size: int) -> float:
-        """The sum of the ``size`` greatest scores, which is attained."""
+        """Return the sum of the ``size`` greatest scores."""
         return float(np.sort(self.scores_[subset])[-size:].sum())
 
 
 def targets_of(y: NDArray[Any]) -> list[NDArray[Any]]:
-    """The targets one by one."""
+    """Return the targets as a list of one-dimensional arrays."""
     return [y] if y.ndim == 1 else list(y.T)
 
 
 def mean_of(scores: list[Array]) -> Array:
-    """The mean of the scores with several targets."""
+    """Return the mean of the scores over several targets."""
     return scores[0] if len(scores) == 1 else np.mean(scores, axis=0)
 
 
-def scores_with(X: Array, y: NDArray[Any], score: Callable[[Array, NDArray[Any]], Array]) -> Array:
-    """Score of each column with each target, some columns at a time; of several the mean."""
-    blocks = list(column_blocks(*X.shape))
-    return mean_of([np.concatenate([score(X[:, b], t) for b in blocks]) for t in targets_of(y)])
-
-
 class MomentScore:
-    """Scores from the mean and variance of a column in classes, or its products with a target.
-
-    A univariate criterion that inherits from it says how.
-    """
+    """Mixin for filters computed from class means and variances, or from products with a target."""
 
     task_: str
     scores_: Array
@@ -102,15 +107,11 @@ class MomentScore:
 
     @abstractmethod
     def _from_moments(self, moments: Any) -> Array:
-        """Score of each column."""
+        """Return the score of each column, given the moments of the table."""
 
     @property
     def _kind(self) -> type[ClassMoments] | type[TargetMoments]:
         return TargetMoments if self.task_ == "regression" else ClassMoments
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        self.scores_ = self._unit_scores(scores_with(X, y, self._scores))
 
     def _scores(self, X: Array, y: NDArray[Any]) -> Array:
         return self._from_moments(self._kind.of(in_range(X), y))
@@ -120,17 +121,18 @@ class MomentScore:
 
 
 class FisherScore(MomentScore, Univariate):
-    r"""Scatter between the classes over scatter within: ANOVA's F times (c - 1)/(N - c).
+    r"""Scatter between classes divided by scatter within classes.
 
     .. math:: \sum_k N_k (\mu_k - \mu)^2 \Big/ \sum_k \sum_{i \in k} (x_i - \mu_k)^2
 
-    A constant column scores 0, one that is constant in every class but not overall infinity.
+    With c classes and N samples, this is ANOVA's F times (c - 1)/(N - c). A constant column scores
+    0. A column that varies between classes but not within them scores infinity.
 
     Parameters
     ----------
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers of more than 20 distinct values, which a regression target has;
-        "classification" takes each as a class.
+        "auto" refuses numbers with more than 20 distinct values, which look like a regression
+        target; "classification" treats each distinct value as a class.
 
     Examples
     --------
@@ -151,8 +153,8 @@ class DiscriminantRatio(MomentScore, Univariate):
 
     .. math:: \sum_{k<l} (\mu_k - \mu_l)^2 / (\sigma_k^2 + \sigma_l^2)
 
-    with the variances of the samples at hand (divided by N_k). A column that does not vary scores
-    0; one that separates two classes without varying inside them scores infinity.
+    The variances are divided by N_k. A constant column scores 0. A column that differs between two
+    classes but does not vary within them scores infinity.
 
     Parameters
     ----------
@@ -179,16 +181,16 @@ class DiscriminantRatio(MomentScore, Univariate):
 
 
 class Correlation(MomentScore, Univariate):
-    r"""Absolute correlation with the target; for classes the correlation ratio.
+    r"""Absolute correlation with a real target, or correlation ratio with classes.
 
-    For a real target \|Pearson's r\|. For classes the square root of the share of a column's
-    variance that lies between the classes, which for two classes is again \|r\|. A constant column
-    scores 0. With several targets it is the mean of the scores with each.
+    For a real target the score is \|r\|, with Pearson's r. For classes it is the square root of the
+    share of a column's variance that lies between the classes, which for two classes is again
+    \|r\|. A constant column scores 0. For several targets the scores are averaged.
 
     Parameters
     ----------
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
+        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
 
     Examples
     --------
@@ -203,11 +205,12 @@ class Correlation(MomentScore, Univariate):
         return np.sqrt(moments.explained())
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KolmogorovSmirnov(Univariate):
-    """Largest distance between the distribution functions of a class and of the rest.
+    """Largest distance between the distribution functions of a class and of the other rows.
 
-    For two classes the two-sample Kolmogorov-Smirnov statistic; for more the largest over the
-    classes, each against all others.
+    For two classes this is the two-sample Kolmogorov-Smirnov statistic. For more classes it is the
+    largest such statistic of one class against all others.
 
     Parameters
     ----------
@@ -221,15 +224,10 @@ class KolmogorovSmirnov(Univariate):
     array([0.83, 0.59, 1.  , 1.  ])
     """
 
+    task: str = "auto"
+
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})
     takes_blocks: ClassVar[bool] = True
-
-    def __init__(self, *, task: str = "auto"):
-        self.task = task
-
-    def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        self.scores_ = self._unit_scores(scores_with(X, y, self._scores))
 
     def _learn_blocks(self, table: BlockTable) -> None:
         self.scores_ = self._unit_scores(largest_distances(table))
@@ -244,7 +242,10 @@ class KolmogorovSmirnov(Univariate):
 
 
 def _largest_distance(column: Array, member: Mask) -> float:
-    """Greatest distance of the distribution functions of a class and the rest, over classes."""
+    """Return the largest distance between the distribution functions of a class and all others.
+
+    ``member`` has a column for each class, which is True in the rows of that class.
+    """
     order = np.argsort(column, kind="stable")
     rising = column[order]
     ends = np.append(np.flatnonzero(rising[1:] != rising[:-1]), len(column) - 1)
@@ -254,11 +255,12 @@ def _largest_distance(column: Array, member: Mask) -> float:
 
 
 class PValue(MomentScore, Univariate):
-    """-log p of the F-test: of equal class means, or of a linear relation to a real target.
+    """Negative log p-value of the F-test for class means, or for a linear relation to the target.
 
-    For two classes this is Student's t-test. Additive over a subset (Fisher's method of combining
-    tests); a group of columns has the least p of its columns times their number (Bonferroni).
-    With ``FalseDiscovery`` it keeps what passes a false discovery rate:
+    For two classes this is Student's t-test. The scores of a subset are added (Fisher's method of
+    combining tests). The p-value of a group is the smallest p-value of its columns times their
+    number (Bonferroni). With ``FalseDiscovery`` a search selects the columns that pass a false
+    discovery rate:
 
     >>> from sklearn.datasets import load_diabetes
     >>> from tamis.search import FalseDiscovery, Ranking
@@ -269,7 +271,7 @@ class PValue(MomentScore, Univariate):
     Parameters
     ----------
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
+        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
     """
 
     scores_are_log_p: ClassVar[bool] = True
@@ -282,21 +284,21 @@ class PValue(MomentScore, Univariate):
         freedom = n_rows - n_groups
         if freedom < 1:
             raise InvalidParameter(
-                f"PValue needs more samples than {n_groups} groups, not {n_rows}: no test has any "
-                "degree of freedom left."
+                f"PValue needs more than {n_groups} samples, got {n_rows}, because the F-test "
+                "otherwise has no degrees of freedom."
             )
         return _minus_log_p(moments.explained(), n_groups - 1, freedom)
 
     def _unit_scores(self, scores: Array) -> Array:
-        """Of a group Bonferroni's p: the least of its columns times their number."""
+        """Correct the best score of a group by Bonferroni's rule."""
         return self.over_units(scores, lambda some: max(0.0, some.max() - np.log(len(some))))
 
 
 def _minus_log_p(share: Array, between: int, within: int) -> Array:
-    """-log P(F > f), from the share of variance explained, also where p underflows.
+    """Return -log P(F > f) from the share of explained variance, even if p underflows.
 
-    P(F > f) is the incomplete beta function I_x(a, b) at x = 1 - share, in its hypergeometric form
-    where it underflows.
+    P(F > f) is the incomplete beta function I_x(a, b) at x = 1 - share. Its hypergeometric form is
+    used for values that underflow.
     """
     a, b, x = within / 2, between / 2, 1 - share
     p = special.betainc(a, b, x)
@@ -309,33 +311,35 @@ def _minus_log_p(share: Array, between: int, within: int) -> Array:
     return -log_p + 0.0  # no -0.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MutualInformation(Univariate):
     """Mutual information with the target, in nats, of columns cut into bins.
 
-    A column with at most ``n_bins`` distinct values is used as it is, and so are classes; a real
-    target is cut like a column. The estimate is the plug-in one: deterministic, biased upwards by
-    about (bins - 1)(classes - 1)/(2N) unless it is corrected (``adjusted``). With several targets
-    it is the mean of the informations with each. A group of columns is one variable, whose levels
-    are the combinations of theirs.
+    A column with at most ``n_bins`` distinct values is not cut. A real target is cut like a column.
+    The plug-in estimate is deterministic, and biased upwards by about
+    (bins - 1)(classes - 1)/(2N) unless it is corrected (``adjusted``). For several targets the
+    scores are averaged. A group of columns is treated as a single variable, whose levels are the
+    combinations of values that occur.
 
     Parameters
     ----------
     n_bins : int or None, default=None
-        None is the cube root of the number of samples, rounded up.
+        Number of bins. None means the cube root of the number of samples, rounded up.
     binning : {"frequency", "width", "codes"}, default="frequency"
-        Bins of equal frequency (equal values stay together), of equal width, or every distinct
-        value as a level of its own.
+        Bins of equal frequency (equal values share a bin), bins of equal width, or one level for
+        each distinct value.
     categories : sequence of int or bool, or None, default=None
-        Indices of the columns of codes, or one boolean a column: every distinct value of these is a
-        level, whatever ``n_bins``.
+        Categorical columns, as indices or as one boolean per column. Each distinct value of such a
+        column is a level, for any ``n_bins``.
     missing : {"level", "pairs"}, default="level"
-        NaN is a level of its own; or a column is judged by the rows in which it is there.
+        "level" treats NaN as a level of its own; "pairs" scores a column on the rows in which it is
+        not missing.
     adjusted : {"auto", True, False}, default="auto"
-        Whether the information is corrected for chance, as in :class:`MIFS`: less its expectation
-        if column and target were independent. "auto" corrects all columns if there are categories
-        or groups of several columns.
+        Whether the expectation for an independent column and target is subtracted, as in
+        :class:`MIFS`. "auto" does so for all columns if there are categories or groups of several
+        columns.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``; "auto" takes numbers of more than 20 distinct values as real.
+        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
 
     Examples
     --------
@@ -343,6 +347,13 @@ class MutualInformation(Univariate):
     >>> MutualInformation().fit(*load_iris(return_X_y=True)).scores_.round(2)
     array([0.48, 0.28, 0.96, 0.95])
     """
+
+    n_bins: int | None = None
+    binning: str = "frequency"
+    categories: ArrayLike | None = None
+    missing: str = "level"
+    adjusted: bool | str = "auto"
+    task: str = "auto"
 
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
@@ -352,35 +363,17 @@ class MutualInformation(Univariate):
     takes_several_targets: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
 
-    def __init__(
-        self,
-        *,
-        n_bins: int | None = None,
-        binning: str = "frequency",
-        categories: ArrayLike | None = None,
-        missing: str = "level",
-        adjusted: bool | str = "auto",
-        task: str = "auto",
-    ):
-        self.n_bins = n_bins
-        self.binning = binning
-        self.categories = categories
-        self.missing = missing
-        self.adjusted = adjusted
-        self.task = task
-
     @property
     def monotone(self) -> bool:
-        """Scores are never negative, unless they are corrected for chance."""
+        """Whether scores cannot be negative, which holds if they are not corrected for chance."""
         return not is_adjusted(self)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         return coding_cost(n_samples, n_features)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
-        assert y is not None  # needs_target has seen to it
-        name = type(self).__name__
-        kinds = category_mask(name, self.categories, X.shape[1])
+        assert y is not None  # ``fit`` refuses a missing target
+        kinds = category_mask(type(self).__name__, self.categories, X.shape[1])
         self._adjusted = is_adjusted(self, X.shape[1])
         rule = (self.n_bins, self.binning)
         targets = [coded_target(target, self.task_, *rule) for target in targets_of(y)]
@@ -388,12 +381,11 @@ class MutualInformation(Univariate):
             coded = levels_of(self, X)
             self.scores_ = mean_of([self._information(coded, codes) for codes in targets])
             return
-        found = []
+        scores = []
         for block in column_blocks(*X.shape):
-            part = None if kinds is None else kinds[block]
-            coded = coded_columns(X[:, block], *rule, part)
-            found.append(mean_of([self._information(coded, codes) for codes in targets]))
-        self.scores_ = np.concatenate(found)
+            coded = coded_columns(X[:, block], *rule, None if kinds is None else kinds[block])
+            scores.append(mean_of([self._information(coded, codes) for codes in targets]))
+        self.scores_ = np.concatenate(scores)
 
     def _learn_blocks(self, table: BlockTable) -> None:
         self._adjusted = is_adjusted(self, table.shape[1])
@@ -401,6 +393,6 @@ class MutualInformation(Univariate):
         self.scores_ = self._information(coded, coded.target)
 
     def _information(self, coded: Any, codes: Any) -> Array:
-        if self.missing == "pairs" and coded.gaps.any():
+        if self.missing == "pairs" and coded.has_missing.any():
             return available_relevance(coded, codes, adjusted=self._adjusted)[0]
         return np.asarray(coded.information(codes, adjusted=self._adjusted))

@@ -1,7 +1,8 @@
-"""Cross-validation: how well an estimator does with some columns."""
+"""CrossValidated: the cross-validated score of an estimator on a subset of the columns."""
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -23,7 +24,13 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import BlockTable, refuse_blocks
 from tamis.contract import SubsetCriterion
 from tamis.contract.criterion import with_unit
-from tamis.criteria.model import Metadata, OpenCriterion, check_trainable, for_columns
+from tamis.criteria.model import (
+    Metadata,
+    OpenCriterion,
+    check_trainable,
+    for_columns,
+    is_estimator,
+)
 from tamis.exceptions import InvalidParameter, InvalidScore
 from tamis.response.fold_models import fit_clone, take_rows
 from tamis.response.outputs import check_scored, one_scorer
@@ -37,23 +44,20 @@ from tamis.validation.splits import retold
 
 
 class ConstantRisk(BaseEstimator):
-    """Gives every row the same risk, of which the concordance index is 1/2."""
+    """Baseline that predicts the same risk for every row, with a concordance index of 1/2."""
 
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
-        """Learn nothing."""
         return self
 
     def predict(self, X: Array) -> Array:
-        """The same risk for every row."""
         return np.zeros(X.shape[0])
 
     def score(self, X: Array, y: NDArray[Any]) -> float:
-        """Half of all pairs are in order, since none is in any."""
         return 0.5
 
 
 class FoldScores(NamedTuple):
-    """A table with its folds, on which clones of an estimator are trained and scored."""
+    """Table and folds on which clones of an estimator are trained and scored."""
 
     X: Array
     y: NDArray[Any] | None
@@ -62,7 +66,10 @@ class FoldScores(NamedTuple):
     metadata: Metadata
 
     def scores(self, estimator: Any, columns: Subset, known: Array) -> Array:
-        """Score of each fold on some columns; ``known`` has those that need no training, or NaN."""
+        """Return the score of an estimator in each fold, trained on the given columns.
+
+        ``known`` contains the scores of folds that need no training, and NaN for all other folds.
+        """
         scores, table = known.copy(), self._replace(X=self.X[:, columns])
         for fold in np.flatnonzero(np.isnan(known)).tolist():
             try:
@@ -81,15 +88,14 @@ class FoldScores(NamedTuple):
         return scores
 
     def mean_score(self, estimator: Any, columns: Subset, known: Array) -> float:
-        """Mean over the folds."""
         return float(np.mean(self.scores(estimator, columns, known)))
 
     def _score(self, estimator: Any, fold: int) -> float:
-        # discriminant analysis divides zero by zero if class means agree, to no effect
+        # ignore that discriminant analysis divides zero by zero if all class means are equal
         with np.errstate(divide="ignore", invalid="ignore"):
             model, test = self._fit(estimator, fold), self.splits[fold][1]
         truth = () if self.y is None else (self.y[test],)
-        # a score that is not defined is NaN, and refused
+        # an undefined score is NaN, which is refused later
         with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             weights = take_rows(self.metadata.score, test)
@@ -102,11 +108,11 @@ class FoldScores(NamedTuple):
         return fit_clone(estimator, self.X[train], y, take_rows(self.metadata.fit, train))
 
     def mean_loss(self, estimator: Any, columns: Subset, known: Array) -> float:
-        """Mean over the folds of the squared loss of clones trained on some columns.
+        """Return the squared loss of an estimator on the given columns, averaged over the folds.
 
-        If a classifier cannot be trained in a fold, ``known`` has its accuracy there; its
-        predictions are then certain, and a miss costs 2. Without any column the shares of the
-        classes are predicted.
+        If a classifier cannot be trained in a fold, ``known`` contains its accuracy in that fold.
+        Its predicted probabilities are then 0 or 1, and a wrong class costs 2. Without any column,
+        the class frequencies are predicted.
         """
         assert self.y is not None
         table, losses = self._replace(X=self.X[:, columns]), 2 * (1 - known)
@@ -123,63 +129,69 @@ class FoldScores(NamedTuple):
 
 
 def gives_shares(estimator: Any) -> bool:
-    """Whether a classifier says more of a row than its class."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        return False
-    says = ("predict_proba", "decision_function")
-    return is_classifier(estimator) and any(hasattr(estimator, name) for name in says)
+    """Whether an estimator is a classifier that returns probabilities or decision values."""
+    methods = ("predict_proba", "decision_function")
+    return (
+        is_estimator(estimator)
+        and is_classifier(estimator)
+        and any(hasattr(estimator, name) for name in methods)
+    )
 
 
+@dataclass(eq=False, repr=False)
 class CrossValidated(OpenCriterion, SubsetCriterion):
     """Mean cross-validated score of an estimator on the columns of the subset.
 
     The value is ``cross_val_score(estimator, X[:, subset], y, cv=cv, scoring=scoring).mean()``, on
-    splits made once, in ``fit``. The empty subset is worth what the best constant answer is: the
-    same score of ``DummyClassifier(strategy="prior")`` or ``DummyRegressor()``.
+    splits made once, in ``fit``. The value of the empty subset is the score of a constant
+    prediction, by ``DummyClassifier(strategy="prior")`` or ``DummyRegressor()``.
 
-    Two classifiers are scored for all candidates of a step together, with the same result, when the
-    score is accuracy and no weights are given: ``LinearDiscriminantAnalysis`` with its default
+    For two classifiers all candidates of a step are scored together, with the same result, if the
+    score is accuracy and there are no weights: ``LinearDiscriminantAnalysis`` with its default
     solver, and ``KNeighborsClassifier`` with uniform weights and Euclidean distances (from 16
-    columns up to 10 000 rows). They run in one thread. A column that is constant counts for nothing
-    in discriminant analysis, also where scikit-learn cannot fit it alone or takes the rounding of
-    its mean for spread; in a fold where no column of the subset varies inside a class, which
-    scikit-learn cannot fit either, the class of the nearest mean is answered.
+    columns, up to 10 000 rows). They run in a single thread. Discriminant analysis ignores constant
+    columns, even if scikit-learn cannot fit them or mistakes the rounding of their mean for
+    variance. If no column of the subset varies within a class in a fold, which scikit-learn cannot
+    fit either, the class of the nearest mean is predicted.
 
-    Plain ``LinearDiscriminantAnalysis`` learns from blocks of rows too, by accuracy on folds that a
-    row's number and class tell (an int, ``KFold``, ``StratifiedKFold`` or given ones): one pass for
-    the moments of the folds, and one for each step of a search.
+    Plain ``LinearDiscriminantAnalysis`` also learns from row blocks. The score is then accuracy on
+    folds that depend only on the index and class of a row (an int, ``KFold``, ``StratifiedKFold``
+    or explicit folds). It takes one pass over the data to compute the moments of the folds, and one
+    pass for each step of a search.
 
-    ``y`` may have several columns where the estimator takes several targets. With an estimator of
-    scikit-survival it is a censored target, the score is the concordance index, and the empty
-    subset is worth 1/2.
+    ``y`` may have several columns if the estimator accepts several targets. With an estimator of
+    scikit-survival, ``y`` is a censored target, the score is the concordance index, and the empty
+    subset has the value 1/2.
 
     Parameters
     ----------
     estimator : estimator
-        Trained on each training fold. A search over hyper-parameters (anything with
+        Model that is trained on each training fold. A search over hyper-parameters (anything with
         ``best_estimator_``) is run once on all rows and columns, and its best estimator is cross-
-        validated. Its hyper-parameters have then seen the test folds, which is optimistic, though
-        equally so for all subsets; a nested search, slower by far, is had by hiding it in a
-        pipeline: ``CrossValidated(make_pipeline(GridSearchCV(...)))``.
+        validated. The score is then optimistic, because the hyper-parameters were chosen on the
+        test folds too, but this bias is similar for all subsets. For nested cross-validation,
+        which is much slower, put the search into a pipeline:
+        ``CrossValidated(make_pipeline(GridSearchCV(...)))``.
     cv : int, splitter or iterable of (train, test), default=5
-        As in ``cross_val_score``: an int makes stratified folds for a classifier.
+        Folds, as in ``cross_val_score``: an int makes stratified folds for a classifier.
     scoring : str, callable or None, default=None
-        None is the estimator's own score: accuracy or R².
+        Score to use. None means the estimator's own score: accuracy or R².
     ties : {"loss", "index"}, default="loss"
-        What decides in a search between candidates of equal score, which accuracy has many of: the
-        squared loss of the probabilities on the same folds (Brier's score; decision values stand
-        for log-odds where a classifier gives no probabilities), or nothing but their order. It is
-        computed where there are ties, which at most doubles the time of a step.
+        How a search breaks ties, which are frequent with accuracy. "loss" compares the squared loss
+        of the probabilities (Brier score) on the same folds; if a classifier has no probabilities,
+        its decision values are used as log-odds. "index" takes the lowest index. The loss is
+        computed only for ties and at most doubles the time of a step.
     n_jobs : int or None, default=None
-        Subsets scored at the same time; the result does not depend on it.
+        Number of subsets scored at the same time; the result does not depend on it.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. An estimator for one task settles it; "auto" then refuses, for a
-        classifier, numbers of more than 20 distinct values, which a regression target has.
+        How to read ``y``. A classifier or regressor determines it. For a classifier, "auto" refuses
+        numbers with more than 20 distinct values, which look like a regression target.
 
     Notes
     -----
-    ``fit`` takes ``groups`` for the splitter and ``sample_weight`` for the estimator's ``fit``;
-    with scikit-learn's metadata routing enabled, whatever estimator, splitter and scorer ask for.
+    ``fit`` accepts ``groups`` for the splitter and ``sample_weight`` for the estimator's ``fit``.
+    With scikit-learn's metadata routing enabled, it accepts all metadata that the estimator,
+    splitter and scorer request.
 
     Examples
     --------
@@ -191,34 +203,23 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     array([0.333, 0.767, 0.967])
     """
 
+    estimator: Any
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: Any = None
+    ties: str = "loss"
+    n_jobs: int | None = None
+    task: str = "auto"
+
     _makes_folds = True
     _constraints: ClassVar[Constraints] = {"ties": one_of("loss", "index")}
-    #: What stands for the rows of a table in blocks.
-    _summed: SummedLDA | None = None
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        ties: str = "loss",
-        n_jobs: int | None = None,
-        task: str = "auto",
-    ):
-        self.estimator = estimator
-        self.cv = cv
-        self.scoring = scoring
-        self.ties = ties
-        self.n_jobs = n_jobs
-        self.task = task
 
     @property
     def opinion(self) -> str:  # type: ignore[override]
-        """What breaks ties, where the classifier says more of a row than its class."""
+        """How ties are broken, or an empty string if ties go to the lowest index."""
         several = getattr(getattr(self, "_y", None), "ndim", 1) == 2
-        asked = self.ties == "loss" and not several and gives_shares(self.estimator)
-        return "squared loss on the same folds" if asked else ""
+        by_loss = self.ties == "loss" and not several and gives_shares(self.estimator)
+        return "squared loss on the same folds" if by_loss else ""
 
     def check(self) -> None:
         super().check()
@@ -226,7 +227,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         check_scored(type(self).__name__, self.estimator, self.scoring)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Known where all candidates are scored together, on a number of folds."""
+        """Return the memory in bytes that scoring needs, or None if it is not known.
+
+        It is known if all candidates of a step are scored together and ``cv`` is an int.
+        """
         kinds = {LinearDiscriminantAnalysis: LDAFolds, KNeighborsClassifier: KNNFolds}
         kind: Any = kinds.get(type(self.estimator))
         if kind is None or self.scoring not in (None, "accuracy") or not is_int(self.cv):
@@ -235,7 +239,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]
-        """Whether sums over rows give the model, as they do discriminant analysis."""
+        """Whether the criterion learns from row blocks.
+
+        This needs plain discriminant analysis with accuracy as the score.
+        """
         return is_plain_lda(self.estimator) and self.scoring in (None, "accuracy")
 
     def _check_blocks(self) -> None:
@@ -243,8 +250,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             refuse_blocks(f"CrossValidated({type(self.estimator).__name__}, ...)")
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        name = type(self).__name__
-        self._summed = SummedLDA(table, self.estimator, folds_of_blocks(name, table, self.cv))
+        folds = folds_of_blocks(type(self).__name__, table, self.cv)
+        self._summed: SummedLDA | None = SummedLDA(table, self.estimator, folds)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._summed = None
@@ -257,7 +264,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     def _make_splits(
         self, X: Array, y: NDArray[Any] | None, metadata: Metadata
     ) -> list[tuple[Subset, Subset]]:
-        """Rows to train on and rows to score, fold by fold."""
+        """Return the training rows and test rows of each fold."""
         try:
             splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
             return [
@@ -267,7 +274,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         except ValueError as error:
             raise InvalidParameter(
                 f"{type(self).__name__} cannot make its folds of {X.shape[0]} rows: "
-                f"{str(error).rstrip('.')}. Write a cv that can, such as fewer folds."
+                f"{str(error).rstrip('.')}. Write another cv, for example fewer folds."
             ) from error
 
     def _prepare(self, estimator: Any) -> None:
@@ -278,7 +285,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             self._X = self._folds.X
 
     def _shortcut(self, estimator: Any) -> FoldAccuracies | None:
-        """What scores all candidates of a step together, where the estimator is known."""
+        """Return folds that score all candidates of a step together.
+
+        Return None if the estimator, the score or the data do not allow it.
+        """
         plain = self.scoring is None or self.scoring == "accuracy"
         weighted = self._metadata.fit or self._metadata.score
         grouped = self.n_units_ != self.n_features_in_
@@ -293,7 +303,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return None
 
     def _constant_score(self) -> float:
-        """Score of the best answer that looks at no column."""
+        """Return the score of a constant prediction."""
         if self._y is None:
             return 0.0
         if self._folds is not None:
@@ -303,8 +313,8 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         weights = {n: v for n, v in self._metadata.fit.items() if n == "sample_weight"}
         scorer = check_scoring(dummy, scoring=self.scoring)
         metadata = self._metadata._replace(fit=weights)
-        nothing = np.zeros((len(self._y), 1))
-        folds = FoldScores(nothing, self._y, self._splits, scorer, metadata)
+        zeros = np.zeros((len(self._y), 1))
+        folds = FoldScores(zeros, self._y, self._splits, scorer, metadata)
         return folds.mean_score(dummy, np.array([0]), np.full(len(self._splits), np.nan))
 
     @property
@@ -318,21 +328,24 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         subsets = list(subsets)
         if self._summed is not None:
             return self._summed.accuracies([self.columns(s) for s in subsets]).mean(axis=1)
-        found = np.array([self._known_value(subset) for subset in subsets], dtype=float)
-        asked = np.flatnonzero(np.isnan(found))
-        items = (self._score_arguments(subsets[i]) for i in asked)
-        found[asked] = parallel_map(self._fold_scores.mean_score, items, self.n_jobs)
-        return found
+        values = np.array([self._known_value(subset) for subset in subsets], dtype=float)
+        missing = np.flatnonzero(np.isnan(values))
+        items = (self._score_arguments(subsets[i]) for i in missing)
+        values[missing] = parallel_map(self._fold_scores.mean_score, items, self.n_jobs)
+        return values
 
     def _score_arguments(self, subset: Subset) -> tuple[Any, Subset, Array]:
-        """The estimator for a subset, its columns, and scores of the folds where it would fail."""
+        """Return the arguments of :meth:`FoldScores.scores` for a subset.
+
+        They are the estimator, the columns, and the scores of folds that cannot be trained.
+        """
         columns, known = self.columns(subset), np.full(len(self._splits), np.nan)
         if self._folds is not None:
             known = self._folds.untrainable(columns)
         return for_columns(self.estimator_, columns, self._X.shape[1]), columns, known
 
     def fold_scores(self, subset: Subset) -> Array:
-        """Score of each fold on a subset: what its value is the mean of."""
+        """Return the score of each fold on a subset. The value of the subset is their mean."""
         if self._summed is not None:
             return self._summed.accuracies([self.columns(subset)])[0]
         if not len(subset):
@@ -341,13 +354,13 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     @property
     def test_ratio(self) -> float:
-        """Test rows for each training row, on average."""
+        """Number of test rows per training row, on average over the folds."""
         if self._summed is not None:
             return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))
 
     def _known_value(self, subset: Subset) -> float:
-        """Value that needs no training, else nan."""
+        """Return the value of a subset if it is known without training, otherwise NaN."""
         base, best, value = self._best
         if len(best) and abs(len(base) - len(subset)) == 1:
             change = np.setxor1d(base, subset, assume_unique=True)
@@ -359,7 +372,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return float("nan") if self._folds is None else self._folds.value(essential)
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
-        if self._summed is not None:  # all of them from one pass
+        if self._summed is not None:  # a single pass over the blocks for all candidates
             return super().gain(subset, candidates)
         if self._folds is None:
             found = np.full(len(candidates), np.nan)
@@ -376,9 +389,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return -self._score_changes(subset, subset, found)
 
     def _score_changes(self, subset: Subset, units: Subset, found: Array) -> Array:
-        """Values once each unit has moved, less that of the subset; what is not found is computed.
+        """Return the change of the value when each unit is added or removed.
 
-        The best of them are remembered: a greedy walk goes on from one of them.
+        ``found`` contains the new value for each unit, or NaN if it is still to be computed. The
+        best subsets are cached, because a greedy search continues from one of them.
         """
         base = self.value(subset)
         missing = np.flatnonzero(np.isnan(found))
@@ -389,7 +403,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return found - base
 
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
-        """Squared loss of the probabilities, turned round, once each of the units has moved."""
+        """Return the negative squared loss of the probabilities when each unit is added or removed.
+
+        A unit of the subset is removed, any other unit is added.
+        """
         if self._summed is not None:
             return -self._summed.losses([self.columns(toggle_unit(subset, int(j))) for j in units])
         found, entering = np.full(len(units), np.nan), not np.isin(units, subset).any()
@@ -404,14 +421,17 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         return -found
 
     def _loss_arguments(self, subset: Subset) -> tuple[Any, Subset, Array]:
-        """The same for the loss, which is that of no column if the subset's are all constant."""
+        """Return the arguments of :meth:`FoldScores.mean_loss` for a subset.
+
+        The columns are empty if all columns of the subset are constant.
+        """
         kept = subset if self._folds is None else self._folds.essential(subset)
         if len(kept):
             return self._score_arguments(subset)
         return self.estimator_, EMPTY, np.full(len(self._splits), np.nan)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the estimator's ``fit``, the splitter and the scorer."""
+        """Return a router that passes metadata to the estimator, the splitter and the scorer."""
         router = super().get_metadata_routing()
         router.add(
             splitter=check_cv(self.cv, classifier=is_classifier(self.estimator)),
@@ -424,5 +444,5 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
 
 def toggle_unit(subset: Subset, unit: int) -> Subset:
-    """The subset with a unit that it did not hold, or without one that it did."""
+    """Add a unit to the subset, or remove it if it is a member."""
     return subset[subset != unit] if (subset == unit).any() else with_unit(subset, unit)

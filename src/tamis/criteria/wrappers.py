@@ -1,6 +1,7 @@
-"""Criteria made of others: remembered, penalised, or given as a function."""
+"""Criteria that wrap another criterion or a function: Remembered, Penalised and Scored."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,12 +20,12 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter, InvalidSco
 
 
 def _fact(name: str, default: Any) -> Any:
-    """Make a property with a fact of the criterion inside."""
+    """Return a property that reads an attribute of the wrapped criterion."""
     return property(lambda wrapper: getattr(wrapper.criterion, name, default))
 
 
 class Wrapper(SubsetCriterion):
-    """A criterion around another one, whose facts it shares."""
+    """Base class of criteria that wrap another criterion and take over its class attributes."""
 
     criterion: SubsetCriterion
 
@@ -52,7 +53,7 @@ class Wrapper(SubsetCriterion):
         self.criterion.check()
 
     def _fit_inside(self, X: Any, y: NDArray[Any] | None = None, **params: Any) -> None:
-        """Fit a clone of the criterion inside."""
+        """Fit a clone of the wrapped criterion."""
         self.criterion_ = clone(self.criterion).grouped(self._unit_columns).fit(X, y, **params)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -69,7 +70,6 @@ class Wrapper(SubsetCriterion):
         return self.criterion_.idle_
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """That of the criterion inside."""
         return self.criterion.cost(n_samples, n_features)
 
     def columns(self, subset: Subset) -> Subset:
@@ -85,26 +85,26 @@ class Wrapper(SubsetCriterion):
         self.criterion_.use(params)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata given to ``fit`` go to the criterion inside."""
+        """Return a router that passes the metadata of ``fit`` to the wrapped criterion."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(criterion=self.criterion, method_mapping=mapping)
 
 
-def _cross_validates(wrapper: "Remembered") -> bool:
-    return hasattr(wrapper.criterion, "fold_scores")
-
-
+@dataclass(eq=False, repr=False)
 class Remembered(Wrapper):
-    """Never value a subset twice: for criteria that are slow and searches that come back.
+    """Cache of a criterion's values, so that no subset is evaluated twice.
+
+    It helps with slow criteria in searches that return to earlier subsets.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Criterion whose values are cached.
 
     Attributes
     ----------
     n_computed_ : int
-        Number of values that were computed rather than remembered.
+        Number of values that were computed, not read from the cache.
 
     Examples
     --------
@@ -117,8 +117,7 @@ class Remembered(Wrapper):
     2
     """
 
-    def __init__(self, criterion: SubsetCriterion):
-        self.criterion = criterion
+    criterion: SubsetCriterion
 
     scores_are_log_p = _fact("scores_are_log_p", False)
 
@@ -132,24 +131,24 @@ class Remembered(Wrapper):
 
     def values(self, subsets: Iterable[Subset]) -> Array:
         keyed = [(np.asarray(subset, dtype=np.intp).tobytes(), subset) for subset in subsets]
-        fresh = {key: subset for key, subset in keyed if key not in self._memory}
-        if fresh:
-            values = self.criterion_.values(list(fresh.values()))
-            self._memory.update(zip(fresh, values.tolist(), strict=True))
-            self.n_computed_ += len(fresh)
+        new = {key: subset for key, subset in keyed if key not in self._memory}
+        if new:
+            values = self.criterion_.values(list(new.values()))
+            self._memory.update(zip(new, values.tolist(), strict=True))
+            self.n_computed_ += len(new)
         return np.array([self._memory[key] for key, _ in keyed])
 
     def bound(self, subset: Subset, size: int) -> float:
         return self.criterion_.bound(subset, size)
 
-    @available_if(_cross_validates)
+    @available_if(lambda wrapper: hasattr(wrapper.criterion, "fold_scores"))
     def fold_scores(self, subset: Subset) -> Array:
-        """Score of each fold on a subset, where the criterion inside has folds."""
+        """Return the score of each fold on a subset, if the wrapped criterion has folds."""
         return self.criterion_.fold_scores(subset)
 
     @property
     def test_ratio(self) -> float:
-        """Test rows for each training row of these folds."""
+        """Number of test rows per training row, on average over the folds."""
         return self.criterion_.test_ratio
 
     def tune(self, subset: Subset) -> dict[str, Any]:
@@ -161,13 +160,16 @@ class Remembered(Wrapper):
         super().use(params)
 
 
+@dataclass(eq=False, repr=False)
 class Penalised(Wrapper):
-    """A criterion less a penalty for each feature, so that the best size is not "all".
+    """Criterion minus a penalty for each feature, so that the best subset need not be the full one.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Criterion to penalise.
     per_feature : float, default=0.01
+        Penalty for each feature, in units of the criterion.
 
     Examples
     --------
@@ -178,15 +180,15 @@ class Penalised(Wrapper):
     array([6.31, 4.8 , 2.73])
     """
 
-    _constraints: ClassVar[Constraints] = {"per_feature": number()}
+    criterion: SubsetCriterion
+    _: KW_ONLY
+    per_feature: float = 0.01
 
-    def __init__(self, criterion: SubsetCriterion, *, per_feature: float = 0.01):
-        self.criterion = criterion
-        self.per_feature = per_feature
+    _constraints: ClassVar[Constraints] = {"per_feature": number()}
 
     @property
     def monotone(self) -> bool:
-        """Only without a penalty."""
+        """Whether the wrapped criterion is monotone and the penalty is not positive."""
         return super().monotone and self.per_feature <= 0
 
     def value(self, subset: Subset) -> float:
@@ -207,17 +209,19 @@ class Penalised(Wrapper):
         return self.criterion_.bound(subset, size) - self.per_feature * size
 
 
+@dataclass(eq=False, repr=False)
 class Scored(SubsetCriterion):
-    """A function as a criterion: the value of a subset is ``function(X[:, subset], y)``.
+    """Criterion defined by a function: the value of a subset is ``function(X[:, subset], y)``.
 
     Parameters
     ----------
     function : callable
-        Takes the columns of the subset and ``y``, returns a number, greater is better.
+        Function of the subset's columns and ``y`` that returns a number; greater is better.
     empty : float, default=0
-        The value of the empty subset, for which the function is not called.
+        Value of the empty subset, for which the function is not called.
     n_jobs : int or None, default=None
-        Processes for the subsets of one step; the function must then be importable.
+        Number of processes that compute the subsets of a step. With more than one process, the
+        function must be importable.
 
     Examples
     --------
@@ -229,18 +233,12 @@ class Scored(SubsetCriterion):
     array([False, False,  True, False])
     """
 
-    needs_target = False
+    function: Callable[[Array, Any], float]
+    _: KW_ONLY
+    empty: float = 0.0
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        function: Callable[[Array, Any], float],
-        *,
-        empty: float = 0.0,
-        n_jobs: int | None = None,
-    ):
-        self.function = function
-        self.empty = empty
-        self.n_jobs = n_jobs
+    needs_target = False
 
     def check(self) -> None:
         if not callable(self.function):
@@ -260,8 +258,8 @@ class Scored(SubsetCriterion):
             return float(found)
         except (TypeError, ValueError) as error:
             raise InvalidScore(
-                f"Scored needs a function that answers one number, not {type(found).__name__}. "
-                "Let it return float(...), greater for better columns."
+                f"Scored needs a function that returns one number, not {type(found).__name__}. "
+                "Write return float(...), greater for better columns."
             ) from error
 
     def values(self, subsets: Iterable[Subset]) -> Array:

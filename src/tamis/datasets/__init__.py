@@ -1,7 +1,7 @@
-"""Problems with known answers, and tables to load.
+"""Synthetic problems with known relevant columns, and tables to load.
 
-A problem (:func:`make_weston`, ...) is drawn at random and says which columns matter; a table
-(:func:`load`) is real and does not.
+A problem (:func:`make_weston`, ...) is random, and its relevant columns are known. A table
+(:func:`load`) contains real data.
 """
 
 from tamis._lazy import lazy_names

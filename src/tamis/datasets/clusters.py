@@ -1,4 +1,4 @@
-"""Problems of Gaussian clusters: classes that several columns tell apart together."""
+"""Synthetic classification problems with Gaussian clusters."""
 
 from typing import Any
 
@@ -21,28 +21,29 @@ from tamis.datasets.problem import (
 def make_weston(
     n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, noise: float = 20.0
 ) -> Problem:
-    """Two classes of two Gaussian clumps each in the first two columns; the rest is noise.
+    """Make two classes, each with two Gaussian clusters in the first two columns.
 
-    Class 0 has its centres at ±(3/4, 3), class 1 at ±(3, -3), all with unit covariance. The second
-    column alone says nothing, the first little; no line separates the classes. Their sizes differ
-    by at most one row, as in the experiments of the literature.
+    Class 0 has its centres at ±(3/4, 3), class 1 at ±(3, -3), all with unit covariance. All other
+    columns are noise. The second column alone is not informative, and the first alone is hardly
+    informative. No line separates the classes. The class sizes differ by at most one row, as in the
+    published experiments.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
         Number of columns, at least 2.
     noise : float
-        Standard deviation of the irrelevant columns. Whether the published N(0, 20) gives a
-        deviation or a variance does not matter once columns are standardised.
+        Standard deviation of the irrelevant columns, published as N(0, 20). It has no effect once
+        the columns are standardised.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 and 1.
+        The problem, with relevant columns 0 and 1.
 
     References
     ----------
@@ -66,34 +67,40 @@ def make_weston(
     return make_problem(X, y, range(2))
 
 
-# Class means in units of the separation. Columns 2 and 3 split {1,2} 3 {4,5} and {1,3} 2 {4,5}:
-# groups of the same sizes at the same distances, hence the same worth.
+# Mean of each class (row) in each column, in units of the separation. Columns 2 and 3 separate the
+# groups {1,2}, 3, {4,5} and {1,3}, 2, {4,5}. These have the same sizes and distances, so the two
+# columns are equally good.
 _STEPS = np.array([[0, 0, 0, 0], [1, 0, 1, 0], [2, 1, 0, 0], [3, 2, 2, -0.5], [3, 2, 2, 0.5]])
 
 
 def make_complementary(
     n_samples: int = 500, *, random_state: Any = None, separation: float = 6.0
 ) -> Problem:
-    """Four columns and five classes, where the two best columns are not the best two.
+    """Make five classes and four columns. The two best single columns are not the best pair.
 
-    With classes numbered from 1: the first column separates 1, 2, 3 and {4, 5}; the second
-    {1, 2}, 3, {4, 5} and the third {1, 3}, 2, {4, 5}; the fourth 4 from 5, the others lying over
-    both. Alone ``J(x1) > J(x2) = J(x3) > J(x4)``, yet only ``{x1, x4}`` tells all five apart: the
-    worst column holds the one thing that the best lacks.
+    With classes numbered from 1, the columns separate the following groups:
+
+    * x1: 1, 2, 3 and {4, 5};
+    * x2: {1, 2}, 3 and {4, 5};
+    * x3: {1, 3}, 2 and {4, 5};
+    * x4: 4 and 5, which the other classes overlap.
+
+    The separability J of single columns is ``J(x1) > J(x2) = J(x3) > J(x4)``, but only the pair
+    ``{x1, x4}`` separates all five classes.
 
     Parameters
     ----------
     n_samples : int
-        Number of rows, shared out evenly among the classes.
+        Number of rows, split evenly among the classes.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     separation : float
-        Distance of neighbouring groups in standard deviations.
+        Distance between neighbouring groups, in standard deviations.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 and 3, and y from 0 to 4.
+        The problem, with relevant columns 0 and 3, and y from 0 to 4.
 
     References
     ----------
@@ -110,13 +117,14 @@ def make_complementary(
     rng = begin("make_complementary", locals(), separation=LEVEL)
     y = balance(rng, n_samples, 5)
     X = rng.standard_normal((n_samples, 4))
-    # wide enough to lie over classes 4 and 5 whatever their distance
+    # wide enough to overlap classes 4 and 5 at any distance
     X[y < 3, 3] *= max(1.0, separation / 2)
     return make_problem(X + separation * _STEPS[y], y, (0, 3))
 
 
-# Correlations (1,2), (1,3), (2,3) inside each class as published. The means are ours: they give
-# the published correlations over all rows, and a second column that is useful but not needed.
+# Published correlations (1,2), (1,3), (2,3) within each class. The class means are not published.
+# The means used here reproduce the published correlations over all rows, and make the second column
+# informative but not needed.
 _CLASS_CORRELATIONS = (
     (0.99083612, 0.96333222, 0.9515664),
     (0.98955383, 0.95429516, 0.9470847),
@@ -126,24 +134,24 @@ _CLASS_MEANS = ((0.0, 0.0, 0.0), (2.48, 2.50, -7.86), (-6.73, 2.10, 1.85))
 
 
 def make_class_redundancy(n_samples: int = 600, *, random_state: Any = None) -> Problem:
-    """Three columns and classes, redundant inside every class and mostly not overall.
+    """Make three columns that are redundant within each of three classes, but mostly not overall.
 
-    Inside each class all columns are correlated at 0.95 to 0.99; over all rows the absolute
+    Within each class all columns are correlated at 0.95 to 0.99. Over all rows the absolute
     correlations are 0.09 (1, 2), 0.19 (2, 3) and 0.72 (1, 3). Columns 1 and 3 separate the classes
-    perfectly, so a penalty on the overall correlation takes the wrong pair and one on the
-    correlation inside classes does not. The correlations inside classes hold exactly in the sample.
+    perfectly. A penalty on the overall correlation therefore selects the wrong pair. A penalty on
+    the correlation within classes does not. The within-class correlations are exact in the sample.
 
     Parameters
     ----------
     n_samples : int
-        Number of rows, at least 12, shared out evenly among the classes.
+        Number of rows, at least 12, split evenly among the classes.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 and 2.
+        The problem, with relevant columns 0 and 2.
 
     References
     ----------
@@ -158,7 +166,7 @@ def make_class_redundancy(n_samples: int = 600, *, random_state: Any = None) -> 
     >>> [round(float(np.corrcoef(rows[:, :2].T)[0, 1]), 2) for rows in (X, X[y == 0])]
     [0.09, 0.99]
     """
-    # four rows are the fewest whose three columns can be made uncorrelated
+    # three columns need at least four rows per class to be made uncorrelated
     rng = begin("make_class_redundancy", locals(), n_samples=integer(12))
     y = balance(rng, n_samples, 3)
     X = rng.standard_normal((n_samples, 3))
@@ -168,7 +176,7 @@ def make_class_redundancy(n_samples: int = 600, *, random_state: Any = None) -> 
 
 
 def _correlated(Z: Floats, r12: float, r13: float, r23: float) -> Floats:
-    """``Z`` moved to mean 0, variance 1 and the given correlations, exactly, in this sample."""
+    """Transform ``Z`` to mean 0, variance 1 and exactly the given correlations in the sample."""
     Z = Z - Z.mean(axis=0)
     white = np.linalg.solve(np.linalg.cholesky(Z.T @ Z / len(Z)), Z.T)
     target = np.array([[1.0, r12, r13], [r12, 1.0, r23], [r13, r23, 1.0]])
@@ -186,31 +194,31 @@ def make_madelon(
     separation: float = 2.0,
     noise: float = 0.01,
 ) -> Problem:
-    """Two classes on the corners of a hypercube, hidden among many random probes.
+    """Make two classes on the corners of a hypercube, with many irrelevant columns (probes).
 
-    A Gaussian clump sits on each of the ``2 ** n_informative`` corners ``±separation``, squeezed by
-    a random matrix; half the corners, at random, are class 1. Redundant columns are random
-    combinations of the informative ones, repeated columns are copies of either, probes are N(0, 1).
-    The columns are in random order.
+    Each of the ``2 ** n_informative`` corners ``±separation`` is the centre of a Gaussian cluster,
+    transformed by a random matrix. Half of the corners, at random, are class 1. Redundant columns
+    are random linear combinations of the informative ones, repeated columns are duplicates of
+    either, and probes are N(0, 1). The columns are in random order.
 
     Parameters
     ----------
     n_samples : int
-        Number of rows, shared out evenly among the corners.
+        Number of rows, split evenly among the corners.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_informative, n_redundant, n_repeated, n_probes : int
-        Numbers of columns; 1 to 12 informative ones.
+        Number of columns of each kind. There can be 1 to 12 informative columns.
     separation : float
         Half the side of the hypercube.
     noise : float
-        Share of the rows whose class is wrong.
+        Share of the rows with a wrong class.
 
     Returns
     -------
     Problem
-        With ``relevant`` all columns but the probes, as is usual for these data, although as many
-        independent ones as are informative hold everything; ``equivalent`` groups equal columns.
+        The problem. As usual for these data, all columns but the probes are ``relevant``, although
+        ``n_informative`` independent ones suffice. ``equivalent`` groups duplicate columns.
 
     References
     ----------
@@ -247,7 +255,7 @@ def make_madelon(
 
 
 def _hypercube(rng: np.random.Generator, n: int, k: int, separation: float) -> tuple[Floats, Ints]:
-    """``n`` rows around the corners of a ``k``-dimensional cube, and the class of each corner."""
+    """Draw ``n`` rows around the corners of a ``k``-dimensional cube, and their classes."""
     corner = balance(rng, n, 2**k)
     label = balance(rng, 2**k, 2)
     sign = 2 * (corner[:, None] >> np.arange(k) & 1) - 1

@@ -1,4 +1,4 @@
-"""Problems of functions of a few columns: regressions, and decoys of relevant columns."""
+"""Synthetic problems whose target is a function of a few columns."""
 
 from typing import Any
 
@@ -8,14 +8,16 @@ from scipy.special import ndtr
 from tamis._checks import BOOLEAN, integer, one_of
 from tamis.datasets.problem import LEVEL, SHARE, Floats, Problem, begin, make_problem
 
-#: Columns of :func:`make_decoys` that matter, and decoys of each.
+#: Number of relevant columns of :func:`make_decoys`, and number of decoys of each relevant column.
 N_RELEVANT, DECOYS_OF_EACH = 5, 2
 
 
 def make_additive(
     n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, noise: float = 0.1
 ) -> Problem:
-    """Regression on a sum of five one-column functions, columns uniform on [0, 1].
+    """Make a regression target that is a sum of functions of five single columns.
+
+    All columns are uniform on [0, 1], and the target is
 
     ``y = 0.1 exp(4 x1) + 4 / (1 + exp(-20 (x2 - 1/2))) + 3 x3 + 2 x4 + x5 + noise``
 
@@ -24,16 +26,17 @@ def make_additive(
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
         Number of columns, at least 5.
     noise : float
-        Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part.
+        Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part
+        of y.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 to 4.
+        The problem, with relevant columns 0 to 4.
 
     References
     ----------
@@ -61,7 +64,9 @@ def make_interactive(
     noise: float = 0.1,
     square: bool = True,
 ) -> Problem:
-    """Regression with a product of two columns, columns uniform on [0, 1].
+    """Make a regression target with an interaction of two columns.
+
+    All columns are uniform on [0, 1], and the target is
 
     ``y = 10 sin(π x1 x2) + 20 (x3 - 1/2)² + 10 x4 + 5 x5 + noise``
 
@@ -70,19 +75,20 @@ def make_interactive(
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
         Number of columns, at least 5.
     noise : float
-        Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part.
+        Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part
+        of y.
     square : bool
-        Friedman's function; False for ``20 (x3 - 1/2)`` without the square, as printed by Yang,
-        which is much the easier problem.
+        Whether to use Friedman's function. False uses ``20 (x3 - 1/2)`` without the square, as
+        published by Yang (2011), which makes the problem much easier.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 to 4.
+        The problem, with relevant columns 0 to 4.
 
     References
     ----------
@@ -102,14 +108,16 @@ def make_interactive(
 
 
 def _friedman(x: Floats, power: int = 2) -> Floats:
-    """Friedman's function of the first five columns, on [0, 1]."""
+    """Return Friedman's function of five columns on [0, 1], which are the first rows of ``x``."""
     return 10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** power + 10 * x[3] + 5 * x[4]
 
 
 def make_exponential(
     n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, noise: float = 0.2
 ) -> Problem:
-    """Regression on a bump over two columns, columns uniform on [-1, 1].
+    """Make a regression target that is a Gaussian bump over two columns.
+
+    All columns are uniform on [-1, 1], and the target is
 
     ``y = 10 exp(-(x1² + x2²)) + noise``
 
@@ -118,16 +126,17 @@ def make_exponential(
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
         Number of columns, at least 2.
     noise : float
-        Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part.
+        Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part
+        of y.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 and 1.
+        The problem, with relevant columns 0 and 1.
 
     References
     ----------
@@ -157,31 +166,32 @@ def make_decoys(
     correlation: float = 0.9,
     noise: float = 1.0,
 ) -> Problem:
-    """Five relevant columns, two decoys of each that are correlated with it, and irrelevant ones.
+    """Make five relevant columns, two correlated decoys of each, and irrelevant columns.
 
-    With u the relevant columns brought to [0, 1], and f Friedman's function
-    ``10 sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``, the target is f + noise, or whether that is
-    above its median. The columns are in random order.
+    With u the relevant columns transformed to [0, 1], and Friedman's function f,
+    ``10 sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``, the target is f + noise for regression. For
+    classification, class 1 contains the rows in which f + noise is above its median. The columns
+    are in random order.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
         Number of columns, at least 15; all are standard Gaussian.
     task : {"classification", "regression"}
-        What the target is.
+        Kind of the target.
     correlation : float
-        Of a decoy with its relevant column.
+        Correlation of a decoy with its relevant column.
     noise : float
-        Standard deviation of the Gaussian noise in f.
+        Standard deviation of the Gaussian noise added to f.
 
     Returns
     -------
     Problem
-        Whose decoys count as irrelevant.
+        The problem. Decoys are treated as irrelevant.
 
     References
     ----------

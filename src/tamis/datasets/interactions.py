@@ -1,4 +1,7 @@
-"""Problems of columns that matter together: rules of logic, exclusive ors, rings and sums."""
+"""Synthetic problems with interactions: logical rules, XOR, rings and sums.
+
+Interacting columns are informative only in combination.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,37 +22,38 @@ from tamis.datasets.problem import (
     make_problem,
 )
 
-#: Columns that matter in each problem.
+#: Number of relevant columns in each problem of :func:`make_interactions`.
 RELEVANT = {"ring": 2, "xor": 2, "ring+xor": 4, "ring+xor+sum": 6}
 
 
 def make_corral(n_samples: int = 128, *, random_state: Any = None, variant: int = 6) -> Problem:
-    """Boolean concept ``(A0 and A1) or (B0 and B1)`` among redundant and irrelevant columns.
+    """Make the classes ``(A0 and A1) or (B0 and B1)``, with redundant and irrelevant columns.
 
-    Columns, all 0 or 1:
+    All columns are 0 or 1:
 
-    * Corral-6: ``A0 A1 B0 B1``, an irrelevant one, and one that agrees with y on 3/4 of the rows;
-    * Corral-46: ``A0 A1 B0 B1``; for each of them seven copies that agree with it on 16/16, 15/16,
-      ..., 10/16 of the rows; fourteen irrelevant columns, which are copies of only two;
-    * Corral-47: Corral-46 and the column that agrees with y on 3/4 of the rows.
+    * Corral-6: ``A0 A1 B0 B1``, an irrelevant column, and a column that agrees with y on 3/4 of the
+      rows;
+    * Corral-46: ``A0 A1 B0 B1``; for each of them seven columns that agree with it on 16/16, 15/16,
+      ..., 10/16 of the rows; fourteen irrelevant columns, of which only two are distinct;
+    * Corral-47: Corral-46 and a column that agrees with y on 3/4 of the rows.
 
-    The share of disagreeing rows is exact up to rounding, their choice random. Of one seed,
-    Corral-46 is the first 46 columns of Corral-47. The perfect copy of a relevant column is its
-    equivalent, the imperfect ones are not.
+    The share of disagreeing rows is exact up to rounding; which rows disagree is random. For the
+    same seed, Corral-46 is the first 46 columns of Corral-47. ``equivalent`` contains the exact
+    duplicate of a relevant column, but not the columns that agree with it on fewer rows.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     variant : {6, 46, 47}
         Number of columns.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 to 3.
+        The problem, with relevant columns 0 to 3.
 
     References
     ----------
@@ -75,13 +79,13 @@ def make_corral(n_samples: int = 128, *, random_state: Any = None, variant: int 
 
 
 def _corral_noise(rng: np.random.Generator, causes: Ints) -> Ints:
-    """The 28 redundant and 14 irrelevant columns that Yu and Liu add."""
+    """Return the 28 redundant and 14 irrelevant columns of Yu and Liu."""
     copies = [flip(rng, cause, k / 16) for cause in causes.T for k in range(7)]
     irrelevant = rng.integers(2, size=(len(causes), 2))
     return np.hstack([np.column_stack(copies), irrelevant[:, np.arange(14) % 2]])
 
 
-# The rules as published, on columns x1 to x6, and the columns (from 0) that each depends on.
+# The published rules on columns x1 to x6, and the columns (from 0) that each depends on.
 _MONKS: dict[int, tuple[Callable[[Ints], NDArray[np.bool_]], tuple[int, ...]]] = {
     1: (lambda x: (x[0] == x[1]) | (x[4] == 1), (0, 1, 4)),
     2: (lambda x: (x == 1).sum(axis=0) == 2, (0, 1, 2, 3, 4, 5)),
@@ -92,32 +96,32 @@ _MONKS: dict[int, tuple[Callable[[Ints], NDArray[np.bool_]], tuple[int, ...]]] =
 def make_monks(
     n_samples: int = 432, *, random_state: Any = None, problem: int = 1, noise: float = 0.0
 ) -> Problem:
-    """Logical concepts on six nominal columns of 3, 3, 2, 3, 4 and 2 values, coded from 1.
+    """Make classes by a logical rule on six nominal columns of 3, 3, 2, 3, 4 and 2 values.
 
-    Class 1 is, with columns named x1 to x6,
+    Values are coded from 1. With columns named x1 to x6, class 1 is
 
     * MONK-1: ``x1 = x2`` or ``x5 = 1``;
     * MONK-2: exactly two of the six columns are 1;
     * MONK-3: (``x5 = 3`` and ``x4 = 1``) or (``x5 ≠ 4`` and ``x2 ≠ 3``).
 
-    Rows are drawn without replacement: 432 of them are the whole domain once, in random order, and
-    more begin it again.
+    Rows are drawn without replacement from the 432 possible rows. If all of them are drawn, drawing
+    starts again.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     problem : {1, 2, 3}
-        Which concept.
+        Number of the rule.
     noise : float
-        Share of the rows whose class is wrong. The published training part of MONK-3 has 0.05.
+        Share of the rows with a wrong class. The published training set of MONK-3 has 0.05.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0, 1, 4 or all six or 1, 3, 4.
+        The problem, with relevant columns (0, 1, 4), all six, or (1, 3, 4).
 
     References
     ----------
@@ -142,27 +146,27 @@ def make_monks(
 def make_xor(
     n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, spread: float = 0.3
 ) -> Problem:
-    """Four Gaussian clumps in the corners of a square, opposite corners in the same class.
+    """Make an XOR problem: four Gaussian clusters, with opposite corners in the same class.
 
-    Every column is ``±1 + spread · N(0, 1)``; class 0 has equal signs in the first two columns,
-    class 1 opposite ones. The four corners differ by at most one row. As all columns have the same
-    distribution, in either class, none says anything alone.
+    Every column is ``±1 + spread · N(0, 1)``. Class 0 has equal signs in the first two columns,
+    class 1 opposite ones. The sizes of the four corners differ by at most one row. All columns have
+    the same distribution in both classes, so no single column is informative.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
-        Number of columns, at least 2 (the picture of the textbooks).
+        Number of columns, at least 2.
     spread : float
-        Standard deviation of a clump.
+        Standard deviation of a cluster.
 
     Returns
     -------
     Problem
-        With ``relevant`` 0 and 1.
+        The problem, with relevant columns 0 and 1.
 
     References
     ----------
@@ -191,33 +195,34 @@ def make_interactions(
     n_features: int = 8,
     problem: str = "ring",
 ) -> Problem:
-    """Classes by a ring, an exclusive or, a sum, or any of them, on uniform columns.
+    """Make classes by a ring, an XOR, a sum, or several of them.
 
-    All columns are uniform on [0, 1]; with x1 to x6 the first of them, class 1 is
+    All columns are uniform on [0, 1]. With x1 to x6 the first columns, class 1 is
 
     * ring: ``abs(hypot(x1 - 1/2, x2 - 1/2) - 0.35) <= 0.1151``;
     * xor: ``(x1 - 1/2) (1/2 - x2) >= 0``;
     * ring+xor: the ring with 0.0704, or ``(x3 - 1/2) (1/2 - x4) >= 0.0337``;
     * ring+xor+sum: the ring with 0.0479, the product above with 0.0598, or ``x5 + x6 + e >=
-      1.4074`` with Gaussian e of deviation 0.2.
+      1.4074`` with Gaussian noise e of standard deviation 0.2.
 
-    Half of the rows are of each class, nearly. In a ring and an exclusive or no column tells of the
-    class alone, or hardly.
+    The classes are nearly balanced. In the ring and the XOR, single columns are hardly
+    informative.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_features : int
-        Number of columns; those behind the relevant ones are noise.
+        Number of columns. Columns after the relevant ones are noise.
     problem : {"ring", "xor", "ring+xor", "ring+xor+sum"}
+        Rule that defines the classes.
 
     Returns
     -------
     Problem
-        With ``relevant`` the first 2, 2, 4 or 6.
+        The problem, whose relevant columns are the first 2, 2, 4 or 6.
 
     References
     ----------

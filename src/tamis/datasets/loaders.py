@@ -1,18 +1,19 @@
-"""Tables by name: scikit-learn's bundled sets, a local folder, OpenML.
+"""Loading of tables by name: scikit-learn's bundled sets, a local folder, OpenML.
 
-An address says where a table comes from:
+An address states the source of a table:
 
 =========================  ====================================================================
 ``sklearn:NAME``           bundled with scikit-learn, under scikit-learn's own name
 ``folder:NAME``            ``NAME.npz`` in the folder named by the environment variable TAMIS_DATA
-``openml:NAME``            the active version on openml.org, fetched once and then cached by
-                           scikit-learn; ``openml:NAME@VERSION`` for another, ``openml:ID``
+``openml:NAME``            the active version on openml.org, fetched once and cached by scikit-learn
+``openml:NAME@VERSION``    a given version on openml.org
+``openml:ID``              the data set with a given number on openml.org
 =========================  ====================================================================
 
 A plain name is looked up among the bundled sets (``diabetes``, ``digits``, ``iris``, ``wdbc``,
 ``wine``), then in the folder, and never on the network. Two different sets are called breast
-cancer: the Wisconsin one of scikit-learn is ``wdbc``, short for ``sklearn:breast_cancer``; the
-plain name ``breast_cancer`` is left to the folder, where it means the Ljubljana one.
+cancer. ``wdbc`` is the Wisconsin data set, short for ``sklearn:breast_cancer``. The plain name
+``breast_cancer`` is looked up in the folder only, where it means the Ljubljana data set.
 """
 
 import os
@@ -32,30 +33,30 @@ from tamis.datasets.memory import check_archive
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 FOLDER_VARIABLE = "TAMIS_DATA"
-#: Bundled sets: the plain name, and scikit-learn's own.
+#: Bundled data sets: the plain name of each, and scikit-learn's name for it.
 _BUNDLED = {name: name for name in ("diabetes", "digits", "iris", "wine")}
 _BUNDLED["wdbc"] = "breast_cancer"
 
 
 class Dataset(NamedTuple):
-    """Data with names, where they came from, and what else came with them.
+    """Table with its target, names, source and additional arrays.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The features, float64, as they came: neither scaled nor filled in.
+        The features, float64, neither scaled nor imputed.
     y : ndarray of shape (n_samples,)
         Class numbers from 0 (int64), or a real target (float64).
     feature_names : ndarray of str
-        One per column.
+        Name of each column.
     target_names : ndarray of str or None
-        ``target_names[y]`` are the classes; None for a real target.
+        Names of the classes, indexed by ``y``; None for a real target.
     name : str
         The short name.
     source : str
-        The address, which :func:`load` takes too.
+        The address, which :func:`load` accepts.
     extras : dict of str to ndarray
-        Everything else in a file, such as ``train_idx``, ``test_idx`` or ``relevant_idx``.
+        All other arrays of a file, such as ``train_idx``, ``test_idx`` or ``relevant_idx``.
     """
 
     X: NDArray[np.float64]
@@ -72,20 +73,20 @@ class Dataset(NamedTuple):
         return f"<Dataset {self.name}: {n} samples, {d} features, {target}, from {self.source}>"
 
 
-#: An earlier name of it.
+#: Former name of :class:`Dataset`.
 Table = Dataset
 
 
 def load(name: str) -> Dataset:
-    """Table of this name or address.
+    """Load a table by name or address.
 
     Parameters
     ----------
     name : str
-        A plain name, looked up among scikit-learn's bundled sets and then in the folder named by
-        the environment variable TAMIS_DATA; or an address ``sklearn:NAME``, ``folder:NAME``,
-        ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:ID``. Only ``openml:`` may use the
-        network.
+        A plain name, which is looked up among scikit-learn's bundled sets and then in the folder
+        named by the environment variable TAMIS_DATA. Or an address: ``sklearn:NAME``,
+        ``folder:NAME``, ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:ID``. Only ``openml:``
+        uses the network.
 
     Returns
     -------
@@ -95,14 +96,14 @@ def load(name: str) -> Dataset:
     Raises
     ------
     InvalidTable
-        No such data, or a file that is not a table.
+        If there is no such table, or the file is not a table.
 
     Notes
     -----
-    A file of the folder is a NumPy archive with the arrays ``X`` (samples by features) and ``y``,
-    and if possible ``feature_names`` and, for classes numbered from 0, ``target_names``; all other
-    arrays become ``extras``. Files are read without pickling. Nominal columns of OpenML arrive as
-    the rank of their category, missing values as NaN.
+    A file in the folder is a NumPy archive with the arrays ``X`` (samples by features) and ``y``.
+    ``feature_names`` and, for classes numbered from 0, ``target_names`` are optional. All other
+    arrays become ``extras``. Files are read without pickling. Nominal columns of OpenML are loaded
+    as the rank of their category, missing values as NaN.
 
     References
     ----------
@@ -117,7 +118,7 @@ def load(name: str) -> Dataset:
     """
     if not isinstance(name, str):
         raise InvalidParameter(
-            f'load needs the name of a data set; got {name!r}. Write load("iris").'
+            f'load needs the name of a data set, got {name!r}. Write load("iris").'
         )
     source, colon, rest = name.partition(":")
     if not colon:
@@ -129,18 +130,19 @@ def load(name: str) -> Dataset:
     if source == "openml":
         return _from_openml(rest)
     raise InvalidTable(
-        "load knows the sources 'sklearn', 'folder', 'openml'; none of them was written before "
-        f'\':{rest}\'. Write load("{rest}") or load("openml:{rest}").'
+        f"load needs a source 'sklearn', 'folder' or 'openml' before ':{rest}', got {source!r}. "
+        f'Write load("{rest}") or load("openml:{rest}").'
     )
 
 
 def names() -> list[str]:
-    """Plain names that :func:`load` can read now, without the network, in alphabetical order.
+    """Return the names of all data sets that :func:`load` finds without the network.
 
     Returns
     -------
     list of str
-        The bundled sets and the files of the folder named by the environment variable TAMIS_DATA.
+        Sorted names of the bundled sets and of the files in the folder named by the environment
+        variable TAMIS_DATA.
 
     Examples
     --------
@@ -168,21 +170,24 @@ def _from_folder(stem: str, asked: str) -> Dataset:
 
 
 def _files() -> dict[str, Path]:
-    """Archives in the user's folder, read again at every call; none if no folder is named."""
+    """Return the paths of the archives in the user's folder, by name.
+
+    The dict is empty if the environment variable TAMIS_DATA is not set.
+    """
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return {}
     if not Path(folder).is_dir():
         raise InvalidTable(
             f"{FOLDER_VARIABLE} needs to name a folder of .npz files; {folder!r} is not a folder. "
-            f"Correct the variable or unset it."
+            "Correct the variable or unset it."
         )
     return {path.stem: path for path in sorted(Path(folder).glob("*.npz"))}
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        # opened here, because np.load leaves a file open that turns out to be no archive
+        # opened here, because np.load does not close a file that is not an archive
         with path.open("rb") as stream:
             check_archive(str(path), stream)
             with np.load(stream, allow_pickle=False) as archive:
@@ -192,7 +197,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     except (OSError, ValueError, EOFError, TypeError, RuntimeError, BadZipFile, zlib.error) as e:
         raise InvalidTable(
             f"load needs a NumPy archive of plain arrays; {path} cannot be read as one ({e}). "
-            f"Write it with np.savez_compressed(path, X=X, y=y)."
+            "Write it with np.savez_compressed(path, X=X, y=y)."
         ) from e
 
 
@@ -202,7 +207,7 @@ def _from_openml(address: str) -> Dataset:
     if version:
         which["version"] = int(version) if version.isdecimal() else version
     try:
-        # this parser needs no pandas and gives nominal columns as ranks
+        # this parser needs no pandas and returns nominal columns as ranks
         data = bundled.fetch_openml(**which, as_frame=False, parser="liac-arff")
     except (OSError, ValueError) as error:
         raise InvalidTable(
@@ -226,7 +231,7 @@ def _from_openml(address: str) -> Dataset:
 
 
 def _table(parts: Mapping[str, Any], name: str, source: str, where: str | None = None) -> Dataset:
-    """Return the table of these parts, after checking that they belong together."""
+    """Return the data set of the given arrays, after checking that they fit together."""
     where = where or source
     if missing := [repr(key) for key in ("X", "y") if key not in parts]:
         held = ", ".join(map(repr, parts)) or "nothing"
@@ -255,7 +260,7 @@ def _numbers(values: Any, ndim: int, key: str, where: str) -> NDArray[Any]:
 def _target(
     y: NDArray[Any], given: Any, where: str
 ) -> tuple[NDArray[Any], NDArray[np.str_] | None]:
-    """Return class numbers with the names of the classes, or a real target without."""
+    """Return class numbers and the names of the classes, or a real target and None."""
     if np.isnan(y).any():
         raise _misfit(where, "a target in every row", f"{int(np.isnan(y).sum())} missing ones")
     if given is None and np.issubdtype(y.dtype, np.floating):
@@ -270,8 +275,8 @@ def _target(
 
 def _misfit(where: str, needed: str, came: str) -> InvalidTable:
     return InvalidTable(
-        f"load needs {needed} in {where}; got {came}. A file is written with "
-        f"np.savez_compressed(path, X=X, y=y, feature_names=..., target_names=...)."
+        f"load needs {needed} in {where}; got {came}. Write the file with "
+        "np.savez_compressed(path, X=X, y=y, feature_names=..., target_names=...)."
     )
 
 
@@ -280,7 +285,7 @@ def _unknown(name: str) -> InvalidTable:
     near = did_you_mean(name.rpartition(":")[2], addresses)
     folder = "" if os.environ.get(FOLDER_VARIABLE) else f", set {FOLDER_VARIABLE} to your folder"
     return InvalidTable(
-        f"load knows no data set {name!r}.{near} It can read now: "
+        f"load cannot find a data set {name!r}.{near} Available are "
         f"{', '.join(map(repr, names()))}. Write one of these{folder}, or write "
         'load("openml:...") to fetch from openml.org.'
     )

@@ -1,4 +1,4 @@
-"""Refusal of files that claim more than the memory of the machine, before they are read."""
+"""Checks that a file fits into memory, before it is read."""
 
 from math import prod
 from typing import IO
@@ -10,14 +10,14 @@ from tamis._format import format_bytes
 from tamis._memory import free_memory
 from tamis.exceptions import InvalidTable
 
-#: Bytes of a number once it is read: everything becomes float64.
+#: Number of bytes that a number takes in memory, because all arrays are converted to float64.
 NUMBER = 8
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def check_fits(where: str, n_bytes: int) -> None:
-    """Refuse a table that needs more memory than is free."""
+    """Raise an error if a table needs more memory than is free."""
     free = free_memory()
     if free is not None and n_bytes > free:
         raise InvalidTable(
@@ -27,10 +27,10 @@ def check_fits(where: str, n_bytes: int) -> None:
 
 
 def check_archive(where: str, stream: IO[bytes]) -> None:
-    """Refuse a NumPy archive that needs, or only claims, more than it can hold.
+    """Raise an error if a NumPy archive needs too much memory or has inconsistent headers.
 
-    Only the headers of the arrays are read: an archive of a few bytes may claim any size, and one
-    that is compressed may really have it.
+    Only the headers of the arrays are read. The header in a small archive may declare any size, and
+    a compressed archive may really contain that much.
     """
     needed = 0
     with ZipFile(stream) as archive:

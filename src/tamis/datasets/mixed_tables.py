@@ -1,4 +1,4 @@
-"""Mixed tables with known answers: missing values, categories, dates, identifiers, duplicates."""
+"""Synthetic tables with missing values, categories, dates, identifiers and duplicate columns."""
 
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -15,16 +15,16 @@ Values = list[Any]
 
 
 class MixedTable(NamedTuple):
-    """A table of columns of all kinds.
+    """Synthetic table with columns of several kinds.
 
     Attributes
     ----------
     columns : dict of str to list
-        The values of each column; None where one is missing.
+        Values of each column; missing values are None.
     y : ndarray
-        Classes (of texts) or a real target.
+        Classes (strings) or a real target.
     relevant : tuple of str
-        Names of the columns that the target was made of.
+        Names of the columns from which the target was computed.
     """
 
     columns: dict[str, Values]
@@ -32,30 +32,33 @@ class MixedTable(NamedTuple):
     relevant: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """The columns as a frame of polars, or of pandas where that is not installed."""
+        """Return the columns as a polars frame, or as a pandas frame if polars is not installed."""
         return frame(self.columns)
 
 
 def make_mixed(
     n_samples: int = 300, *, random_state: Any = None, like: str = "passengers"
 ) -> MixedTable:
-    """A table of numbers, categories, dates and texts, made after the pattern of a famous one.
+    """Make a table of numbers, categories, dates and texts, similar to a well-known data set.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     like : {"passengers", "incomes", "houses", "visits"}
-        ``"passengers"``: who survives a shipwreck, with names, tickets and gaps in the age;
-        ``"incomes"``: who earns much, mostly categories; ``"houses"``: prices, a real target, with
-        dates of sale and quality in words; ``"visits"``: who comes back to a clinic, with times.
+        Kind of table:
+
+        - "passengers": survival of a shipwreck, with names, tickets and missing ages;
+        - "incomes": high income, mostly from categories;
+        - "houses": prices (a real target), with dates of sale and quality grades as text;
+        - "visits": return to a clinic, with dates.
 
     Returns
     -------
     MixedTable
-        With ``relevant``, the columns that the target was made of.
+        The table, with the names of its relevant columns.
 
     Examples
     --------
@@ -73,24 +76,25 @@ def make_mixed(
 def make_genes(
     n_samples: int = 80, *, random_state: Any = None, n_genes: int = 5000, n_gaps: int = 229
 ) -> MixedTable:
-    """A wide table with all that is in the way: expression of genes as laboratories write it.
+    """Make a wide table of gene expression with the usual defects of laboratory files.
 
-    Three classes, of which the first 20 genes tell; an identifier of the sample, a date, a site,
-    two copies of the gene ``g3``, gaps in some genes, and a number that stands for the class.
+    There are three classes, which depend on the first 20 genes. The table also has a sample
+    identifier, a date, a site, two duplicates of the gene ``g3``, genes with missing values, and a
+    number that encodes the class.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
     random_state : int, None, Generator or RandomState
-        Source of the draws.
+        Seed or generator of the random numbers.
     n_genes, n_gaps : int
-        Number of genes, and of those with gaps.
+        Number of genes, and number of genes with missing values.
 
     Returns
     -------
     MixedTable
-        With ``relevant`` the genes ``g0`` to ``g19``.
+        The table, with relevant columns ``g0`` to ``g19``.
 
     Examples
     --------
@@ -110,7 +114,7 @@ def make_genes(
     }
     columns |= {f"g{j}": np.round(X[:, j], 4).tolist() for j in range(n_genes)}
     for j in range(n_genes - n_gaps, n_genes):
-        _make_gaps(rng, columns[f"g{j}"], 0.2)
+        _remove_values(rng, columns[f"g{j}"], 0.2)
     columns |= {"g3_copy": list(columns["g3"]), "g3_again": list(columns["g3"])}
     columns["code"] = (10 * (classes + 1)).tolist()
     labels = np.array(["ALL", "AML", "MLL"])[classes]
@@ -126,11 +130,11 @@ def _passengers(n: int, rng: Generator) -> MixedTable:
         "Pclass": rank.tolist(),
         "Name": [f"Person {j} of {w}" for j, w in enumerate(_draw(rng, n, ["Cork", "Kent"]))],
         "Sex": sex,
-        "Age": _make_gaps(rng, age.tolist(), 0.2),
+        "Age": _remove_values(rng, age.tolist(), 0.2),
         "SibSp": rng.poisson(0.5, n).tolist(),
         "Ticket": [f"T{k}" for k in rng.integers(0, 3 * n, n)],
         "Fare": np.round(rng.lognormal(3, 0.6, n), 2).tolist(),
-        "Embarked": _make_gaps(rng, _draw(rng, n, ["C", "Q", "S"], [0.2, 0.1, 0.7]), 0.02),
+        "Embarked": _remove_values(rng, _draw(rng, n, ["C", "Q", "S"], [0.2, 0.1, 0.7]), 0.02),
     }
     return MixedTable(columns, _labels(rng, merit, "died", "survived"), ("Pclass", "Sex", "Age"))
 
@@ -142,13 +146,13 @@ def _incomes(n: int, rng: Generator) -> MixedTable:
     merit = 0.9 * (years - 2) + 0.06 * (hours - 40) + 1.5 * (married - 0.5)
     columns: dict[str, Values] = {
         "age": rng.integers(17, 80, n).tolist(),
-        "workclass": _make_gaps(rng, _draw(rng, n, ["Private", "State", "Self", "None"]), 0.06),
+        "workclass": _remove_values(rng, _draw(rng, n, ["Private", "State", "Self", "None"]), 0.06),
         "weight": rng.integers(20_000, 400_000, n).tolist(),
         "education": [schools[k] for k in years],
         "married": married.tolist(),
         "race": _draw(rng, n, ["a", "b", "c", "d", "e"], [0.8, 0.1, 0.05, 0.03, 0.02]),
         "hours": hours.tolist(),
-        "country": _make_gaps(rng, _draw(rng, n, [f"land{k}" for k in range(30)]), 0.02),
+        "country": _remove_values(rng, _draw(rng, n, [f"land{k}" for k in range(30)]), 0.02),
     }
     return MixedTable(
         columns, _labels(rng, merit, "<=50K", ">50K"), ("education", "hours", "married")
@@ -165,8 +169,8 @@ def _houses(n: int, rng: Generator) -> MixedTable:
         "area": area.tolist(),
         "rooms": rng.integers(2, 12, n).tolist(),
         "quality": [grades[q] for q in quality],
-        "alley": _make_gaps(rng, _draw(rng, n, ["gravel", "paved"]), 0.9),
-        "frontage": _make_gaps(rng, np.round(rng.normal(70, 20, n)).tolist(), 0.17),
+        "alley": _remove_values(rng, _draw(rng, n, ["gravel", "paved"]), 0.9),
+        "frontage": _remove_values(rng, np.round(rng.normal(70, 20, n)).tolist(), 0.17),
         "district": _draw(rng, n, [f"district {k}" for k in range(12)]),
         "street": ["paved"] * n,
         "sold": _days(date(2006, 1, 1), sold),
@@ -183,8 +187,8 @@ def _visits(n: int, rng: Generator) -> MixedTable:
         "visit": [f"{k:06x}" for k in rng.permutation(16 * n)[:n]],
         "start": [d.isoformat() for d in start],
         "ward": _draw(rng, n, ["A", "B", "C"]),
-        "pressure": _make_gaps(rng, np.round(pressure).tolist(), 0.1),
-        "smoker": _make_gaps(rng, smoker.tolist(), 0.05),
+        "pressure": _remove_values(rng, np.round(pressure).tolist(), 0.1),
+        "smoker": _remove_values(rng, smoker.tolist(), 0.05),
         "remark": [f"came by {w} and left" for w in _draw(rng, n, [f"way {k}" for k in range(n)])],
         "weight": np.round(rng.normal(75, 12, n), 1).tolist(),
     }
@@ -195,7 +199,7 @@ MAKERS = {"passengers": _passengers, "incomes": _incomes, "houses": _houses, "vi
 
 
 def _labels(rng: Generator, merit: Floats, no: str, yes: str) -> NDArray[Any]:
-    """Classes drawn with the probabilities that a logistic model gives them."""
+    """Draw the class ``yes`` or ``no`` for each row, by a logistic model of ``merit``."""
     return np.where(rng.random(len(merit)) < 1 / (1 + np.exp(-1.5 * merit)), yes, no)
 
 
@@ -208,9 +212,9 @@ def _days(first: date, later: NDArray[Any]) -> list[date]:
     return [first + timedelta(days=int(k)) for k in later]
 
 
-def _make_gaps(rng: Generator, values: Values, share: float) -> Values:
-    """Replace about this share of the values, and at least one, by None."""
-    gone = rng.random(len(values)) < share
-    gone[rng.integers(len(values))] = True
-    values[:] = [None if hole else value for value, hole in zip(values, gone, strict=True)]
+def _remove_values(rng: Generator, values: Values, share: float) -> Values:
+    """Replace about the given share of the values, and at least one, by None."""
+    missing = rng.random(len(values)) < share
+    missing[rng.integers(len(values))] = True
+    values[:] = [None if gone else value for value, gone in zip(values, missing, strict=True)]
     return values

@@ -1,7 +1,7 @@
-"""A problem with a known answer, and what its makers share: draws and checks.
+"""Synthetic problems with known relevant columns, and helpers for the functions that make them.
 
-Every maker takes ``n_samples`` and ``random_state`` (an integer, None, a generator) and returns a
-:class:`Problem`. The same integer gives the same problem. Classes are numbered from 0.
+Every function takes ``n_samples`` and ``random_state`` (an int, None or a generator) and returns a
+:class:`Problem`. The same int always makes the same problem. Classes are numbered from 0.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,14 +15,14 @@ from tamis.exceptions import InvalidParameter
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Amounts of noise, and shares of rows.
+#: Constraints on a noise level, and on a share of rows.
 LEVEL, SHARE = number(least=0), number(least=0, most=1)
 
 
 class Problem(NamedTuple):
-    """A problem with a known answer.
+    """Synthetic problem with known relevant columns.
 
-    A ranking answers it if its first ``len(relevant)`` columns hold one member of every group in
+    A ranking is correct if its first ``len(relevant)`` columns contain one member of every group in
     ``equivalent``.
 
     Attributes
@@ -32,10 +32,10 @@ class Problem(NamedTuple):
     y : ndarray of shape (n_samples,)
         Class numbers (int64), or a real target (float64).
     relevant : ndarray of int
-        The columns that matter, ascending.
+        The relevant columns, in ascending order.
     equivalent : tuple of tuple of int
-        Parallel to ``relevant``: the columns that may stand for ``relevant[i]`` without any loss,
-        itself included, ascending. A column without a copy is alone in its group.
+        For each relevant column, the columns that can replace it without any loss, itself included,
+        in ascending order.
 
     Examples
     --------
@@ -54,12 +54,12 @@ class Problem(NamedTuple):
 
 
 def balance(rng: np.random.Generator, n: int, k: int) -> Ints:
-    """Return ``n`` numbers below ``k`` in random order, each equally often up to one."""
+    """Return ``n`` ints below ``k`` in random order, whose counts differ by at most one."""
     return rng.permutation(np.arange(n, dtype=np.int64) % k)
 
 
 def flip(rng: np.random.Generator, bits: Ints, share: float) -> Ints:
-    """Flip exactly this share of the bits, up to rounding."""
+    """Flip randomly chosen bits. Their share is ``share``, up to rounding."""
     chosen = rng.permutation(len(bits)) < round(share * len(bits))
     return bits ^ chosen
 
@@ -70,7 +70,7 @@ def make_problem(
     relevant: Sequence[int],
     equivalent: Collection[Collection[int]] | None = None,
 ) -> Problem:
-    """Return a problem; without ``equivalent`` every column stands for itself alone."""
+    """Return a problem. By default no relevant column can be replaced by another column."""
     groups = [(j,) for j in relevant] if equivalent is None else equivalent
     return Problem(
         np.ascontiguousarray(X, dtype=np.float64),
@@ -81,7 +81,7 @@ def make_problem(
 
 
 def begin(maker: str, given: Mapping[str, Any], **needed: Constraint) -> np.random.Generator:
-    """Check the arguments of a maker by their names, and return the source of its draws."""
+    """Check the arguments of a ``make_`` function, and return its random generator."""
     for name, constraint in ({"n_samples": integer(1)} | needed).items():
         value = given[name].item() if isinstance(given[name], np.generic) else given[name]
         check_values(maker, {name: constraint}, **{name: value})

@@ -1,9 +1,9 @@
-r"""Expected values of contingency tables whose margins are fixed (the hypergeometric model).
+r"""Expected entropies of contingency tables with fixed margins (the hypergeometric model).
 
-A cell of a table of N rows with margins a and b holds h rows, drawn from the hypergeometric
-distribution, if two variables are independent. The expected joint entropy is then
-:math:`\log N - \frac1N \sum_{a, b} E[h \log h]`, and information less its expectation is 0 on
-average for independent variables, however many levels they have.
+If two variables are independent, the count h of a cell with margins a and b, in a table of N rows,
+has a hypergeometric distribution. The expected joint entropy is then
+:math:`\log N - \frac1N \sum_{a, b} E[h \log h]`. Information minus its expectation is 0 on average
+for independent variables, for any number of levels.
 
 References
 ----------
@@ -21,24 +21,29 @@ from scipy.interpolate import make_interp_spline
 
 from tamis._arrays import BLOCK, Array
 
-#: Expected count from which E[h log h] is a Taylor series around it, with an error below 1e-9 of
-#: the count. Below, the distribution is summed.
+#: Expected count from which E[h log h] is computed by a Taylor series, with an error below 1e-9 of
+#: the count. For smaller counts the distribution is summed.
 SERIES_FROM = 100.0
-#: Standard deviations around the expected count that a sum covers; the rest weighs below 1e-16.
+#: Number of standard deviations around the expected count that a sum covers. Counts farther away
+#: have a probability below 1e-16.
 REACH = 10
-#: Counts up to which every entry of a table is computed. Above, entries at counts that grow by
-#: this ratio are, and a spline goes through them; its error is below 1e-9 of the count.
+#: Count up to which every entry of a table is computed. Above it, entries are computed only at
+#: counts that grow by this ratio, and a spline interpolates between them. Its error is below 1e-9
+#: of the count.
 EACH, RATIO = 96, 1.04
 
 
 class Chance(NamedTuple):
-    """Values for the cells of a table with a pivot: ``values[start[level of the pivot] + count]``.
+    """Values for the cells of a contingency table of a column and a pivot.
+
+    The value of a cell is ``values[start[level of the pivot] + count]``.
 
     Attributes
     ----------
     values : array
-        0 for a count of 0, whatever the level.
+        Values of all levels of the pivot, one level after another. A count of 0 has the value 0.
     start : array of int of shape (n_pivot,)
+        Index of the first value of each level.
     """
 
     values: Array
@@ -46,13 +51,14 @@ class Chance(NamedTuple):
 
 
 def chance_of(level: NDArray[Any], size: NDArray[Any], n_pivot: int = 1) -> Chance:
-    """Sums of E[h log h] over the levels of a variable, for each level of a pivot and count.
+    """Sum E[h log h] over the levels of a variable, for each level of a pivot and each count.
 
     Parameters
     ----------
     level, size : array of int
-        Of each cell of pivot and variable: the level of the pivot, and the number of rows. The
-        variable is independent within the levels of the pivot.
+        Level of the pivot, and number of rows, for each cell of the contingency table of the pivot
+        and the variable. The expectation E is for a variable that is independent of the column
+        within each level of the pivot.
     n_pivot : int, default=1
         Number of levels of the pivot.
     """
@@ -61,24 +67,27 @@ def chance_of(level: NDArray[Any], size: NDArray[Any], n_pivot: int = 1) -> Chan
     ends = [*np.flatnonzero(np.diff(level, prepend=-1)), len(size)]
     # levels with the same sizes share a table
     keys = [(int(size[a:b].sum()), size[a:b].tobytes()) for a, b in pairwise(ends)]
-    values, place, n_values = [], {}, 0
+    values, starts, n_values = [], {}, 0
     for total, same in groupby(sorted(set(keys)), key=itemgetter(0)):
         group = list(same)
         values.append(_tables(total, [np.frombuffer(key, np.int64) for _, key in group]).ravel())
-        place.update({key: n_values + i * (total + 1) for i, key in enumerate(group)})
+        starts.update({key: n_values + i * (total + 1) for i, key in enumerate(group)})
         n_values += len(values[-1])
     start = np.zeros(n_pivot, dtype=np.int64)
-    start[level[ends[:-1]]] = [place[key] for key in keys]
+    start[level[ends[:-1]]] = [starts[key] for key in keys]
     return Chance(np.concatenate(values), start)
 
 
 def chance_within(margins: NDArray[Any]) -> Chance:
-    """The same from a table of the levels of a pivot and of a variable."""
+    """Return the same as :func:`chance_of`, given counts of (pivot levels, variable levels)."""
     return chance_of(np.nonzero(margins)[0], margins[margins > 0], len(margins))
 
 
 def _tables(total: int, sizes: list[NDArray[np.int64]]) -> Array:
-    """One row for each list of sizes of a total, one column for each count up to it."""
+    """Return the sums of E[h log h] over lists of level sizes, of shape (lists, counts).
+
+    ``total`` is the sum of each list of sizes. Counts are from 0 to the total.
+    """
     nodes = _nodes(total)
     distinct, which = np.unique(np.concatenate(sizes), return_inverse=True)
     times = np.zeros((len(sizes), len(distinct)))
@@ -95,7 +104,7 @@ def _tables(total: int, sizes: list[NDArray[np.int64]]) -> Array:
 
 
 def _nodes(total: int) -> NDArray[np.int64]:
-    """Counts up to a total at which a table is computed."""
+    """Return the counts, from 0 to ``total``, at which a table is computed without a spline."""
     if total <= 2 * EACH:
         return np.arange(total + 1)
     n = int(np.log(total / EACH) / np.log(RATIO)) + 2
@@ -104,12 +113,12 @@ def _nodes(total: int) -> NDArray[np.int64]:
 
 
 def expected_n_log_n(n: Any, a: Any, b: Any) -> Array:
-    """E[h log h] for h rows in a cell of margins a and b of a table of n rows.
+    """Return E[h log h] for the count h of a cell with margins a and b, in a table of n rows.
 
     >>> expected_n_log_n(4, np.array([1, 2]), 2).round(3)
     array([0.   , 0.231])
     """
-    n, a, b = (np.asarray(part, dtype=float) for part in np.broadcast_arrays(n, a, b))
+    n, a, b = (np.asarray(values, dtype=float) for values in np.broadcast_arrays(n, a, b))
     shape = n.shape
     n, a, b = n.ravel(), a.ravel(), b.ravel()
     rows = np.maximum(n, 1.0)
@@ -122,7 +131,7 @@ def expected_n_log_n(n: Any, a: Any, b: Any) -> Array:
     low = np.maximum(np.maximum(0.0, a + b - n), np.floor(mean - spread))
     high = np.minimum(np.minimum(a, b), np.ceil(mean + spread))
     width = (high - low).astype(np.int64) + 1
-    # rows of like widths are summed as one matrix
+    # sums of similar width are computed together, as a single matrix
     small = small[np.argsort(width[small], kind="stable")]
     for some in _chunks(width[small]):
         at = small[some]
@@ -131,32 +140,35 @@ def expected_n_log_n(n: Any, a: Any, b: Any) -> Array:
 
 
 def _chunks(widths: NDArray[np.int64]) -> list[slice]:
-    """Parts of rising widths in which the largest is at most about 1.5 times the smallest."""
-    parts, start = [], 0
+    """Split sorted widths into slices of similar widths (up to a factor of about 1.5)."""
+    chunks, start = [], 0
     while start < len(widths):
         stop = int(np.searchsorted(widths, 1.5 * widths[start] + 2, side="right"))
         most = max(1, BLOCK // (4 * int(widths[stop - 1])))
         stop = min(stop, start + most)
-        parts.append(slice(start, stop))
+        chunks.append(slice(start, stop))
         start = stop
-    return parts
+    return chunks
 
 
 def _by_sum(n: Array, a: Array, b: Array, low: Array, width: int) -> Array:
-    """Sums over the distribution from a count on, each weight from the one before."""
+    """Return E[h log h] as a sum over ``width`` counts from ``low`` on.
+
+    The weights of the counts are computed recursively.
+    """
     h = low[:, None] + np.arange(width)
     before = h[:, :-1]
     weights = np.ones_like(h)
-    left = a[:, None] - before
-    left *= b[:, None] - before
-    left /= h[:, 1:] * ((n - a - b)[:, None] + h[:, 1:])
-    np.cumprod(left, axis=1, out=weights[:, 1:])
+    ratios = a[:, None] - before
+    ratios *= b[:, None] - before
+    ratios /= h[:, 1:] * ((n - a - b)[:, None] + h[:, 1:])
+    np.cumprod(ratios, axis=1, out=weights[:, 1:])
     values = h * np.log(np.maximum(h, 1.0))
     return np.asarray((weights * values).sum(axis=1) / weights.sum(axis=1))
 
 
 def _by_series(n: Array, a: Array, b: Array) -> Array:
-    """Taylor series of h log h around the mean, in cumulants; those from the fifth on are small."""
+    """Return E[h log h] by a Taylor series around the mean, from the first four cumulants."""
     mean = a * b / n
     one, other = a * (n - a), b * (n - b)
     k2 = mean * (1 - b / n) * (n - a) / (n - 1)

@@ -1,4 +1,4 @@
-"""Columns as small integers, and the entropies of pairs of them."""
+"""Columns cut into integer levels, and the joint entropies of pairs of columns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -18,33 +18,33 @@ from tamis.density.chance import Chance, chance_of
 from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
 
-#: What the parameters may be of criteria that cut columns into levels.
+#: Constraints on the parameters of criteria that cut columns into levels.
 BINNING_CONSTRAINTS: Constraints = {
     "n_bins": integer(2) | NONE,
     "binning": one_of("frequency", "width", "codes"),
     "adjusted": one_of("auto") | BOOLEAN,
 }
 
-# Informations are whole multiples of this, about 2e-13 nats: what is 0 is exactly 0, columns that
-# differ only in the names of their levels tie, and sums do not depend on their order.
+# Information is rounded to multiples of this number, about 2e-13 nats, to remove rounding errors.
+# Independent variables then have an information of exactly 0, columns that differ only in the names
+# of their levels tie, and sums do not depend on the order of terms.
 QUANTUM = 2.0**-42
 
-# What stands for NaN among the values of a column: the largest number there is, above all that is
-# measured, so that the missing entries are a last level of their own.
+# Number that replaces NaN in a column. It is the largest float, above all measured values, so that
+# missing values become the last level.
 MISSING = np.finfo(np.float64).max
 
-#: How missing entries are taken.
+#: Constraint on how missing values are treated.
 MISSING_CONSTRAINT = one_of("level", "pairs")
 
 
 class Coded:
-    """Columns cut into levels, with the entropies that information criteria are made of.
+    """Columns cut into levels, and the entropies that information criteria need.
 
-    A column with at most ``n_bins`` distinct values keeps them as levels; others are cut into
-    ``n_bins`` bins of equal frequency (equal values stay together) or of equal width. With
-    ``binning="codes"``, and in columns that ``categories`` marks, every distinct value is a level.
-    Where an entry is missing (NaN), that is the last level of its column; bins are cut from the
-    entries that are there.
+    A column with at most ``n_bins`` distinct values keeps them as levels. Others are cut into
+    ``n_bins`` bins of equal frequency (equal values share a bin) or of equal width. With
+    ``binning="codes"``, and in columns marked by ``categories``, every distinct value is a level.
+    Missing values (NaN) are the last level of their column; bins are cut from the other values.
 
     >>> coded = Coded(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 7.0], [4.0, 7.0]]), 2)
     >>> coded.codes.T
@@ -59,37 +59,37 @@ class Coded:
     def __init__(
         self, X: Array, n_bins: int, binning: str = "frequency", categories: Mask | None = None
     ):
-        self._columns = np.ascontiguousarray(X.T)  # one row a column, a view of what is fitted
+        self._columns = np.ascontiguousarray(X.T)  # a view of a column-major X
         self.n_samples = len(X)
         self.compiled = X.size >= thresholds.COUNTED_ENTRIES
-        #: Columns with missing entries, whose last level these are.
-        self.gaps: Mask = np.zeros(X.shape[1], dtype=bool)
+        #: Mask of the columns with missing values, which are their last level.
+        self.has_missing: Mask = np.zeros(X.shape[1], dtype=bool)
         if np.isnan(self._columns.min(initial=0.0)):
-            self.gaps = np.asarray(np.isnan(self._columns).any(axis=1))
-        if self.gaps.any() or (categories is not None and categories.any()):
+            self.has_missing = np.asarray(np.isnan(self._columns).any(axis=1))
+        if self.has_missing.any() or (categories is not None and categories.any()):
             kinds = np.zeros(X.shape[1], dtype=bool) if categories is None else categories
             self.cuts, self.n_levels = _mixed_cuts(
-                self._columns, n_bins, binning, self.compiled, kinds, self.gaps
+                self._columns, n_bins, binning, self.compiled, kinds, self.has_missing
             )
         else:
             self.cuts, self.n_levels = level_cuts(self._columns, n_bins, binning, self.compiled)
-        if self.gaps.any():
+        if self.has_missing.any():
             self._columns = np.where(np.isnan(self._columns), MISSING, self._columns)
         self._table = n_log_n(self.n_samples)
 
     @cached_property
     def codes(self) -> NDArray[np.unsignedinteger[Any]]:
-        """Level of each entry, one row a column."""
+        """Level of each value, as an array of (columns, rows)."""
         few = self.n_levels.max(initial=1) <= np.iinfo(np.uint16).max
         codes: NDArray[np.unsignedinteger[Any]]
         codes = np.zeros(self._columns.shape, dtype=np.uint16 if few else np.uint32)
         if self.compiled:
             from tamis.compiled.counts import encode
 
-            def of(part: slice) -> None:
-                encode(self._columns[part], self.cuts[part], self.n_levels[part], codes[part])
+            def encode_some(some: slice) -> None:
+                encode(self._columns[some], self.cuts[some], self.n_levels[some], codes[some])
 
-            self._by_columns(of, self.n_samples)
+            self._by_columns(encode_some, self.n_samples)
         else:
             for cut in self.cuts.T:
                 codes += self._columns >= cut[:, None]
@@ -101,24 +101,24 @@ class Coded:
         return self.joint_entropy(np.zeros(self.n_samples, dtype=np.intp))
 
     def column(self, j: int) -> NDArray[np.intp]:
-        """Levels of one column."""
+        """Return the level of each row in a single column."""
         cuts = self.cuts[j, : self.n_levels[j] - 1]
         return np.searchsorted(cuts, self._columns[j], side="right")
 
     def crossed(self, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.intp]:
-        """A pair of coded variables as one, combinations that do not occur left out."""
+        """Combine two coded variables into one, with a level for each combination that occurs."""
         both = one * (int(other.max()) + 1) + other
         return np.unique(both, return_inverse=True)[1].astype(np.intp)
 
     def entropy_of(self, codes: NDArray[np.intp]) -> float:
-        """Entropy of one coded variable, in nats."""
+        """Return the entropy of a coded variable, in nats."""
         return entropy_of(codes)
 
     def joined(self, groups: Sequence[NDArray[np.intp]], missing: str = "level") -> "Coded":
-        """Groups of columns as one variable each, whose levels are the combinations that occur.
+        """Combine each group of columns into a single variable.
 
-        An entry that is missing is a level of its column; with ``missing="pairs"`` it is missing in
-        the group.
+        Its levels are the combinations of levels that occur. A missing value is a level of its
+        column. With ``missing="pairs"``, a group is missing if one of its columns is missing.
         """
         joint = np.empty((self.n_samples, len(groups)))
         for place, columns in enumerate(groups):
@@ -130,26 +130,28 @@ class Coded:
             if missing == "pairs":
                 for j in columns:
                     joint[~self.present(int(j)), place] = np.nan
-        # no column has more levels, so that none is cut again
+        # with this number of bins no column is cut again
         return Coded(joint, max(2, int(np.nanmax(joint, initial=0)) + 1))
 
     def present(self, j: int) -> Mask:
-        """Rows in which a column is not missing."""
-        if not self.gaps[j]:
+        """Return a mask of the rows in which a column is not missing."""
+        if not self.has_missing[j]:
             return np.ones(self.n_samples, dtype=bool)
         return np.asarray(self._columns[j] != MISSING)
 
     def available_tables(
         self, target: NDArray[np.intp], pick: int | None = None
     ) -> Iterator[NDArray[np.int64]]:
-        """Counts (columns, levels of a pick, of the target, of the column), some columns at a time.
+        """Iterate over arrays of joint counts, for a block of columns at a time.
 
-        Rows in which a column, or the pick, is missing are not counted for it; without a pick it
-        has one level.
+        An array has the axes (columns, levels of the picked column, levels of the target, levels of
+        the column). Rows in which the column or the picked column is missing are not counted. If
+        ``pick`` is None, its axis has a single level.
         """
-        everyone = np.ones(self.n_samples, dtype=bool)
-        rows = everyone if pick is None else self.present(pick)
-        picked = np.zeros(self.n_samples, np.intp) if pick is None else self.column(pick)
+        if pick is None:
+            rows, picked = np.ones(self.n_samples, dtype=bool), np.zeros(self.n_samples, np.intp)
+        else:
+            rows, picked = self.present(pick), self.column(pick)
         shape = int(picked.max()) + 1, int(target.max()) + 1
         n_pivot, width = shape[0] * shape[1], int(self.n_levels.max(initial=1))
         pivot = (picked * shape[1] + target)[rows]
@@ -157,17 +159,17 @@ class Coded:
         for start in range(0, len(self.n_levels), at_once):
             some = slice(start, start + at_once)
             codes = self.codes[some][:, rows].astype(np.intp)
-            last = np.where(self.gaps[some], self.n_levels[some] - 1, -1)
+            last = np.where(self.has_missing[some], self.n_levels[some] - 1, -1)
             cells = (np.arange(len(codes))[:, None] * n_pivot + pivot) * width + codes
             n_cells = len(codes) * n_pivot * width
             counts = np.bincount(cells[codes != last[:, None]], minlength=n_cells)
             yield counts.reshape(len(codes), *shape, width)
 
     def joint_entropy(self, pivot: NDArray[np.intp], chance: Chance | None = None) -> Array:
-        """Entropy of the pair (column, pivot) for each column, in nats.
+        """Return the entropy of the pair (column, pivot) for each column, in nats.
 
-        H = log N - (sum of n log n over the contingency table) / N: no logarithm is taken, and
-        the counts are exact. Other values than n log n may be given for each level of the pivot.
+        H = log N - (sum of n log n over the contingency table) / N, with n log n read from a table.
+        ``chance`` replaces n log n by different values for each level of the pivot.
         """
         n_pivot = int(pivot.max()) + 1
         if device_asked() is not None:
@@ -189,15 +191,16 @@ class Coded:
         return self._entropies(sums)
 
     def _plain(self, n_pivot: int) -> Chance:
-        """n log n for every level of a pivot."""
+        """Return a table of n log n, the same for every level of a pivot."""
         return Chance(self._table, np.zeros(n_pivot, dtype=np.int64))
 
     def chance_entropy(
         self, variable: NDArray[np.intp], given: NDArray[np.intp] | None = None
     ) -> Array:
-        """Expected entropy of (column, given, variable) for each column, in nats.
+        """Return the expected entropy of (column, given, variable) for each column, in nats.
 
-        The variable is shuffled within the levels of ``given``, or among all rows.
+        The expectation is over shuffles of the variable within the levels of ``given``, or among
+        all rows if it is None.
         """
         pivot = np.zeros(self.n_samples, dtype=np.intp) if given is None else given
         width = int(variable.max()) + 1
@@ -205,7 +208,7 @@ class Coded:
         return self.joint_entropy(pivot, chance_of(cells // width, sizes, int(pivot.max()) + 1))
 
     def joint_with(self, j: int) -> Array:
-        """Entropy of the pair (column, column j) for each column, in nats."""
+        """Return the entropy of the pair (column, column j) for each column, in nats."""
         if device_asked() is None:
             return self.joint_entropy(self.column(j))
         return self._entropies(self._one_hot.sums_with(j))
@@ -218,7 +221,7 @@ class Coded:
         return OneHotLevels(self.codes, self.n_levels, self._table)
 
     def information(self, codes: NDArray[np.intp], *, adjusted: bool = False) -> Array:
-        """Mutual information of each column with a coded variable, in nats."""
+        """Return the mutual information of each column with a coded variable, in nats."""
         if adjusted:
             return rounded(self.chance_entropy(codes) - self.joint_entropy(codes))
         return settled(self.entropy + entropy_of(codes) - self.joint_entropy(codes))
@@ -251,7 +254,10 @@ class Coded:
         return np.concatenate(parts)
 
     def _by_columns(self, function: Callable[[slice], Any], terms: float) -> list[Any]:
-        """A compiled loop over the columns, with so many terms for each level."""
+        """Run a compiled loop over slices of columns, in several threads if it is long.
+
+        ``terms`` is the number of terms that the loop computes for each level of a column.
+        """
         return shared_calls(function, len(self._columns), terms * float(self.n_levels.mean()))
 
     @cached_property
@@ -260,17 +266,20 @@ class Coded:
 
         start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
 
-        def of(part: slice) -> Any:
-            own = start[part.start : part.stop + 1] - start[part.start]
-            return pack(self._columns[part], self.cuts[part], own)
+        def pack_some(some: slice) -> Any:
+            own = start[some.start : some.stop + 1] - start[some.start]
+            return pack(self._columns[some], self.cuts[some], own)
 
-        found = self._by_columns(of, self.n_samples)
-        bits, sizes = (np.concatenate(part) for part in zip(*found, strict=True))
+        found = self._by_columns(pack_some, self.n_samples)
+        bits, sizes = map(np.concatenate, zip(*found, strict=True))
         return bits, sizes, start
 
 
 def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tuple[Array, Any]:
-    """Values at which a new level begins, rising, padded with infinity; and numbers of levels."""
+    """Return the cuts of each column, padded with infinity, and its number of levels.
+
+    A cut is the smallest value of a level. Cuts are in ascending order. The first level needs none.
+    """
     most = columns.shape[1] if binning == "codes" else n_bins
     levels, count = _few_levels(columns, most, compiled)
     cuts = levels[:, 1:]
@@ -287,22 +296,21 @@ def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tup
 
 
 def _mixed_cuts(
-    columns: Array, n_bins: int, binning: str, compiled: bool, categories: Mask, gaps: Mask
+    columns: Array, n_bins: int, binning: str, compiled: bool, categories: Mask, has_missing: Mask
 ) -> tuple[Array, Any]:
-    """Cuts where some columns are categories, and some have missing entries."""
+    """Return the same as :func:`level_cuts` for a table with categories or missing values."""
     found: list[tuple[Any, Array, Any]] = []
-    for kind, way in ((categories, "codes"), (~categories, binning)):
-        whole = np.flatnonzero(kind & ~gaps)
-        if len(whole):
-            found.append((whole, *level_cuts(columns[whole], n_bins, way, compiled)))
-        for j in np.flatnonzero(kind & gaps):
-            there = columns[j][~np.isnan(columns[j])]
-            cuts, n_levels = np.empty((1, 0)), np.array([1])
-            if len(there):
-                cuts, n_levels = level_cuts(there[None], n_bins, way, False)
-                cuts, n_levels = np.append(cuts, [[MISSING]], axis=1), n_levels + 1
-            found.append((np.array([j]), cuts, n_levels))
-    together = np.full((len(columns), max(cuts.shape[1] for _, cuts, _ in found)), np.inf)
+    for kind, rule in ((categories, "codes"), (~categories, binning)):
+        complete = np.flatnonzero(kind & ~has_missing)
+        if len(complete):
+            found.append((complete, *level_cuts(columns[complete], n_bins, rule, compiled)))
+        for j in np.flatnonzero(kind & has_missing):
+            known = columns[j][~np.isnan(columns[j])]
+            if len(known):
+                cuts, n_levels = level_cuts(known[None], n_bins, rule, False)
+                found.append(([j], np.append(cuts, [[MISSING]], axis=1), n_levels + 1))
+    width = max((cuts.shape[1] for _, cuts, _ in found), default=0)
+    together = np.full((len(columns), width), np.inf)
     count = np.ones(len(columns), dtype=np.int64)
     for which, cuts, n_levels in found:
         together[which, : cuts.shape[1]] = cuts
@@ -311,27 +319,27 @@ def _mixed_cuts(
 
 
 def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArray[np.int64]]:
-    """Distinct values of each column, rising, padded with infinity; and how many there are."""
-    # the loop compares each entry with every level: where most are new, sorting is faster
+    """Return the sorted distinct values of each column, padded with infinity, and their number."""
+    # the loop compares each value with every level; if most values are distinct, sorting is faster
     if compiled and most < columns.shape[1] // 8:
         from tamis.compiled.counts import few_levels
 
         terms = columns.shape[1] * float(most)
-        found = shared_calls(lambda part: few_levels(columns[part], most), len(columns), terms)
-        levels, count = (np.concatenate(part) for part in zip(*found, strict=True))
+        found = shared_calls(lambda some: few_levels(columns[some], most), len(columns), terms)
+        levels, count = map(np.concatenate, zip(*found, strict=True))
         return levels, count
     ordered = np.sort(columns, axis=1)
-    fresh = _rising(ordered, np.full(len(ordered), -np.inf))
-    count = fresh.sum(axis=1)
+    new = _rising(ordered, np.full(len(ordered), -np.inf))
+    count = new.sum(axis=1)
     levels = np.full((len(columns), most), np.inf)
-    fresh[count > most] = False
-    rank = np.cumsum(fresh, axis=1) - 1
-    levels[np.nonzero(fresh)[0], rank[fresh]] = ordered[fresh]
+    new[count > most] = False
+    rank = np.cumsum(new, axis=1) - 1
+    levels[np.nonzero(new)[0], rank[new]] = ordered[new]
     return levels, np.minimum(count, most + 1)
 
 
 def _by_frequency(columns: Array, n_bins: int) -> Array:
-    """Cuts where they split the sorted column evenly; equal values stay together."""
+    """Return cuts that split the sorted values into equal parts. Equal values share a bin."""
     n_samples = columns.shape[1]
     starts = (np.arange(1, n_bins) * n_samples) // n_bins
     cuts = np.partition(columns, starts, axis=1)[:, starts]
@@ -339,7 +347,7 @@ def _by_frequency(columns: Array, n_bins: int) -> Array:
 
 
 def width_cuts(low: Array, high: Array, n_bins: int) -> Array:
-    """Cuts that split the range evenly."""
+    """Return cuts that split the range of each column into bins of equal width."""
     share = np.arange(1, n_bins) / n_bins
     # a convex combination: high - low may overflow
     cuts = low[:, None] * (1 - share) + high[:, None] * share
@@ -347,29 +355,36 @@ def width_cuts(low: Array, high: Array, n_bins: int) -> Array:
 
 
 def distinct_cuts(cuts: Array, low: Array) -> Array:
-    """Cuts without repetition, the empty lowest level left out."""
+    """Return the cuts without repetitions, and without a cut that leaves the lowest level empty.
+
+    Removed cuts are replaced by infinity at the end.
+    """
     return np.sort(np.where(_rising(cuts, low), cuts, np.inf), axis=1)
 
 
 def _rising(rows: Array, before: Array) -> Mask:
-    """Which entries are greater than the one before; a difference of large ones may overflow."""
+    """Return a mask of the values that are greater than the value before them in their row.
+
+    ``before`` has the value before the first. Differences are not computed, because they could
+    overflow.
+    """
     return rows > np.column_stack([before, rows[:, :-1]])
 
 
 def coded_columns(
     X: Array, n_bins: int | None, binning: str, categories: Mask | None = None
 ) -> Coded:
-    """Columns cut as a criterion's parameters say; None is the cube root of N, rounded up."""
-    rule = number_of_bins(X.shape[0], n_bins)
+    """Cut columns into levels. ``n_bins=None`` means the cube root of the number of rows."""
+    n_bins = number_of_bins(X.shape[0], n_bins)
     if is_sparse(X):
         from tamis.density.sparse_levels import SparseCoded
 
-        return SparseCoded(X, rule, binning, categories)
-    return Coded(X, rule, binning, categories)
+        return SparseCoded(X, n_bins, binning, categories)
+    return Coded(X, n_bins, binning, categories)
 
 
 def levels_of(criterion: Any, X: Array) -> Coded:
-    """The levels that a criterion of the information family asks for, of its units."""
+    """Cut the units of a table into levels, as the parameters of a criterion specify."""
     kinds = category_mask(type(criterion).__name__, criterion.categories, X.shape[1])
     coded = coded_columns(X, criterion.n_bins, criterion.binning, kinds)
     units = criterion._unit_columns
@@ -377,12 +392,12 @@ def levels_of(criterion: Any, X: Array) -> Coded:
 
 
 def number_of_bins(n_samples: int, n_bins: int | None) -> int:
-    """Bins of a column of many values: the cube root of the number of rows if none is given."""
+    """Return the number of bins, by default the cube root of the number of rows, rounded up."""
     return int(np.ceil(np.cbrt(n_samples))) if n_bins is None else int(n_bins)
 
 
 def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
-    """Which columns are categories: from indices or one boolean a column; None where none are.
+    """Return a mask of the categorical columns, given indices or a mask, or None if given None.
 
     >>> category_mask("MRMR", [2], 3)
     array([False, False,  True])
@@ -392,7 +407,6 @@ def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
     given = np.asarray(categories)
     if given.ndim == 1 and given.dtype == bool and len(given) == n_columns:
         return given
-    mask = np.zeros(n_columns, dtype=bool)
     if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
         raise InvalidParameter(
             f"{name} needs categories as indices of columns or as one boolean for each of the "
@@ -403,49 +417,50 @@ def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
             f"{name} needs categories among the columns 0 to {n_columns - 1}, not "
             f"{given[(given < 0) | (given >= n_columns)][0]}."
         )
+    mask = np.zeros(n_columns, dtype=bool)
     mask[given.astype(np.intp)] = True
     return mask
 
 
 def coding_cost(n_samples: int, n_features: int) -> float:
-    """Estimate the bytes held while columns are cut into levels: copies that are sorted."""
+    """Estimate the memory in bytes that cutting columns into levels needs, for sorted copies."""
     return 20.0 * n_samples * n_features + 100.0 * n_features
 
 
 def coded_target(y: NDArray[Any], task: str, n_bins: int | None, binning: str) -> NDArray[np.intp]:
-    """Classes as they are; a real target cut like a column."""
+    """Return class codes, or the bins of a numeric target, which is discretised like a column."""
     if task == "classification":
         return class_codes(y)[1]
     return coded_columns(y.astype(float)[:, None], n_bins, binning).column(0)
 
 
 def n_log_n(most: int) -> Array:
-    """n log n of the counts up to the most, which 0 log 0 = 0 begins."""
+    """Return n log n for the counts from 0 (with 0 log 0 = 0) to the largest."""
     counts = np.arange(most + 1, dtype=float)
     return counts * np.log(np.maximum(counts, 1))
 
 
 def entropy_of(codes: NDArray[np.intp]) -> float:
-    """Entropy of one coded variable, in nats."""
+    """Return the entropy of a coded variable, in nats."""
     share = np.bincount(codes) / len(codes)
     return float(settled(entr(share).sum()))
 
 
 def settled(information: Any) -> Any:
-    """Information without its rounding, and never negative."""
+    """Round information to multiples of ``QUANTUM``, and negative values to 0."""
     return np.maximum(np.rint(information / QUANTUM), 0.0) * QUANTUM
 
 
 def rounded(information: Any) -> Any:
-    """Information less what chance makes of it, without its rounding; it may be negative."""
+    """Round adjusted information, which may be negative, to multiples of ``QUANTUM``."""
     return np.rint(information / QUANTUM) * QUANTUM + 0.0  # no -0.0
 
 
 def is_adjusted(criterion: Any, n_columns: int | None = None) -> bool:
     """Whether a criterion corrects information for chance.
 
-    "auto" corrects where there are categories or groups of several columns. Before the number of
-    columns is known, ``categories`` that are given count as some.
+    "auto" corrects if there are categories or groups of several columns. If ``n_columns`` is None,
+    it corrects for any ``categories`` except None.
     """
     if criterion.adjusted != "auto":
         return bool(criterion.adjusted)

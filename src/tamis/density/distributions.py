@@ -1,10 +1,12 @@
-"""Distances between the distribution functions of classes, from blocks of rows.
+"""Distances between the distribution functions of classes, from row blocks.
 
-Counts of the beginnings of keys, class by class, give the distribution functions at the end of each
-cell. Inside a cell they can be no farther apart than its counts allow: only cells that could hold a
-greater distance than is known are looked into, until none is left.
+Values are represented by 64-bit keys that sort like them. Counting the leading bits of the keys,
+for each class, determines the distribution functions at the end of each cell (the values that share
+these bits). Within a cell the distance is bounded by the counts. Cells that could contain a larger
+distance than the largest found so far are refined, until there are no such cells.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,18 +20,20 @@ from tamis.blocks.source import RowBlock, RowStatistic
 from tamis.blocks.table import BlockTable
 
 
+@dataclass(eq=False, repr=False)
 class ByClass(RowStatistic):
-    """A statistic of the rows of each class.
+    """A statistic computed separately for the rows of each class.
 
     Parameters
     ----------
     inner : RowStatistic
+        The statistic.
     labels : Labels
         The classes.
     """
 
-    def __init__(self, inner: RowStatistic, labels: Labels):
-        self.inner, self.labels = inner, labels
+    inner: RowStatistic
+    labels: Labels
 
     def empty(self) -> Any:
         return [self.inner.empty() for _ in self.labels.values]
@@ -50,13 +54,17 @@ class ByClass(RowStatistic):
 
 
 class Distances:
-    """The greatest distance between a class and the rest that is known of each column.
+    """Largest distance found so far, for each column, between a class and the other rows.
+
+    It is the distance between the distribution functions of the column in the class and in the
+    other rows.
 
     Parameters
     ----------
     sizes : array of int
-        Rows of each class.
+        Number of rows of each class.
     n_columns : int
+        Number of columns.
     """
 
     def __init__(self, sizes: NDArray[np.int64], n_columns: int):
@@ -66,10 +74,10 @@ class Distances:
     def look(
         self, columns: NDArray[np.intp], before: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Take cells that follow each other, and say which could hold more.
+        """Update the distances with runs of adjacent cells, and return a mask of cells to refine.
 
-        ``before`` (places, classes) are the rows below the first cell of a place, ``counts``
-        (places, cells, classes) those in each.
+        ``before``, of shape (runs, classes), counts the rows below the first cell of each run.
+        ``counts``, of shape (runs, cells, classes), counts the rows in each cell.
         """
         ends = before[:, None] + np.cumsum(counts, axis=1)
         begins = ends - counts
@@ -77,20 +85,19 @@ class Distances:
         np.maximum.at(self.best, columns, np.abs(inside - outside).max(axis=(1, 2), initial=0.0))
         low_inside, low_outside = self._shares(begins)
         most = np.maximum(inside - low_outside, outside - low_inside).max(axis=2, initial=0.0)
-        # a value that stands alone has been seen at its end
-        found = (most > self.best[columns, None]) & (counts.sum(axis=2) > 1)
-        return np.asarray(found)
+        # a cell with a single row need not be refined: its distances are those at its two ends
+        return np.asarray((most > self.best[columns, None]) & (counts.sum(axis=2) > 1))
 
     def _shares(self, below: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Of the rows of each class, and of all others, those that are below."""
+        """Return the share of rows below, among the rows of each class and among all others."""
         rest = below.sum(axis=2, keepdims=True) - below
         return below / self.inside, rest / self.outside
 
 
 def largest_distances(table: BlockTable) -> Array:
-    """For each column the greatest distance of the distribution functions of a class and the rest.
+    """Return, for each column, the largest distance between distribution functions over classes.
 
-    It is that of the sorted column, the largest over the classes.
+    A class is compared with all other rows. The result is exact, as if the column were sorted.
     """
     labels, n_columns = table.labels, table.shape[1]
     known = Distances(labels.counts, n_columns)
@@ -100,27 +107,24 @@ def largest_distances(table: BlockTable) -> Array:
     beginnings, n_bits = np.zeros(n_columns, dtype=np.uint64), 0
     finer = first.n_bits
     while True:
-        place, cell = np.nonzero(known.look(columns, before, counts))
+        run, cell = np.nonzero(known.look(columns, before, counts))
         n_bits += finer
-        if not len(place) or n_bits == 64:
+        if not len(run) or n_bits == 64:
             return known.best
-        before = before[place] + counts[place].cumsum(axis=1)[np.arange(len(place)), cell]
-        before -= counts[place, cell]
-        columns, held = columns[place], int(counts[place, cell].sum())
-        beginnings = (beginnings[place] << np.uint64(finer)) | cell.astype(np.uint64)
+        before = before[run] + counts[run].cumsum(axis=1)[np.arange(len(run)), cell]
+        before -= counts[run, cell]
+        columns, n_rows = columns[run], int(counts[run, cell].sum())
+        beginnings = (beginnings[run] << np.uint64(finer)) | cell.astype(np.uint64)
         start = np.searchsorted(columns, np.arange(n_columns + 1))
         cells = KeyCells(start, beginnings, n_bits)
-        if held <= quantiles.LISTED:
-            _look_through(known, columns, before, table.reduce(_listed(cells, labels)))
+        if n_rows <= quantiles.LISTED:
+            listed = table.reduce(ByClass(KeysListed(columns_of, cells), labels))
+            _look_through(known, columns, before, listed)
             return known.best
         finer = max(1, int(np.log2(quantiles.REFINED / len(columns))))
         finer = min(64 - n_bits, finer)
         found = table.reduce(ByClass(KeysWithin(columns_of, cells, finer), labels))
         counts = np.stack(found, axis=2)
-
-
-def _listed(cells: KeyCells, labels: Labels) -> ByClass:
-    return ByClass(KeysListed(columns_of, cells), labels)
 
 
 def _look_through(
@@ -129,10 +133,10 @@ def _look_through(
     before: NDArray[np.int64],
     listed: list[list[NDArray[np.uint64]]],
 ) -> None:
-    """Take cells whose keys are all known."""
-    for place, column in enumerate(columns):
-        own = [found[place] for found in listed]
+    """Update the distances with cells whose keys have been listed, class by class."""
+    for run, column in enumerate(columns):
+        own = [keys[run] for keys in listed]
         values = np.unique(np.concatenate(own))
         below = np.column_stack([np.searchsorted(one, values, side="right") for one in own])
         counts = np.diff(below, axis=0, prepend=0)
-        known.look(np.array([column]), before[[place]], counts[None])
+        known.look(np.array([column]), before[[run]], counts[None])

@@ -1,4 +1,4 @@
-"""What two columns and the target tell of each other, for all columns beside one of them."""
+"""Entropies and information of every column together with a picked column and the target."""
 
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,10 @@ from tamis.density.discrete import rounded, settled
 
 
 class Pair:
-    """Every column beside one chosen column i: the pairwise terms that criteria are made of."""
+    """Information terms of every column x_j together with a picked column x_i and the target y.
+
+    Terms are in nats. Most are arrays with an entry for each column j.
+    """
 
     def __init__(self, coded: Any, target: Any, i: int):
         self._coded, self._target, self._i = coded, target, i
@@ -21,90 +24,90 @@ class Pair:
 
     @cached_property
     def joint(self) -> Array:
-        """H(x_j, x_i)."""
+        """Joint entropy H(x_j, x_i)."""
         return np.asarray(self._coded.joint_with(self._i))
 
     @cached_property
     def triple(self) -> Array:
-        """H(x_j, x_i, y)."""
+        """Joint entropy H(x_j, x_i, y)."""
         return np.asarray(self._coded.joint_entropy(self._both))
 
     @cached_property
     def _both(self) -> Any:
-        """The pair (x_i, y) as one variable."""
+        """Combination of x_i and y into a single variable."""
         return self._coded.crossed(self._coded.column(self._i), self._target)
 
     @cached_property
     def shared(self) -> Array:
-        """I(x_j; x_i)."""
+        """Mutual information I(x_j; x_i)."""
         return settled(self.entropy + self.pick_entropy - self.joint)
 
     @cached_property
     def relevance(self) -> float:
-        """I(x_i; y)."""
+        """Mutual information I(x_i; y) of the picked column with the target."""
         entropy_of = self._coded.entropy_of
         target = entropy_of(self._target)
         return float(settled(self.pick_entropy + target - entropy_of(self._both)))
 
     @cached_property
     def conditional(self) -> Array:
-        """I(x_j; y | x_i)."""
-        triple = self.triple  # first: counts with the target have those without in them
-        told = self.joint - self.pick_entropy - triple + self._coded.entropy_of(self._both)
-        return np.asarray(settled(told))
+        """Conditional mutual information I(x_j; y | x_i)."""
+        triple = self.triple  # computed first, because ``joint`` reuses its counts
+        given = self._coded.entropy_of(self._both) - self.pick_entropy
+        return np.asarray(settled(self.joint - triple + given))
 
     @cached_property
     def together(self) -> Array:
-        """I(x_j, x_i; y)."""
-        triple = self.triple
+        """Mutual information I(x_j, x_i; y) of both columns with the target."""
+        triple = self.triple  # computed first, because ``joint`` reuses its counts
         return np.asarray(settled(self.joint + self._coded.entropy_of(self._target) - triple))
 
     def excess(self, alone: Array) -> Array:
-        """I(x_j; x_i) - I(x_j; x_i | y) - I(x_j; y), of which the last is given."""
+        """Return I(x_j; x_i) - I(x_j; x_i | y) - I(x_j; y). ``alone`` is the last term."""
         # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y)
         return self.relevance - self.together
 
 
 class AdjustedPair(Pair):
-    """The same terms, less what is expected of them if the margins are all that is given.
+    """Information terms corrected for chance, see :mod:`tamis.density.chance`.
 
-    Information of two columns is compared with that of shuffled rows, what a column tells beside
-    the chosen one with that of rows shuffled within its levels; what both tell together is the sum
-    of what the chosen one tells and of that.
+    Each term is reduced by its expectation. For I(x_j; x_i) the expectation is over shuffled rows,
+    for I(x_j; y | x_i) it is over rows shuffled within the levels of x_i. I(x_j, x_i; y) is
+    computed as I(x_i; y) + I(x_j; y | x_i).
     """
 
     def __init__(self, coded: Any, target: Any, i: int, relevance: Array):
         super().__init__(coded, target, i)
-        self._told = relevance
+        self._relevance = relevance
 
     @cached_property
     def shared(self) -> Array:
-        """I(x_j; x_i)."""
+        """Mutual information I(x_j; x_i)."""
         expected = self._coded.chance_entropy(self._coded.column(self._i))
         return np.asarray(rounded(expected - self.joint))
 
     @property
     def relevance(self) -> float:
-        """I(x_i; y)."""
-        return float(self._told[self._i])
+        """Mutual information I(x_i; y) of the picked column with the target."""
+        return float(self._relevance[self._i])
 
     @cached_property
     def conditional(self) -> Array:
-        """I(x_j; y | x_i)."""
+        """Conditional mutual information I(x_j; y | x_i)."""
         expected = self._coded.chance_entropy(self._target, self._coded.column(self._i))
         return np.asarray(rounded(expected - self.triple))
 
     @property
     def together(self) -> Array:
-        """I(x_j, x_i; y)."""
+        """Mutual information I(x_j, x_i; y) of both columns with the target."""
         return self.relevance + self.conditional
 
 
 class AvailablePair:
-    """The same terms, each column's from the rows in which it and column i are there.
+    """Information terms from the rows in which neither column i nor column j is missing.
 
-    All entropies of a term are of these rows, so that it is what :class:`Pair` finds in the table
-    of the rows alone, but for the levels, which are those of all rows.
+    All entropies of a term are computed from these rows. The result is the term of :class:`Pair`
+    for a table of only these rows, cut into the levels of the full table.
     """
 
     def __init__(self, coded: Any, target: Any, i: int, *, adjusted: bool = False):
@@ -120,83 +123,95 @@ class AvailablePair:
 
     @property
     def entropy(self) -> Array:
-        """H(x_j)."""
+        """Entropy H(x_j)."""
         return self._of["j"]
 
     @property
     def pick_entropy(self) -> Array:
-        """H(x_i)."""
+        """Entropy H(x_i) of the picked column."""
         return self._of["i"]
 
     @property
     def triple(self) -> Array:
-        """H(x_j, x_i, y)."""
+        """Joint entropy H(x_j, x_i, y)."""
         return self._of["ijy"]
 
     @property
     def shared(self) -> Array:
-        """I(x_j; x_i)."""
-        return self._told("ij", self._of["j"] + self._of["i"])
+        """Mutual information I(x_j; x_i)."""
+        return self._information("ij", self._of["j"] + self._of["i"])
 
     @property
     def relevance(self) -> Array:
-        """I(x_i; y)."""
-        return self._told("iy", self._of["i"] + self._of["y"])
+        """Mutual information I(x_i; y) of the picked column with the target."""
+        return self._information("iy", self._of["i"] + self._of["y"])
 
     @property
     def conditional(self) -> Array:
-        """I(x_j; y | x_i)."""
-        return self._told("ijy", self._of["ij"] - self._of["i"] + self._of["iy"])
+        """Conditional mutual information I(x_j; y | x_i)."""
+        return self._information("ijy", self._of["ij"] - self._of["i"] + self._of["iy"])
 
     @property
     def together(self) -> Array:
-        """I(x_j, x_i; y)."""
+        """Mutual information I(x_j, x_i; y) of both columns with the target."""
         if self._chance:
             return self.relevance + self.conditional
-        return self._told("ijy", self._of["ij"] + self._of["y"])
+        return self._information("ijy", self._of["ij"] + self._of["y"])
 
     def excess(self, alone: Array) -> Array:
-        """As in :class:`Pair`; the I(x_j; y) that is given is of all rows with x_j."""
-        own = self._told("jy", self._of["j"] + self._of["y"])
+        """Return the same as :meth:`Pair.excess`.
+
+        ``alone`` is I(x_j; y), computed from all rows in which x_j is not missing.
+        """
+        own = self._information("jy", self._of["j"] + self._of["y"])
         return self.relevance + own - self.together - alone
 
-    def _told(self, name: str, independent: Array) -> Array:
-        """Information: the entropy without it, or what is expected of that, less the joint one."""
+    def _information(self, name: str, independent: Array) -> Array:
+        """Return the joint entropy of independent variables minus the observed joint entropy.
+
+        The former is ``independent`` or, if terms are corrected for chance, an expectation.
+        """
         if self._chance:
             return np.asarray(rounded(self._chance[name] - self._of[name]))
         return np.asarray(settled(independent - self._of[name]))
 
 
-#: Axes of a table (columns, levels of x_i, of y, of x_j) that the entropy of some of them needs.
+#: Axes of each combination of variables in an array of counts, whose axes are (columns, levels of
+#: x_i, levels of y, levels of x_j).
 AXES = {"i": (1,), "y": (2,), "j": (3,), "ij": (1, 3), "iy": (1, 2), "jy": (2, 3), "ijy": (1, 2, 3)}
-#: Rows up to which the margins of many tables are the same, and three of them are one number.
+#: Number of rows up to which three margins fit into a single integer. Repeated margins are then
+#: found, and computed only once.
 ALIKE = 1 << 21
-#: Axes of two variables, and of what is given, in the information that ends with a joint entropy.
+#: For each joint entropy, the axes of the two variables whose information it determines, and the
+#: axes of the variables on which this information is conditional.
 INDEPENDENT = {"ij": (3, 1, ()), "iy": (1, 2, ()), "jy": (3, 2, ()), "ijy": (3, 2, (1,))}
 
 
 def available_relevance(coded: Any, target: Any, *, adjusted: bool = False) -> tuple[Array, Array]:
-    """I(x_j; y) and H(x_j), each from the rows in which x_j is there."""
-    told, own = [], []
+    """Return I(x_j; y) and H(x_j), each from the rows in which x_j is not missing."""
+    information, entropies = [], []
     for counts in coded.available_tables(target):
         y, x, both = (_entropies(counts, AXES[name]) for name in ("y", "j", "jy"))
-        told.append(rounded(_expected(counts, "jy") - both) if adjusted else settled(x + y - both))
-        own.append(x)
-    return np.concatenate(told), np.concatenate(own)
+        own = rounded(_expected(counts, "jy") - both) if adjusted else settled(x + y - both)
+        information.append(own)
+        entropies.append(x)
+    return np.concatenate(information), np.concatenate(entropies)
 
 
 def _entropies(counts: NDArray[np.intp], axes: tuple[int, ...]) -> Array:
-    """Entropy over some axes of each table of counts, in nats; that of no rows is 0."""
+    """Return the entropy of the variables on the given axes for each array of counts, in nats.
+
+    It is 0 if there are no rows.
+    """
     others = tuple(axis for axis in range(1, counts.ndim) if axis not in axes)
     margin = counts.sum(axis=others).reshape(len(counts), -1).astype(float)
     return _from_sums(counts, (margin * np.log(np.maximum(margin, 1.0))).sum(axis=1))
 
 
 def _expected(counts: NDArray[np.intp], name: str) -> Array:
-    """Expected joint entropy of each table of counts if its margins are all that is given."""
+    """Return the expected joint entropy for each array of counts, given its margins, in nats."""
     one, other, given = INDEPENDENT[name]
-    kept = {one, other, *given}
-    table = counts.sum(axis=tuple({1, 2, 3} - kept), keepdims=True)
+    table = counts.sum(axis=tuple({1, 2, 3} - {one, other, *given}), keepdims=True)
     a, b = (table.sum(axis=axis, keepdims=True) for axis in (other, one))
     n = a.sum(axis=one, keepdims=True)
     most = int(n.max(initial=0)) + 1

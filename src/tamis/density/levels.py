@@ -1,4 +1,4 @@
-"""Columns in blocks of rows cut into levels: where, and the bit planes of a block."""
+"""Cuts of columns in row blocks into levels, and the bit planes of a block."""
 
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -22,51 +22,48 @@ from tamis.exceptions import InvalidParameter
 
 
 class Cuts(NamedTuple):
-    """Where columns are cut into levels.
+    """Cuts of columns into levels.
 
     Attributes
     ----------
     cuts : array of shape (n_columns, n_cuts)
-        Values at which a new level begins, rising, padded with infinity.
+        Smallest value of each level but the first, in ascending order, padded with infinity.
     n_levels : array of int
-    gaps : array of bool
-        Columns with missing entries, whose last level these are.
+        Number of levels of each column.
+    has_missing : array of bool
+        Whether each column has missing values, which are then its last level.
     """
 
     cuts: Array
     n_levels: NDArray[np.int64]
-    gaps: Mask
+    has_missing: Mask
 
     @property
     def first_plane(self) -> NDArray[np.int64]:
-        """Where the bit planes of each column begin, and how many there are."""
+        """Index of the first bit plane of each column, followed by the total number of planes."""
         n_planes = np.ceil(np.log2(np.maximum(self.n_levels, 1))).astype(np.int64)
         return np.concatenate([[0], np.cumsum(n_planes)])
 
     @classmethod
-    def of(cls, rows: list[Array], gaps: Mask) -> Self:
-        """From the cuts of each column."""
-        cuts = np.full((len(rows), max(1, *map(len, rows)) if rows else 1), np.inf)
+    def of(cls, rows: list[Array], has_missing: Mask) -> Self:
+        """Combine the cuts of all columns, given an array of cuts for each column."""
+        cuts = np.full((len(rows), max(1, max(map(len, rows), default=0))), np.inf)
         for j, own in enumerate(rows):
             cuts[j, : len(own)] = own
-        return cls(cuts, np.array([len(own) + 1 for own in rows]), gaps)
-
-    def with_codes(self, n_levels: int) -> "Cuts":
-        """One more column, which holds the levels themselves."""
-        return self.with_column(np.arange(1.0, n_levels))
+        return cls(cuts, np.array([len(own) + 1 for own in rows]), has_missing)
 
     def with_column(self, cuts: Array) -> "Cuts":
-        """One more column."""
+        """Return the cuts of these columns and of one more column, given the cuts of the latter."""
         width = max(self.cuts.shape[1], len(cuts))
         found = np.full((len(self.cuts) + 1, width), np.inf)
         found[:-1, : self.cuts.shape[1]] = self.cuts
         found[-1, : len(cuts)] = cuts
         levels = np.append(self.n_levels, len(cuts) + 1)
-        return Cuts(found, levels, np.append(self.gaps, False))
+        return Cuts(found, levels, np.append(self.has_missing, False))
 
 
 def cuts_of_blocks(table: BlockTable, n_bins: int, binning: str, categories: Mask | None) -> Cuts:
-    """Where :class:`tamis.density.discrete.Coded` would cut the columns of the whole table."""
+    """Return the cuts that :class:`tamis.density.discrete.Coded` makes in the whole table."""
     n_rows, n_columns = table.shape
     codes = np.full(n_columns, binning == "codes")
     if categories is not None:
@@ -74,43 +71,35 @@ def cuts_of_blocks(table: BlockTable, n_bins: int, binning: str, categories: Mas
     look = DistinctValues(columns_of, n_columns, n_bins, codes, table.names, table.name)
     count = KeyCounts(columns_of, n_columns)
     values, counts = table.reduce(Together([look, count]), takes_missing=True)
-    told = table.survey
-    for j in np.flatnonzero(told.alike(table.standardize)):
-        values[j] = told.low[j : j + 1]
-    there = n_rows - told.gaps
+    survey = table.survey
+    for constant in np.flatnonzero(survey.alike(table.standardize)):
+        values[constant] = survey.low[[constant]]
+    n_known = n_rows - survey.gaps
     many = np.array([found is None for found in values])
     cut: Any = np.full((n_columns, n_bins - 1), np.inf)
     if binning == "frequency":
-        ranks = np.where(many[:, None], np.arange(1, n_bins) * there[:, None] // n_bins, -1)
+        ranks = np.where(many[:, None], np.arange(1, n_bins) * n_known[:, None] // n_bins, -1)
         cut = order_statistics(table.reduce, columns_of, counts, ranks) if many.any() else cut
-        cut[many] = distinct_cuts(cut[many], told.low[many])
+        cut[many] = distinct_cuts(cut[many], survey.low[many])
     else:
-        cut[many] = width_cuts(told.low[many], told.high[many], n_bins)
-    found = [
-        cut[j][np.isfinite(cut[j])] if own is None else own[1:] for j, own in enumerate(values)
-    ]
-    return _with_gaps(found, told.gaps, there)
-
-
-def _with_gaps(found: list[Array], gaps: NDArray[np.int64], there: NDArray[np.int64]) -> Cuts:
-    """Cuts as one table; what is missing is a level behind those of what is there."""
-    rows = [
-        np.append(own, MISSING) if gap and left else own
-        for own, gap, left in zip(found, gaps, there, strict=True)
-    ]
-    return Cuts.of(rows, gaps > 0)
+        cut[many] = width_cuts(survey.low[many], survey.high[many], n_bins)
+    rows = []
+    for j, own in enumerate(values):
+        cuts = cut[j][np.isfinite(cut[j])] if own is None else own[1:]
+        # missing values are the last level
+        rows.append(np.append(cuts, MISSING) if survey.gaps[j] and n_known[j] else cuts)
+    return Cuts.of(rows, survey.gaps > 0)
 
 
 def target_cuts(table: BlockTable, n_bins: int, binning: str) -> Array:
-    """Where a real target is cut, like a column."""
+    """Return the cuts of a real target, which is cut like a column."""
     values = table.labels.values.astype(float)
-    most = n_bins
     if binning == "codes":
         raise InvalidParameter(
-            f"{table.name} cannot take every value of a real target as a level where rows come in "
-            "blocks. Write binning='frequency' or 'width'."
+            f"{table.name} needs binning='frequency' or 'width' for a real target in row blocks, "
+            "got 'codes'."
         )
-    if len(values) <= most:
+    if len(values) <= n_bins:
         return values[1:]
     reduce = partial(table.source.reduce, target_only=True)
     counts = reduce(KeyCounts(target_of, 1))
@@ -125,14 +114,14 @@ def target_cuts(table: BlockTable, n_bins: int, binning: str) -> Array:
 
 
 class Packing:
-    """Makes bit planes of a block: those of its columns, and behind them those of its target.
+    """Function that packs a row block into bit planes, first of its columns, then of its target.
 
     Parameters
     ----------
     cuts : Cuts
-        Of all columns and the target.
+        Cuts of all columns and the target.
     labels : Labels or None
-        The classes; None where the target is cut like a column.
+        The classes, or None if the target is real, and cut like a column.
     """
 
     def __init__(self, cuts: Cuts, labels: Labels | None):
@@ -140,7 +129,7 @@ class Packing:
         self.first_plane = cuts.first_plane
 
     def __call__(self, block: RowBlock) -> NDArray[np.uint64]:
-        """The planes, behind the number of rows."""
+        """Return an array of the number of rows, followed by the bit planes."""
         assert block.y is not None
         n_rows, n_planes = len(block.y), int(self.first_plane[-1])
         packed = np.empty(1 + n_planes * -(-n_rows // 64), dtype=np.uint64)
@@ -157,12 +146,12 @@ class Packing:
         from tamis._parallel import in_threads
         from tamis.compiled.planes import pack_planes
 
-        cuts, n_levels, gaps = (part[some] for part in self.cuts)
+        cuts, n_levels, has_missing = (values[some] for values in self.cuts)
         start, n_planes = some.start, int(self.first_plane[-1])
 
-        def part(these: slice) -> None:
-            places = self.first_plane[start + these.start : start + these.stop + 1]
-            levels = cuts[these], n_levels[these], gaps[these]
-            pack_planes(rows[these], *levels, places, n_planes, packed)
+        def pack(these: slice) -> None:
+            planes = self.first_plane[start + these.start : start + these.stop + 1]
+            levels = cuts[these], n_levels[these], has_missing[these]
+            pack_planes(rows[these], *levels, planes, n_planes, packed)
 
-        in_threads(part, len(rows), rows.size)
+        in_threads(pack, len(rows), rows.size)

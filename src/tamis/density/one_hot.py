@@ -1,7 +1,7 @@
-"""Contingency counts on a device: products of indicators of levels.
+"""Contingency tables on a GPU or other device, computed as products of level indicators.
 
-Indicators are single precision, of which sums of ones are exact below 2^24; more rows are counted
-in parts, whose counts are added up as whole numbers.
+An indicator is 1 if a row has a level, otherwise 0. Products are in single precision, in which
+counts below 2^24 are exact. More rows are counted in chunks, whose counts are added as integers.
 """
 
 from collections.abc import Iterator
@@ -15,30 +15,31 @@ from tamis._arrays import Array
 from tamis._namespace import host, move, namespace, note, placed, spare_memory
 from tamis.density.chance import Chance
 
-#: Rows up to which single precision counts exactly.
+#: Limit below which counts in single precision are exact.
 EXACT = 1 << 24
-#: Share of a device's free memory up to which indicators are kept from one pivot to the next, and
-#: bytes where it has none of its own; more are made anew for each, which takes ten times as long.
+#: Memory up to which indicators are kept from one pivot to the next, as a share of the device's
+#: free memory, and in bytes if the device has no memory of its own. Larger indicators are computed
+#: again for each pivot, which takes ten times as long.
 KEPT_SHARE, KEPT = 0.5, 8 << 30
-#: Columns are given as many levels as the largest where that makes no more than so many times as
-#: many: sums over levels are then rows of a matrix, made on the device. A level without samples
-#: adds nothing to them.
+#: All columns are padded to the largest number of levels, if the total number of levels grows by at
+#: most this factor. Sums over levels are then row sums of a matrix, computed on the device. The
+#: added levels are empty and contribute 0.
 EVEN = 2
-#: Indicators that are made at a time, two gigabytes: of a million rows blocks of a quarter of that
-#: took more than twice as long as one product (9.2 and 3.9 ms on an H200).
+#: Number of indicators that are computed at a time (2 GB). Smaller blocks are slower on large GPUs.
 BLOCK = 1 << 29
 
 
 class OneHotLevels:
-    """Coded columns on the device that is asked for, as indicators of their levels.
+    """Level indicators of coded columns on the current device.
 
     Parameters
     ----------
     codes : array of shape (n_columns, n_samples)
-        Levels, of any type of whole numbers.
+        Levels, of any integer type.
     n_levels : array of shape (n_columns,)
+        Number of levels of each column.
     table : array
-        A value for each count from 0 on, of which sums are asked for.
+        Values that are summed, indexed by counts from 0 on.
     """
 
     def __init__(self, codes: NDArray[Any], n_levels: NDArray[Any], table: Array):
@@ -62,15 +63,18 @@ class OneHotLevels:
         return list(self._blocks()) if 4 * self.levels * self.n_samples <= room else None
 
     def sums(self, pivot: NDArray[np.intp], n_pivot: int, chance: Chance | None = None) -> Array:
-        """Sum of the table's values at the counts of each column and a pivot, on the host.
+        """Return, for each column, the sum of the table's values at its joint counts with a pivot.
 
-        Values of its own may be given for each level of the pivot.
+        ``chance`` replaces the table by different values for each level of the pivot.
         """
-        # half the bytes on their way: a pivot of a million rows takes longer to send than to count
+        # int32 halves the transfer, which takes longer than counting
         return self._sums(placed(pivot.astype(np.int32)), n_pivot, chance)
 
     def sums_with(self, j: int) -> Array:
-        """The same with one of the columns as the pivot, which is there already."""
+        """Return the same as :meth:`sums`, with column j as the pivot.
+
+        Its levels are already on the device.
+        """
         return self._sums(self._codes[j, :], int(self._n_levels[j]))
 
     def _sums(self, pivot: Any, n_pivot: int, chance: Chance | None = None) -> Array:
@@ -79,26 +83,23 @@ class OneHotLevels:
         if chance is not None:
             values = move(chance.values, self._like)
             start = move(chance.start[:, None], self._like, exact=True)
-        parts = [
-            xp.sum(looked_up(values, counts if chance is None else counts + start), axis=0)
-            for counts in self._counts(pivot, n_pivot)
-        ]
-        found = xp.concat(parts)
+        counts = self._counts(pivot, n_pivot)
+        sums = xp.concat([xp.sum(look_up(values, block + start), axis=0) for block in counts])
         if self._even:
-            return host(xp.sum(xp.reshape(found, (len(self._n_levels), -1)), axis=1))
-        return np.asarray(np.add.reduceat(host(found), self.starts))
+            return host(xp.sum(xp.reshape(sums, (len(self._n_levels), -1)), axis=1))
+        return np.asarray(np.add.reduceat(host(sums), self.starts))
 
     def _counts(self, pivot: Any, n_pivot: int) -> Iterator[Any]:
-        """Samples of each level of the pivot and, those of a column after another, each level."""
+        """Iterate over blocks of counts, of shape (levels of the pivot, levels of the columns)."""
         xp = namespace(self._like)
         levels = placed(np.arange(n_pivot, dtype=np.int32)[:, None])
         own = xp.astype(pivot[None, :] == levels, xp.float32)
         note("scores", self._like)
         for block in self._kept or self._blocks():
-            yield counted(own, block.T)
+            yield count(own, block.T)
 
     def _blocks(self) -> Iterator[Any]:
-        """Indicators of some levels at a time, of shape (levels, samples)."""
+        """Iterate over indicators of shape (levels, samples), for a block of levels at a time."""
         size = max(1, BLOCK // max(1, self.n_samples))
         for first in range(0, self.levels, size):
             yield self._indicators(slice(first, first + size))
@@ -109,59 +110,64 @@ class OneHotLevels:
         level = placed(self._level[some].astype(np.int32))
         return xp.astype(xp.take(self._codes, columns, axis=0) == level[:, None], xp.float32)
 
-    def beside(
+    def pair_sums(
         self, rows: slice, columns: slice, classes: list[slice], chance: Chance | None = None
     ) -> list[Array]:
-        """For pairs of columns, sums of the table's values at counts of classes, less of all.
+        """Return a sum of the table's values for each pair of columns from two slices.
 
-        Or less the values for the levels of the second columns, and for those of the first.
+        The values are taken at the joint counts in each class and added up. The values at the
+        counts in all classes together are subtracted. ``chance`` replaces the subtracted values by
+        expected ones, given the levels of the second column for the first result, and given the
+        levels of the first column for the second result.
         """
         note("scores", self._like)
         values = self._values
-        one, other = (self._indicators(self._levels_of(part)) for part in (rows, columns))
+        one, other = (self._indicators(self._levels_of(some)) for some in (rows, columns))
         total, sums = 0, 0.0
         for members in classes:
-            found = counted(one[:, members], other[:, members].T)
-            total, sums = total + found, sums + looked_up(values, found)
-        without = [looked_up(values, total)]
+            counts = count(one[:, members], other[:, members].T)
+            total, sums = total + counts, sums + look_up(values, counts)
+        without = [look_up(values, total)]
         if chance is not None:
             expected = move(chance.values, self._like)
-            own, others = (self._offsets(chance, part) for part in (rows, columns))
-            places = total + others[None, :], total + own[:, None]
-            without = [looked_up(expected, place) for place in places]
-        first, second = (self._membership(part) for part in (rows, columns))
+            own, others = (self._offsets(chance, some) for some in (rows, columns))
+            cells = total + others[None, :], total + own[:, None]
+            without = [look_up(expected, indices) for indices in cells]
+        first, second = (self._membership(some) for some in (rows, columns))
         return [host(first.T @ (sums - other) @ second) for other in without]
 
-    def _offsets(self, chance: Chance, part: slice) -> Any:
-        """Where the values for each level begin; a level that only makes columns even has none."""
-        some = self._levels_of(part)
-        columns, level = self._columns[some], self._level[some]
-        there = level < self._own_levels[columns]
+    def _offsets(self, chance: Chance, some: slice) -> Any:
+        """Return the index of each level's first value in ``chance``, or 0 for added levels."""
+        levels = self._levels_of(some)
+        columns, level = self._columns[levels], self._level[levels]
+        exists = level < self._own_levels[columns]
         first = (np.cumsum(self._own_levels) - self._own_levels)[columns]
-        offsets = np.where(there, chance.start[np.where(there, first + level, 0)], 0)
+        offsets = np.where(exists, chance.start[np.where(exists, first + level, 0)], 0)
         return move(offsets, self._like, exact=True)
 
-    def _levels_of(self, part: slice) -> slice:
+    def _levels_of(self, some: slice) -> slice:
         ends = np.append(self.starts, self.levels)
-        return slice(int(ends[part.start]), int(ends[part.stop]))
+        return slice(int(ends[some.start]), int(ends[some.stop]))
 
-    def _membership(self, part: slice) -> Any:
-        """1 where a level is one of a column: products with it are sums over the levels."""
-        own = self._columns[self._levels_of(part)][:, None] == np.arange(part.start, part.stop)
+    def _membership(self, some: slice) -> Any:
+        """Return a matrix of 0 and 1, of shape (levels, columns), that marks each column's levels.
+
+        A product with it sums over the levels of each column.
+        """
+        own = self._columns[self._levels_of(some)][:, None] == np.arange(some.start, some.stop)
         return move(own.astype(float), self._like)
 
 
-def counted(left: Any, right: Any) -> Any:
-    """Product of indicators as whole numbers."""
-    xp, found = namespace(left), None
+def count(left: Any, right: Any) -> Any:
+    """Return the product of two matrices of indicators, as exact integer counts."""
+    xp, total = namespace(left), 0
     for first in range(0, left.shape[1], EXACT - 1):
         rows = slice(first, min(first + EXACT - 1, left.shape[1]))
-        part = xp.astype(left[:, rows] @ right[rows, :], xp.int64)
-        found = part if found is None else found + part
-    return found
+        total = total + xp.astype(left[:, rows] @ right[rows, :], xp.int64)
+    return total
 
 
-def looked_up(values: Any, counts: Any) -> Any:
-    """A table's values at some counts."""
+def look_up(values: Any, counts: Any) -> Any:
+    """Return a table's values at an array of counts."""
     xp = namespace(values)
     return xp.reshape(xp.take(values, xp.reshape(counts, (-1,))), counts.shape)

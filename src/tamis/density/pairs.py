@@ -1,7 +1,7 @@
-"""Sums over pairs of samples of a Gaussian kernel, weighted by how alike the targets of a pair are.
+"""Sums of a Gaussian kernel over pairs of samples, weighted by a kernel of their targets.
 
-Answers are for the members of a subset, then for them without (sign -1) or with (+1) each altered
-column, as in :mod:`tamis.density.sums`.
+The first result is for the members of a subset. The other results are for the members after
+removing (sign -1) or adding (sign +1) each altered column, as in :mod:`tamis.density.sums`.
 """
 
 from functools import cached_property
@@ -18,19 +18,21 @@ from tamis.compiled.thresholds import in_calls
 from tamis.density.series import pair_changes
 from tamis.density.sums import altered_distances, columns_in_use, products_bytes
 
-#: Kernels of the target: whether classes agree, a Gaussian (of a scaled target), a product.
+#: Kinds of target kernels: equality of classes, Gaussian (of a scaled target), product.
 EQUALITY, GAUSSIAN, PRODUCT = range(3)
-#: Terms of the series of a column up to which products, which cost one for each pair and term, are
-#: faster than a compiled exponential for each pair.
+#: Up to this many terms in the series of a column, matrix products are used, which need one
+#: multiplication per pair and term. Beyond that, a compiled exponential per pair is faster.
 MOST_TERMS = 8
-# Rows of the target's kernel held at a time: a few megabytes for ten thousand samples.
+# Number of rows of the target's kernel in memory at a time. For ten thousand samples they take a
+# few megabytes.
 _ROWS = 256
 
 
 class TargetKernel:
-    """The target's side of HSIC: weights W with HSIC = sum over pairs of 2 K W, plus a constant.
+    """Weights W of pairs of samples, computed from the kernel L of their targets.
 
-    Expanding either estimate, W_ij = scale (L_ij - offset_i - offset_j).
+    With the kernel K of the columns, HSIC is the sum of 2 K_ij W_ij over all pairs, plus a
+    constant. For the biased and the unbiased estimate, W_ij = scale (L_ij - offset_i - offset_j).
     """
 
     def __init__(self, y: NDArray[Any], task: str, kernel: str, unbiased: bool):
@@ -39,12 +41,14 @@ class TargetKernel:
         elif kernel == "linear":
             self.y, self.kind = y - y.mean(), PRODUCT
         else:
-            y = in_range(y.astype(float)[:, None])[:, 0]  # the width follows the scale
-            gamma = median_gamma(pdist(_spread(y)[:, None], "sqeuclidean"))
+            y = in_range(y.astype(float)[:, None])[:, 0]  # the median rule ignores the scale
+            gamma = median_gamma(pdist(_thin_out(y)[:, None], "sqeuclidean"))
             self.y, self.kind = y * np.sqrt(gamma / np.log(2)), GAUSSIAN
-        n, own = len(y), self._own()
-        rows = self._row_sums() - (own if unbiased else 0)
+        n, own = len(y), self.y**2 if self.kind == PRODUCT else np.ones(len(y))
+        blocks = [slice(i, i + _ROWS) for i in range(0, n, _ROWS)]
+        rows = np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
         if unbiased:
+            rows -= own
             self.scale = 1 / (n * (n - 3))
             self.offset = rows / (n - 2) - rows.sum() / (2 * (n - 1) * (n - 2))
             self.diagonal = 0.0
@@ -54,19 +58,12 @@ class TargetKernel:
             self.diagonal = float(self.scale * (own - 2 * self.offset).sum())
 
     def rows(self, rows: slice) -> Array:
-        """Kernel of some samples' targets with all."""
+        """Return the kernel between the targets of a slice of samples and all targets."""
         return np.asarray(target_kernel(self.kind, self.y[rows, None], self.y))
-
-    def _own(self) -> Array:
-        return self.y**2 if self.kind == PRODUCT else np.ones(len(self.y))
-
-    def _row_sums(self) -> Array:
-        blocks = [slice(i, i + _ROWS) for i in range(0, len(self.y), _ROWS)]
-        return np.concatenate([self.rows(block).sum(axis=1) for block in blocks])
 
 
 def target_kernel(kind: int, own: Any, others: Any) -> Any:
-    """Kernel of targets with others, on any array library."""
+    """Return the kernel between two arrays of targets, which may be of any array library."""
     xp = namespace(own, others)
     if kind == EQUALITY:
         return xp.astype(own == others, own.dtype)
@@ -77,7 +74,7 @@ def target_kernel(kind: int, own: Any, others: Any) -> Any:
 
 
 def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool) -> float:
-    """Estimate the bytes held by the kernel of the target and the sums for each column."""
+    """Estimate the memory in bytes that the target's kernel and the sums of all columns need."""
     pairs, size = float(n_samples) ** 2, n_samples * n_features
     if not compiled:
         return 24 * pairs + 16 * size
@@ -86,7 +83,7 @@ def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool) -> float:
 
 
 class PlainPairSums:
-    """All pairs at once: for small tables, and where each subset has a width of its own."""
+    """Sums over all pairs at once, for small tables and for the median rule."""
 
     def __init__(self, X: Array, target: TargetKernel):
         self._X, self.target = X, target
@@ -97,7 +94,10 @@ class PlainPairSums:
     def __call__(
         self, members: Subset, altered: Subset, sign: int, before: float, after: float
     ) -> Array:
-        """Sums with one gamma for the members and another for each change."""
+        """Return the sums for the members and for each altered column.
+
+        ``before`` is gamma for the members, ``after`` is gamma for each altered column.
+        """
         distances = altered_distances(self._X, members, altered, sign)
         own = self._sum(next(distances), before)
         return np.array([own, *(self._sum(moved, after) for moved in distances)])
@@ -108,22 +108,25 @@ class PlainPairSums:
 
 
 class StripPairSums:
-    """A strip of distances and weights at a time, made as needed: any number of samples.
+    """Sums over strips of rows, for any number of samples.
 
-    Columns that need few terms of their series are found together by matrix products, the others
-    by compiled loops over the rows.
+    Columns whose series has few terms are computed together by matrix products, the others by
+    compiled loops over the rows.
     """
 
     def __init__(self, X: Array, target: TargetKernel, dtype: Any):
         self.target = target
         self._X, self._y, self._offset = (
-            placed(np.asarray(part, dtype=dtype)) for part in (X, target.y, target.offset)
+            placed(np.asarray(values, dtype=dtype)) for values in (X, target.y, target.offset)
         )
 
     def __call__(
         self, members: Subset, altered: Subset, sign: int, before: float, after: float
     ) -> Array:
-        """Sums with one gamma for the members and another for each change."""
+        """Return the sums for the members and for each altered column.
+
+        ``before`` is gamma for the members, ``after`` is gamma for each altered column.
+        """
         used = columns_in_use(self._X, members, altered, after)
         together = used.together(MOST_TERMS)
         found = np.empty(len(altered) + 1)
@@ -138,7 +141,7 @@ class StripPairSums:
         return found
 
     def _weights(self, rows: slice, columns: slice) -> Any:
-        """L_ij - offset_i - offset_j of some samples with others."""
+        """Return L_ij - offset_i - offset_j for two slices of samples i and j."""
         own, others = self._y[rows][:, None], self._y[columns][None, :]
         found = target_kernel(self.target.kind, own, others)
         found -= self._offset[rows][:, None]
@@ -147,7 +150,7 @@ class StripPairSums:
 
     @cached_property
     def _columns(self) -> Any:
-        """Column by column, padded for the compiled loops."""
+        """Transposed table for the compiled loops, padded with zeros."""
         from tamis.compiled.kernel_sums import PAD
 
         n_rows, n_columns = self._X.shape
@@ -161,7 +164,8 @@ class StripPairSums:
         from tamis.compiled.kernel_sums import pair_sums
 
         target = self.target
-        columns = self._columns * float(np.sqrt(after / np.log(2)))  # the kernel as a power of 2
+        # scaled so that the kernel is a power of 2
+        columns = self._columns * float(np.sqrt(after / np.log(2)))
         number = columns.dtype.type
         numbers = number(sign), number(before / after), target.y, target.kind, target.offset
         sums = np.zeros(len(altered) + 1)
@@ -174,21 +178,23 @@ class StripPairSums:
                 return out
 
             terms = columns.shape[1] * float(len(members) + len(chosen) + 1)
-            parts = list(in_calls(len(target.y), terms, shared=True))
-            found = np.sum(list(in_order(of_rows, parts, own_threads())), axis=0)
+            slices = list(in_calls(len(target.y), terms, shared=True))
+            found = np.sum(list(in_order(of_rows, slices, own_threads())), axis=0)
             sums[0], sums[1:][some] = found[0], found[1:]
         return 2 * target.scale * sums
 
 
-def _spread(y: Array, most: int = 4000) -> Array:
-    """The values, or so many evenly spaced ones in their order: all pairs must fit into memory."""
+def _thin_out(y: Array, most: int = 4000) -> Array:
+    """Return at most 4000 of the sorted values, evenly spaced, so that all pairs fit in memory."""
     if len(y) <= most:
         return y
     return np.sort(y)[np.linspace(0, len(y) - 1, most).round().astype(np.intp)]
 
 
 def median_gamma(distances: Array) -> float:
-    """1/(2 median) of squared distances; where most are 0, of their mean; 1 where all are.
+    """Return 1/(2 median) of squared distances.
+
+    If most distances are 0, return 1/(2 mean). If all are 0, return 1.
 
     >>> median_gamma(np.array([1.0, 2.0, 9.0])), median_gamma(np.array([0.0, 0.0, 3.0]))
     (0.25, 0.5)
@@ -196,7 +202,7 @@ def median_gamma(distances: Array) -> float:
     if not len(distances):
         return 1.0
     middle = float(np.median(distances))
-    # what is left of a difference of equal numbers is not a distance
+    # tiny distances are rounding errors of equal numbers
     if middle <= 1e-12 * distances.max():
         middle = float(np.maximum(distances, 0).mean())
     return 1 / (2 * middle) if middle > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Parzen windows: their width, and scores of the posterior probabilities that they give."""
+"""Parzen windows: choice of their width, and scores of the posterior probabilities."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -13,20 +13,21 @@ from tamis._checks import number, one_of
 from tamis._namespace import move, namespace
 from tamis._seeds import stream
 
-#: Widths tried: 2^-3 to 2^3 in steps of the square root of 2.
+#: Candidate widths: 2^-3 to 2^3 in steps of the square root of 2.
 WIDTHS: Array = 2.0 ** np.arange(-3, 3.5, 0.5)
-#: What a width may be.
+#: Constraint on the parameter that sets a width.
 WIDTH = number(above=0) | one_of("likelihood")
-# Rows of distances held at a time: a few megabytes for ten thousand samples.
+# Number of rows of distances in memory at a time. For ten thousand samples they take a few
+# megabytes.
 _ROWS = 256
 
 
 def log_density(points: Array, centres: Array, sigma: float, weights: Array | None = None) -> Array:
-    r"""Logarithm of the Gaussian kernel density at the points.
+    r"""Return the logarithm of a Gaussian kernel density at each point.
 
     .. math:: p(x) = \sum_i a_i (2\pi\sigma^2)^{-d/2} \exp(-\|x - x_i\|^2 / 2\sigma^2)
 
-    with weights :math:`a_i = 1/N` where none are given.
+    The weights are :math:`a_i = 1/N` by default.
 
     >>> float(np.exp(log_density(np.zeros((1, 1)), np.array([[0.0], [0.0]]), 1.0))[0])
     0.3989422804014327
@@ -45,11 +46,10 @@ def log_density(points: Array, centres: Array, sigma: float, weights: Array | No
 def held_out_likelihood(
     X: Array, widths: Array = WIDTHS, *, n_folds: int = 5, seed: int = 0
 ) -> Array:
-    """Mean log density of the samples left out of each fold, for each width.
+    """Return the mean log density of the held-out samples of all folds, for each width.
 
-    The likelihood of samples that are centres themselves would be greatest for no width at all.
-    When each width is the last one divided by the square root of 2, one exponential serves all:
-    the kernel of a width is the square of the kernel of the next greater one.
+    If each width is the previous one divided by the square root of 2, a single exponential is
+    computed: the kernel of a width is the square of the kernel of the next larger width.
     """
     n, d = X.shape
     falling = np.argsort(widths)[::-1]
@@ -75,43 +75,43 @@ def held_out_likelihood(
 
 
 def _folds(X: Array, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Fold of each sample: drawn by the samples' norms, so that their order does not matter."""
+    """Return a random fold for each sample, which does not depend on the order of the samples."""
     folds = np.empty(len(X), dtype=np.intp)
     by_norm = np.argsort((X**2).sum(axis=1), kind="stable")
     folds[by_norm] = stream(seed, "folds").permutation(len(X)) % n_folds
     return folds
 
 
-def best_width(X: Array, *, n_folds: int = 5, seed: int = 0) -> float:
-    """Width of the greatest held-out likelihood; of equals the greatest.
+def best_width(X: Array, *, seed: int = 0) -> float:
+    """Return the width with the largest held-out likelihood. Ties go to the largest width.
 
-    Constant columns, whose density would ask for no width at all, are left out.
+    Constant columns are left out, because their likelihood would be largest for a width of 0.
     """
     varies = X.min(axis=0) < X.max(axis=0)
     X = X[:, varies] if varies.any() and not varies.all() else X
-    likelihood = held_out_likelihood(X, n_folds=n_folds, seed=seed)
+    likelihood = held_out_likelihood(X, seed=seed)
     close = likelihood >= likelihood.max() - 1e-12 * max(1.0, abs(likelihood.max()))
     return float(WIDTHS[np.flatnonzero(close)[-1]])
 
 
 def width_cost(n_samples: int) -> float:
-    """Estimate the bytes held while a width is chosen: kernels of some rows at a time."""
+    """Estimate the memory in bytes that the choice of a width needs, for a block of kernel rows."""
     return 24.0 * n_samples * min(n_samples, _ROWS)
 
 
 class PosteriorScore(ABC):
-    """Sums over samples of a score of their posterior probabilities.
+    """Score of posterior probabilities, summed over samples.
 
     Parameters
     ----------
     codes : array of int
-        The class of each sample.
+        Class of each sample.
     counts : array
-        How many samples each class has.
+        Number of samples in each class.
     others : bool
-        Whether sums leave the sample itself out, so that its class has one less.
+        Whether kernel sums leave the sample itself out, so that its class has one sample fewer.
     like : array
-        Where the sums are.
+        Any array on the device on which scores are computed.
     """
 
     def __init__(self, codes: NDArray[np.intp], counts: Array, others: bool, like: Any):
@@ -121,15 +121,19 @@ class PosteriorScore(ABC):
         self.more = move(np.where(own, np.log(counts / fewer), 0.0), like)
 
     def of_base(self, rows: slice, logs: Any) -> Any:
-        """Sum of the scores of some samples."""
+        """Return the sum of the scores of a slice of samples, given the logs of kernel sums."""
         return namespace(logs).sum(self.values(rows, self._normed(rows, logs)))
 
     def of_logs(self, rows: slice, before: Any, after: Any) -> Any:
-        """Its change from the logarithms of all sums."""
+        """Return the change of the sum, given the logs of the kernel sums before and after."""
         return self.of_base(rows, after) - self.of_base(rows, before)
 
     def of_ratios(self, rows: slice, logs: Any, ratios: list[Any]) -> Any:
-        """Its change from that of each sum relative to itself, for several columns."""
+        """Return the change of the sum by each of several columns.
+
+        ``ratios`` has the relative changes of the kernel sums: for each class, an array of shape
+        (samples, columns).
+        """
         posterior = namespace(logs).exp(self._normed(rows, logs))
         shares = [posterior[:, k][:, None] for k in range(len(ratios))]
         total = shares[0] * ratios[0]
@@ -138,7 +142,7 @@ class PosteriorScore(ABC):
         return self.changes(rows, shares, ratios, total)
 
     def _normed(self, rows: slice, logs: Any) -> Any:
-        """Logarithms of the posterior probabilities."""
+        """Return the logarithms of the posterior probabilities."""
         xp = namespace(logs)
         logs = logs + self.more[rows, :]
         top = xp.max(logs, axis=1, keepdims=True)
@@ -146,15 +150,19 @@ class PosteriorScore(ABC):
 
     @abstractmethod
     def values(self, rows: slice, posterior: Any) -> Any:
-        """Score of each sample from the logarithms of its posterior probabilities."""
+        """Return the score of each sample, given its log posterior probabilities."""
 
     @abstractmethod
     def changes(self, rows: slice, shares: list[Any], ratios: list[Any], total: Any) -> Any:
-        """Changes summed over samples; the total is that of all classes, weighted by shares."""
+        """Return the change of the score by each column, summed over samples.
+
+        ``shares`` are the posterior probabilities of each class, and ``total`` is the mean of the
+        ratios weighted by them.
+        """
 
 
 class ObservedClass(PosteriorScore):
-    """Logarithm of the posterior probability of the sample's own class."""
+    """Logarithm of the posterior probability of the class that a sample belongs to."""
 
     def values(self, rows: slice, posterior: Any) -> Any:
         xp = namespace(posterior)
@@ -169,7 +177,7 @@ class ObservedClass(PosteriorScore):
 
 
 class ExpectedClass(PosteriorScore):
-    """Minus the entropy of the posterior probabilities."""
+    """Negative entropy of the posterior probabilities."""
 
     def values(self, rows: slice, posterior: Any) -> Any:
         xp = namespace(posterior)
@@ -177,11 +185,11 @@ class ExpectedClass(PosteriorScore):
         return xp.sum(xp.where(p > 0, p * posterior, xp.zeros_like(p)), axis=1)
 
     def changes(self, rows: slice, shares: list[Any], ratios: list[Any], total: Any) -> Any:
-        """Σ_k p' log p' - p log p with p' = p (1 + ratio) / (1 + total)."""
+        """Return Σ_k p' log p' - p log p with p' = p (1 + ratio) / (1 + total)."""
         xp = namespace(total)
         change = xp.zeros_like(total)
         for share, ratio in zip(shares, ratios, strict=True):
             grown = xp.log1p(ratio) - xp.log1p(total)  # log p' - log p
-            there = xp.where(share > 0, share, xp.ones_like(share))
-            change += share * (xp.expm1(grown) * xp.log(there) + xp.exp(grown) * grown)
+            positive = xp.where(share > 0, share, xp.ones_like(share))
+            change += share * (xp.expm1(grown) * xp.log(positive) + xp.exp(grown) * grown)
         return xp.sum(change, axis=0)

@@ -1,7 +1,7 @@
-"""What all pairs of columns tell of the target, from matrix products of indicators of levels."""
+"""Information of all pairs of columns about the target, computed by matrix products."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,33 +14,33 @@ from tamis.density.chance import Chance, chance_within
 from tamis.density.discrete import Coded, n_log_n
 from tamis.density.one_hot import OneHotLevels
 
-#: Levels of the columns of a block: tables of counts of two blocks then fill 4 MB, which stay in
-#: the cache while their logarithms are looked up, and a product is large enough to run at full
-#: speed.
+#: Total number of levels of the columns in a block. The counts of two blocks then take 4 MB and
+#: stay in the cache while n log n is looked up. Matrix products are large enough for full speed.
 LEVELS = 1024
-#: The same on a device, whose tables of counts then fill 128 MB.
+#: Total number of levels in a block on a GPU or other device. The counts then take 128 MB.
 LEVELS_THERE = 4096
-#: Indicators held at a time for a block, 64 MB: more rows are counted part by part.
+#: Number of indicators of a block in memory at a time (64 MB). More rows are counted in chunks.
 CELLS = 1 << 24
-#: Rows from which single precision no longer counts exactly.
+#: Number of rows from which counts in single precision are no longer exact.
 EXACT = 1 << 24
 
 
 class PairBlock(NamedTuple):
-    """Some columns beside some others: H(x_i, x_j) - H(x_i, x_j, y) of each pair, in nats.
+    """Information, in nats, of each pair of a column i in ``rows`` and a column j in ``columns``.
 
-    Corrected for chance these are I(x_i; y | x_j) and, turned, I(x_j; y | x_i), which are compared
-    with rows shuffled within the levels of x_j and of x_i.
+    ``information`` is H(x_i, x_j) - H(x_i, x_j, y), and ``transposed`` is None. If corrected for
+    chance, ``information`` is I(x_i; y | x_j) and ``transposed`` is I(x_j; y | x_i). Their
+    expectations are over rows shuffled within the levels of x_j and of x_i.
     """
 
     rows: slice
     columns: slice
-    told: Array
-    turned: Array | None = None
+    information: Array
+    transposed: Array | None = None
 
 
 def level_chances(coded: Coded, target: NDArray[np.intp]) -> Chance:
-    """Expected values for the levels of all columns, one column after another."""
+    """Return expected values of n log n for the levels of all columns, one column after another."""
     n_classes = int(target.max()) + 1
     margins = [
         np.bincount(coded.column(j) * n_classes + target, minlength=n_levels * n_classes)
@@ -52,51 +52,54 @@ def level_chances(coded: Coded, target: NDArray[np.intp]) -> Chance:
 def pair_blocks(
     coded: Coded, target: NDArray[np.intp], *, adjusted: bool = False
 ) -> Iterator[PairBlock]:
-    """Blocks that cover every pair once, those on the diagonal whole.
+    """Iterate over blocks that cover every pair of columns.
 
-    With an entropy written as log N - (sum of n log n) / N, the difference is that of the sums over
-    the tables of counts with and without the target. The counts of all pairs of levels are
-    products of indicators, class by class.
+    Every pair is in a single block. Blocks on the diagonal contain both (i, j) and (j, i).
+
+    Entropies are log N - (sum of n log n) / N, so the result is the difference between the sums
+    over the counts with and without the target, divided by N. The counts of all pairs of levels in
+    a class are a product of indicator matrices.
     """
     classes, table = _classes(target), n_log_n(coded.n_samples)
     chance = level_chances(coded, target) if adjusted else None
     if device_asked() is not None:
-        yield from _there(coded, classes, table, chance)
+        yield from _device_blocks(coded, classes, table, chance)
         return
-    blocks = _column_blocks(coded.n_levels)
-    size = coded.codes.size * len(blocks)  # and made, once, before threads ask for them
+    blocks = _column_blocks(coded.n_levels, LEVELS)
+    size = coded.codes.size * len(blocks)  # computes the cached codes before threads use them
 
     def block(pair: tuple[slice, slice]) -> PairBlock:
-        return PairBlock(*pair, *_told(coded, classes, table, chance, *pair))
+        return PairBlock(*pair, *_information(coded, classes, table, chance, *pair))
 
-    yield from in_order(block, _each_once(blocks), threads_for(size), blas=True)
+    yield from in_order(block, _block_pairs(blocks), threads_for(size), blas=True)
 
 
-def _there(
+def _device_blocks(
     coded: Coded, classes: list[NDArray[np.intp]], table: Array, chance: Chance | None
 ) -> Iterator[PairBlock]:
-    """The same where a device is asked for, which larger blocks keep busy."""
+    """Iterate over blocks computed on a GPU or other device. They are larger than on a CPU."""
     codes = coded.codes[:, np.concatenate(classes)]
     one_hot = OneHotLevels(codes, coded.n_levels, table)
     ends = np.cumsum([0, *(len(members) for members in classes)])
-    parts = [slice(a, b) for a, b in pairwise(ends)]
-    for rows, columns in _each_once(_column_blocks(coded.n_levels, LEVELS_THERE)):
-        found = one_hot.beside(rows, columns, parts, chance)
+    slices = [slice(a, b) for a, b in pairwise(ends)]
+    for rows, columns in _block_pairs(_column_blocks(coded.n_levels, LEVELS_THERE)):
+        found = one_hot.pair_sums(rows, columns, slices, chance)
         yield PairBlock(rows, columns, *(sums / coded.n_samples for sums in found))
 
 
 def permuted_blocks(
     coded: Coded, targets: Sequence[NDArray[np.intp]], *, adjusted: bool = False
 ) -> Iterator[tuple[int, PairBlock]]:
-    """The blocks of each of several targets, with its index.
+    """Iterate over pairs of the index of a target and a block for that target.
 
-    What does not depend on the target is counted once a block, and the largest class is what the
-    others leave: with two classes about half of the work of :func:`pair_blocks` for each target.
+    Counts that do not depend on the target are computed once per block. The counts of the largest
+    class are computed by subtraction. With two classes each target takes about half the work of
+    :func:`pair_blocks`.
     """
     by_target = [sorted(_classes(target), key=len) for target in targets]
     table = n_log_n(coded.n_samples)
     chances = [level_chances(coded, target) if adjusted else None for target in targets]
-    for rows, columns in _each_once(_column_blocks(coded.n_levels)):
+    for rows, columns in _block_pairs(_column_blocks(coded.n_levels, LEVELS)):
         total = _counts(coded, np.arange(coded.n_samples), rows, columns)
         plain = None if adjusted else _without(coded, total, table, None, rows, columns)
         for index, (*classes, _) in enumerate(by_target):
@@ -105,26 +108,25 @@ def permuted_blocks(
             for members in classes:
                 counts = _counts(coded, members, rows, columns)
                 left = left - counts
-                part = _summed(coded, counts, table, rows, columns)
-                found = [sums + part for sums in found]
-            part = _summed(coded, left, table, rows, columns)
-            found = [(sums + part) / coded.n_samples for sums in found]
+                own = _sum_levels(coded, counts, table, rows, columns)
+                found = [sums + own for sums in found]
+            own = _sum_levels(coded, left, table, rows, columns)
+            found = [(sums + own) / coded.n_samples for sums in found]
             yield index, PairBlock(rows, columns, *found)
 
 
 def _classes(target: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """The rows of each class."""
+    """Return the rows of each class."""
     by_class = np.argsort(target, kind="stable")
     ends = np.cumsum(np.bincount(target))
     return [by_class[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _each_once(blocks: list[slice]) -> list[tuple[slice, slice]]:
-    """Every two blocks of columns."""
-    return [(rows, columns) for place, rows in enumerate(blocks) for columns in blocks[place:]]
+def _block_pairs(blocks: list[slice]) -> list[tuple[slice, slice]]:
+    return list(combinations_with_replacement(blocks, 2))
 
 
-def _told(
+def _information(
     coded: Coded,
     classes: list[NDArray[np.intp]],
     table: Array,
@@ -137,7 +139,7 @@ def _told(
     for members in classes:
         counts = _counts(coded, members, rows, columns)
         total = total + counts
-        sums = sums + _summed(coded, counts, table, rows, columns)
+        sums = sums + _sum_levels(coded, counts, table, rows, columns)
     without = _without(coded, np.asarray(total), table, chance, rows, columns)
     return [np.asarray((sums - other) / coded.n_samples) for other in without]
 
@@ -145,30 +147,31 @@ def _told(
 def _without(
     coded: Coded, total: Array, table: Array, chance: Chance | None, rows: slice, columns: slice
 ) -> list[Array]:
-    """Sums over the counts of all classes, or what is expected of those with the classes.
+    """Return the sums of n log n over the joint counts of each pair, in all classes together.
 
-    The latter given the levels of the second columns, then of the first.
+    If ``chance`` is given, return the expected sums over the counts in single classes instead:
+    first given the levels of the second column, then given the levels of the first column.
     """
     if chance is None:
-        return [_summed(coded, total, table, rows, columns)]
+        return [_sum_levels(coded, total, table, rows, columns)]
     ends = np.append(_starts(coded.n_levels), coded.n_levels.sum())
-    first, second = (chance.start[ends[part.start] : ends[part.stop]] for part in (rows, columns))
+    first, second = (chance.start[ends[some.start] : ends[some.stop]] for some in (rows, columns))
     given = second, first[:, None]
-    return [_summed(coded, total, chance.values, rows, columns, own) for own in given]
+    return [_sum_levels(coded, total, chance.values, rows, columns, own) for own in given]
 
 
-def _summed(
-    coded: Coded, counts: Array, table: Array, rows: slice, columns: slice, offset: Any = None
+def _sum_levels(
+    coded: Coded, counts: Array, table: Array, rows: slice, columns: slice, offset: Any = 0
 ) -> Array:
-    """Sums of n log n over the levels of each pair of columns."""
-    starts = (_starts(coded.n_levels[part]) for part in (rows, columns))
-    places = counts.astype(np.intp)
-    return _over_levels(table[places if offset is None else places + offset], *starts)
+    """Sum a table's values at the joint counts, over the levels of each pair of columns."""
+    first, second = (_starts(coded.n_levels[some]) for some in (rows, columns))
+    values = table[counts.astype(np.intp) + offset]
+    return np.asarray(np.add.reduceat(np.add.reduceat(values, second, axis=1), first, axis=0))
 
 
 def _counts(coded: Coded, members: NDArray[np.intp], rows: slice, columns: slice) -> Array:
-    """Members that have each level of the first columns and each of the others."""
-    widest = max(coded.n_levels[part].sum() for part in (rows, columns))
+    """Count the given rows for each pair of levels of two slices of columns."""
+    widest = max(coded.n_levels[some].sum() for some in (rows, columns))
     step = max(1, CELLS // int(widest))
     counts: Array | float = 0.0
     for start in range(0, len(members), step):
@@ -179,31 +182,25 @@ def _counts(coded: Coded, members: NDArray[np.intp], rows: slice, columns: slice
     return np.asarray(counts)
 
 
-def _indicators(coded: Coded, members: NDArray[np.intp], part: slice) -> Array:
-    """One row a level of a column: 1 where a member has it."""
-    starts, codes = _starts(coded.n_levels[part]), coded.codes[part][:, members]
+def _indicators(coded: Coded, members: NDArray[np.intp], some: slice) -> Array:
+    """Return an array of shape (levels, members) that is 1 if a row has a level, otherwise 0."""
+    starts, codes = _starts(coded.n_levels[some]), coded.codes[some][:, members]
     kind = np.float32 if coded.n_samples < EXACT else np.float64
-    flat = np.zeros((int(coded.n_levels[part].sum()), len(members)), dtype=kind)
+    flat = np.zeros((int(coded.n_levels[some].sum()), len(members)), dtype=kind)
     flat[starts[:, None] + codes, np.arange(len(members))] = 1
     return flat
-
-
-def _over_levels(values: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
-    """Sums over the levels of each pair of columns."""
-    return np.asarray(np.add.reduceat(np.add.reduceat(values, columns, axis=1), rows, axis=0))
 
 
 def _starts(n_levels: NDArray[np.int64]) -> NDArray[np.intp]:
     return np.concatenate([[0], np.cumsum(n_levels)[:-1]]).astype(np.intp)
 
 
-def _column_blocks(n_levels: NDArray[np.int64], most: int | None = None) -> list[slice]:
-    """Neighbouring columns of together about so many levels, at least one column each."""
-    most = LEVELS if most is None else most
-    blocks, start, held = [], 0, 0
+def _column_blocks(n_levels: NDArray[np.int64], most: int) -> list[slice]:
+    """Return slices of columns with at most ``most`` levels in total, or a single column."""
+    blocks, start, total = [], 0, 0
     for j, n in enumerate(n_levels):
-        if j > start and held + n > most:
+        if j > start and total + n > most:
             blocks.append(slice(start, j))
-            start, held = j, 0
-        held += int(n)
+            start, total = j, 0
+        total += int(n)
     return [*blocks, slice(start, len(n_levels))]

@@ -1,4 +1,4 @@
-"""Convex quadratic programs over the simplex: reduced-set densities, smallest spheres."""
+"""Quadratic programs over the simplex, for reduced-set densities and smallest spheres."""
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
@@ -6,22 +6,22 @@ from scipy.spatial.distance import pdist, squareform
 from tamis._arrays import Array, Mask, Subset
 from tamis.exceptions import InvalidParameter
 
-# In units of the largest coefficient of the program: the gradient of sums of a few thousand terms
-# is rounded to about 1e-13, so what differs by less than this hundredfold is equal; a ridge below
-# that rounding decides between copies and changes nothing else.
+# Both constants are relative to the largest coefficient. The gradient, a sum of a few thousand
+# terms, has rounding errors of about 1e-13. The tolerance is a hundred times as large. The ridge is
+# smaller than the rounding errors and only makes the weights of duplicate points unique.
 _TOLERANCE = 1e-11
 _RIDGE = 1e-14
 
 
 def minimise_on_simplex(Q: Array, p: Array, start: Array | None = None) -> Array:
-    r"""Weights that minimise a quadratic function over the simplex.
+    r"""Return the weights that minimise a quadratic function over the simplex.
 
     .. math:: \min_a \tfrac12 a'Qa - a'p \quad \text{with } a \ge 0,\ \sum_i a_i = 1
 
-    Accelerated projected gradients find nearly which weights are positive; an active-set method
-    finishes, so that the conditions of optimality hold to rounding: the gradient is equal where
-    weights are positive and nowhere less. ``Q`` must be symmetric and positive semi-definite.
-    Weights of a similar program, given as ``start``, save the gradient steps.
+    Accelerated projected gradient steps find approximately which weights are positive. An
+    active-set method then solves the problem up to rounding: the gradient is the same for all
+    positive weights and not smaller for the others. ``Q`` must be symmetric and positive
+    semi-definite. With weights of a similar problem as ``start``, the gradient steps are skipped.
 
     Examples
     --------
@@ -31,7 +31,8 @@ def minimise_on_simplex(Q: Array, p: Array, start: Array | None = None) -> Array
     Q, p = np.asarray(Q, dtype=float), np.asarray(p, dtype=float)
     if Q.shape != (len(p), len(p)) or not len(p):
         raise InvalidParameter(
-            f"minimise_on_simplex needs a square Q and a p as long, not {Q.shape} and {p.shape}."
+            "minimise_on_simplex needs a square Q and a p of the same length, got shapes "
+            f"{Q.shape} and {p.shape}."
         )
     p = p - p.max()  # the weights sum to 1, so a constant changes nothing
     scale = max(np.abs(Q).max(), -p.min())
@@ -39,21 +40,21 @@ def minimise_on_simplex(Q: Array, p: Array, start: Array | None = None) -> Array
         return np.full(len(p), 1 / len(p))
     Q, p = Q / scale, p / scale
     if start is not None:
-        found = _finished(Q, p, start)
-        gradient = Q @ found - p
-        # a start on copies or dependent points may lead astray
-        if gradient.min() >= found @ gradient - 100 * _TOLERANCE:
-            return found
-    return _finished(Q, p, _approached(Q, p))
+        weights = _refine(Q, p, start)
+        gradient = Q @ weights - p
+        # a start on duplicate or dependent points may fail
+        if gradient.min() >= weights @ gradient - 100 * _TOLERANCE:
+            return weights
+    return _refine(Q, p, _approximate(Q, p))
 
 
 def smallest_sphere(K: Array, start: Array | None = None) -> tuple[float, Array]:
-    r"""Squared radius of the smallest sphere around points given by their inner products.
+    r"""Return the squared radius of the smallest sphere around points, and weights of its centre.
 
     .. math:: R^2 = \max_g \sum_i g_i K_{ii} - g'Kg
 
-    over the simplex; the centre is the mean of the points with the weights g, which are returned.
-    Those of similar points may be given as ``start``.
+    over the simplex, where K are the inner products of the points. The centre is the mean of the
+    points with the weights g. Weights of similar points may be passed as ``start``.
 
     Examples
     --------
@@ -62,16 +63,16 @@ def smallest_sphere(K: Array, start: Array | None = None) -> tuple[float, Array]
     4.0
     """
     K = np.asarray(K, dtype=float)
-    K = K - K[:1] - K[:, :1] + K[0, 0]  # the first point as origin: a far one would cost digits
+    K = K - K[:1] - K[:, :1] + K[0, 0]  # origin at the first point: a distant origin loses digits
     diagonal = K.diagonal()
     weights = minimise_on_simplex(2 * K, diagonal, start)
     return max(float(weights @ diagonal - weights @ K @ weights), 0.0), weights
 
 
-def projected(point: Array) -> Array:
-    """Nearest point of the simplex (Held, Wolfe and Crowder 1974).
+def project(point: Array) -> Array:
+    """Return the nearest point of the simplex (Held, Wolfe and Crowder 1974).
 
-    >>> projected(np.array([2.0, 1.5, -1.0]))
+    >>> project(np.array([2.0, 1.5, -1.0]))
     array([0.75, 0.25, 0.  ])
     """
     falling = np.sort(point)[::-1]
@@ -80,26 +81,26 @@ def projected(point: Array) -> Array:
     return np.maximum(point - excess[last], 0.0)
 
 
-def _approached(Q: Array, p: Array, n_steps: int = 500) -> Array:
-    """Weights after accelerated projected gradient steps (Beck and Teboulle 2009)."""
+def _approximate(Q: Array, p: Array) -> Array:
+    """Return weights after accelerated projected gradient steps (Beck and Teboulle 2009)."""
     step = 1 / _largest_eigenvalue(Q)
     weights = ahead = np.full(len(p), 1 / len(p))
     momentum = 1.0
-    for _ in range(n_steps):
-        new = projected(ahead - step * (Q @ ahead - p))
-        moved = new - weights
-        if np.abs(moved).max() < 1e-9:
+    for _ in range(500):
+        new = project(ahead - step * (Q @ ahead - p))
+        change = new - weights
+        if np.abs(change).max() < 1e-9:
             return new
-        if (ahead - new) @ moved > 0:  # it runs uphill: start again from here
+        if (ahead - new) @ change > 0:  # the function increases: restart the momentum
             momentum = 1.0
         faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = new + (momentum - 1) / faster * moved
+        ahead = new + (momentum - 1) / faster * change
         weights, momentum = new, faster
     return weights
 
 
 def _largest_eigenvalue(Q: Array) -> float:
-    """An upper estimate by power iteration."""
+    """Return an estimate of the largest eigenvalue by power iteration, 10 % above its result."""
     vector = np.ones(len(Q)) / np.sqrt(len(Q))
     size = 0.0
     for _ in range(30):
@@ -111,20 +112,23 @@ def _largest_eigenvalue(Q: Array) -> float:
     return 1.1 * size
 
 
-def _finished(Q: Array, p: Array, weights: Array) -> Array:
-    """The optimum, from weights that are nearly so."""
+def _refine(Q: Array, p: Array, weights: Array) -> Array:
+    """Return the optimum, given nearly optimal weights."""
     weights = _on_support(Q, p, weights > 1e-7 * weights.max())
     for _ in range(10 * len(p)):
         gradient = Q @ weights - p
         least = int(np.argmin(gradient))
         if gradient[least] >= weights @ gradient - _TOLERANCE or weights[least] > 0:
             return weights
-        weights = _descended(Q, p, weights, least)
+        weights = _add_index(Q, p, weights, least)
     return weights
 
 
 def _on_support(Q: Array, p: Array, support: Mask) -> Array:
-    """Best weights on a support, shrunk until all of them are positive."""
+    """Return the best weights on a support.
+
+    Indices whose weight is not positive are removed from the support until there are none.
+    """
     support = support.copy()
     while True:
         found = _equal_gradient(Q, p, support)
@@ -133,8 +137,11 @@ def _on_support(Q: Array, p: Array, support: Mask) -> Array:
         support &= found > 0
 
 
-def _descended(Q: Array, p: Array, weights: Array, entering: int) -> Array:
-    """Better weights on the support and one more index; those that reach 0 on the way leave."""
+def _add_index(Q: Array, p: Array, weights: Array, entering: int) -> Array:
+    """Add an index to the support and improve the weights.
+
+    Indices whose weight falls to 0 are removed from the support.
+    """
     support = weights > 0
     support[entering] = True
     while True:
@@ -144,42 +151,44 @@ def _descended(Q: Array, p: Array, weights: Array, entering: int) -> Array:
             return goal
         share = weights[falling] / np.maximum(weights[falling] - goal[falling], 1e-300)
         weights = weights + share.min() * (goal - weights)
-        gone = falling & (weights <= 1e-15)
-        gone[np.flatnonzero(falling)[share.argmin()]] = True
-        weights[gone] = 0
-        support &= ~gone
+        removed = falling & (weights <= 1e-15)
+        removed[np.flatnonzero(falling)[share.argmin()]] = True
+        weights[removed] = 0
+        support &= ~removed
         weights /= weights.sum()
 
 
 def _equal_gradient(Q: Array, p: Array, support: Mask) -> Array:
-    """Weights summing to 1 on the support, of any sign, where the gradient is equal.
+    """Return weights on the support for which the gradient is the same at all its indices.
 
-    The ridge decides between copies, whose share of a weight is otherwise free.
+    The weights sum to 1 and may have any sign. The ridge makes the weights of duplicate points
+    unique.
     """
     indices = np.flatnonzero(support)
     m = len(indices)
     system = np.ones((m + 1, m + 1))
     system[:m, :m] = Q[np.ix_(indices, indices)] + _RIDGE * np.eye(m)
     system[m, m] = 0
-    wanted = np.append(p[indices], 1.0)
+    right = np.append(p[indices], 1.0)
     try:
-        solution = np.linalg.solve(system, wanted)
+        solution = np.linalg.solve(system, right)
     except np.linalg.LinAlgError:
-        solution = np.linalg.lstsq(system, wanted, rcond=None)[0]
-    found = np.zeros(len(p))
-    found[indices] = solution[:m]
-    return found
+        solution = np.linalg.lstsq(system, right, rcond=None)[0]
+    weights = np.zeros(len(p))
+    weights[indices] = solution[:m]
+    return weights
 
 
 def reduced_set(X: Array, sigma: float) -> tuple[Subset, Array]:
-    r"""Few of the samples, and weights with which their windows give the density of all.
+    r"""Return indices of a few samples, whose weighted windows approximate the Parzen density.
 
-    The weights minimise the integrated squared error to the true density, up to a constant,
+    The second result is the array of weights, which sum to 1. They minimise an estimate of the
+    integrated squared error to the true density, up to a constant,
 
     .. math:: \min_a \tfrac12 a'Qa - a'p, \quad Q_{ij} = N(x_i; x_j, 2\sigma^2),\quad
               p_i = \frac1N \sum_j N(x_i; x_j, \sigma^2)
 
-    over the simplex. Where windows overlap most of the weights are 0.
+    over the simplex. If the windows overlap, most weights are 0.
 
     References
     ----------
@@ -194,9 +203,9 @@ def reduced_set(X: Array, sigma: float) -> tuple[Subset, Array]:
     (8, 1.0)
     """
     halves = squareform(np.exp(pdist(X, "sqeuclidean") / (-4 * sigma**2)))
-    # Both sides in units of the constant of p, (2 pi sigma^2)^(-d/2); that of Q is 2^(-d/2) times
-    # it. What a sample adds to its own p is the same for all, and would drown the rest in many
-    # dimensions: it is left out, as the diagonal of ``halves`` is still 0.
+    # Q and p are divided by the constant factor of p, (2 pi sigma^2)^(-d/2). The factor of Q is
+    # 2^(-d/2) times as large. The contribution of a sample to its own p is the same for all samples
+    # and would dominate in many dimensions. It is left out: the diagonal of ``halves`` is still 0.
     p = (halves**2).mean(axis=1)
     np.fill_diagonal(halves, 1.0)
     weights = minimise_on_simplex(halves * 2.0 ** (-X.shape[1] / 2), p)

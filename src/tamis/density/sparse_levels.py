@@ -1,4 +1,4 @@
-"""Levels of the columns of a sparse table: only entries off the level of 0 are held."""
+"""Levels of the columns of a sparse table, stored only for entries not in the level of 0."""
 
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,10 @@ from tamis.density.discrete import Coded, level_cuts, n_log_n
 
 
 class SparseCoded(Coded):
-    """The levels that :class:`Coded` would give the columns of a sparse table.
+    """Columns of a sparse table cut into the same levels as by :class:`Coded`.
 
-    The level of 0 is numbered 0, the others follow; entries of other levels are held by column.
-    Columns of more values than bins are looked at a block at a time to find where to cut them.
+    Level 0 is the level that contains the value 0. Only entries of other levels are stored, by
+    column. Columns with more values than bins are cut a block of columns at a time.
 
     >>> from scipy.sparse import csc_array
     >>> coded = SparseCoded(csc_array([[0.0, 5.0], [2.0, 0.0], [0.0, 0.0], [3.0, 0.0]]), 3)
@@ -28,13 +28,13 @@ class SparseCoded(Coded):
         self, X: Any, n_bins: int, binning: str = "frequency", categories: Mask | None = None
     ):
         self.n_samples, n_columns = X.shape
-        self.gaps = np.zeros(n_columns, dtype=bool)
+        self.has_missing = np.zeros(n_columns, dtype=bool)
         self._table = n_log_n(self.n_samples)
         codes, self.n_levels = _ranked(X)
         most = np.full(n_columns, self.n_samples if binning == "codes" else n_bins)
         if categories is not None:
             most[categories] = self.n_samples
-        # a column without a 0 has no such level, though it keeps a number
+        # n_levels includes level 0, which is empty in a column without zeros
         n_values = self.n_levels - (np.diff(X.indptr) == self.n_samples)
         many = np.flatnonzero(n_values > most)
         for block in column_blocks(self.n_samples, len(many)):
@@ -46,18 +46,18 @@ class SparseCoded(Coded):
 
     @cached_property
     def codes(self) -> NDArray[np.unsignedinteger[Any]]:
-        """Level of each entry, one row a column: the whole table, which a sparse one is not for."""
+        """Not available, because the array would be dense."""
         raise NotImplementedError
 
     def column(self, j: int) -> NDArray[np.intp]:
-        """Levels of one column."""
+        """Return the level of each row in a single column."""
         levels = np.zeros(self.n_samples, dtype=np.intp)
         some = slice(self._start[j], self._start[j + 1])
         levels[self._rows[some]] = self._levels[some]
         return levels
 
     def joint_entropy(self, pivot: NDArray[np.intp], chance: Chance | None = None) -> Array:
-        """Entropy of the pair (column, pivot) for each column, in nats."""
+        """Return the entropy of the pair (column, pivot) for each column, in nats."""
         from tamis.compiled.counts import sums_by_entries
 
         sizes = np.bincount(pivot)
@@ -66,22 +66,24 @@ class SparseCoded(Coded):
         return self._entropies(sums_by_entries(*entries, pivot, sizes, *values))
 
     def joint_with(self, j: int) -> Array:
-        """Entropy of the pair (column, column j) for each column, in nats."""
+        """Return the entropy of the pair (column, column j) for each column, in nats."""
         return self.joint_entropy(self.column(j))
 
 
 def _ranked(X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rank of each entry among the values of its column but 0, from 1 on; and numbers of levels."""
+    """Return the rank of each entry among the distinct non-zero values of its column, from 1.
+
+    The second result is the number of levels of each column: these values, and 0.
+    """
     columns = entry_columns(X)
     order = np.lexsort((X.data, columns))
     value, column = X.data[order], columns[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (value[1:] != value[:-1]) | (column[1:] != column[:-1])
-    n_values = np.bincount(column[fresh], minlength=X.shape[1])
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (value[1:] != value[:-1]) | (column[1:] != column[:-1])
+    n_values = np.bincount(column[new], minlength=X.shape[1])
     before = np.concatenate([[0], np.cumsum(n_values)])[column]
     codes = np.empty(len(order), dtype=np.intp)
-    codes[order] = np.cumsum(fresh) - before
-    # where no entry is 0, level 0 is there with no row in it
+    codes[order] = np.cumsum(new) - before
     return codes, n_values + 1
 
 
@@ -93,7 +95,10 @@ def _cut(
     codes: NDArray[np.intp],
     n_levels: NDArray[np.intp],
 ) -> None:
-    """Write the levels of columns with many values: cut as :class:`Coded` cuts them."""
+    """Cut columns with many values as :class:`Coded` does.
+
+    The levels of their entries are written to ``codes``, the numbers of levels to ``n_levels``.
+    """
     cuts, counts = level_cuts(
         np.ascontiguousarray(X[:, some].toarray().T), n_bins, binning, compiled=False
     )

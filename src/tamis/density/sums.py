@@ -1,8 +1,8 @@
 """Sums of Gaussian kernels over the classes, for a subset of columns and each change of it.
 
-Answers are for the members of the subset first, then for the members without (sign -1) or with (+1)
-each altered column. Small tables hold all their distances; of large ones compiled loops make a row
-at a time.
+The first result is for the members of the subset. The other results are for the members after
+removing (sign -1) or adding (sign +1) each altered column. For small tables, all
+distances are kept in memory. For large tables, compiled loops compute a row of distances at a time.
 """
 
 from collections import deque
@@ -21,40 +21,46 @@ from tamis.compiled import thresholds
 from tamis.density.series import ScaledColumns
 from tamis.density.series.table import KEPT, ROWS
 
-#: Types of number by their names.
+#: NumPy type for each precision.
 PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
-# Numbers that a block of results may hold: 32 megabytes, small beside the table of a large problem
-# and large enough that the distances between samples, made anew for each, cost little.
+# Size of a block of results (count of numbers, 32 MB). It is small compared with a large table, and
+# large enough that computing the distances again for each block costs little.
 BLOCK = 4_000_000
-#: How much more than all others a column may make of the distances for these to be told from what
-#: is left without it: ten bits are lost. Beyond, they are made anew.
+#: Up to this ratio of the distances in a removed column to the remaining distances, the remaining
+#: distances are computed by subtraction, which loses ten bits. Beyond that, they are computed from
+#: scratch.
 DOMINATES = 1024.0
-#: Largest exponent of a column that compiled loops may take away from that of all columns, whose
-#: rounding is then 1e-12. Products keep columns that reach farther apart.
+#: Largest exponent of a column that compiled loops may subtract from the exponent of all columns,
+#: with a rounding error of 1e-12. Columns with larger exponents are computed by matrix products,
+#: which keep them separate.
 FARTHEST = 1e4
-#: Columns from which products of strips pay for the kernel that is made for them, which costs as
-#: much as some dozen columns by themselves.
+#: Smallest number of columns for which matrix products are faster. The kernel matrix that they
+#: need takes as long as a few dozen columns computed one by one.
 LEAST_TOGETHER = 64
-#: Columns of a thread from which it pays to make the distances of a row for it alone, which cost a
-#: tenth of as many exponentials.
+#: Smallest number of columns per thread. Every thread computes the distances of a row again, which
+#: is not worthwhile for fewer columns.
 FEWEST_SHARED = 8
 
 
 def is_large(shape: tuple[int, ...]) -> bool:
-    """Whether altering each column of such a table once is worth a compiled loop."""
+    """Whether a table is large enough for compiled loops."""
     n_samples, n_features = shape
     return n_samples**2 * n_features >= thresholds.KERNEL_TERMS
 
 
 class ColumnsInUse(NamedTuple):
-    """The columns of a question in the units of a kernel; members and altered ones among them."""
+    """Columns scaled for a kernel, and the positions of members and altered columns among them."""
 
     table: ScaledColumns
     members: Subset
     altered: Subset
 
     def together(self, most_terms: int) -> Mask:
-        """Which altered columns are to be found together, by series of so many terms at most."""
+        """Return a mask of the altered columns to compute together by matrix products.
+
+        These are columns whose series has at most ``most_terms`` terms (if there are enough of
+        them) and columns with very large exponents. On a GPU or other device these are all columns.
+        """
         if not isinstance(self.table.Z, np.ndarray):  # there are no compiled loops on a device
             return np.ones(len(self.altered), dtype=bool)
         few = self.table.ranks(self.altered) <= most_terms
@@ -63,54 +69,57 @@ class ColumnsInUse(NamedTuple):
 
 
 def columns_in_use(X: Any, members: Subset, altered: Subset, gamma: float) -> ColumnsInUse:
-    """Members and altered columns of a table, scaled for a kernel."""
+    """Scale the members and altered columns of a table for a kernel."""
     used = np.union1d(members, altered)
     table = ScaledColumns(taken(X, used), gamma)
     return ColumnsInUse(table, np.searchsorted(used, members), np.searchsorted(used, altered))
 
 
 def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
-    """Squared distances of all pairs of rows, as ``pdist`` gives them, for each answer."""
+    """Iterate over arrays of squared distances between all pairs of rows, ordered as in ``pdist``.
+
+    The first array is for the members, the others are for each altered column.
+    """
     distances = pdist(X[:, members], "sqeuclidean")
     yield distances
     for j in altered:
-        part = pdist(X[:, [j]], "sqeuclidean")
-        moved = distances + sign * part
-        if sign < 0 and part.max() > DOMINATES * moved.max():
-            moved = pdist(X[:, members[members != j]], "sqeuclidean")
-        yield moved
+        own = pdist(X[:, [j]], "sqeuclidean")
+        changed = distances + sign * own
+        if sign < 0 and own.max() > DOMINATES * changed.max():
+            changed = pdist(X[:, members[members != j]], "sqeuclidean")
+        yield changed
 
 
 class ClassSums(Protocol):
     """Kernel sums of every sample over every class.
 
-    The answers are arrays of (answer, class, sample in class order).
+    The methods return arrays of shape (results, classes, samples), with samples sorted by class.
     """
 
-    #: Index in the data of each of the sums' samples.
+    #: Indices that sort the samples of the table by class.
     order: NDArray[np.intp]
 
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
-        """Sums to which every sample contributes 1 for itself."""
+        """Return the sums. The sample itself contributes 1 to the sum of its class."""
         ...
 
     def log_sums_of_others(
         self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
-        """Logarithm of the sums without the sample itself, safe where all terms underflow."""
+        """Return the logarithms of the sums without the sample itself, without underflow."""
         ...
 
 
 def class_sums(X: Array, codes: NDArray[np.intp], precision: str = "double") -> ClassSums:
-    """The sums for a table, by numpy or compiled as its size asks for.
+    """Return the kernel sums of a table, computed by compiled loops if the table is large.
 
-    In single precision a large table takes half the time; sums are then right to about 1e-6.
+    Single precision halves the time for a large table; sums are then accurate to about 1e-6.
     """
     return CompiledClassSums(X, codes, precision) if is_large(X.shape) else PlainClassSums(X, codes)
 
 
 def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> float:
-    """Estimate the bytes held by the sums for each column."""
+    """Estimate the memory in bytes that the kernel sums need if each column is altered."""
     size = n_samples * n_features
     if not is_large((n_samples, n_features)):
         return 24.0 * n_samples**2 + 16 * size
@@ -120,7 +129,10 @@ def class_sums_cost(n_samples: int, n_features: int, *, others: bool) -> float:
 
 
 def products_bytes(n_samples: int, n_features: int) -> float:
-    """What products hold where columns are found together: their terms, and a strip of kernels."""
+    """Estimate the memory in bytes that matrix products need.
+
+    They need the terms of the columns, and a strip of the kernel matrix.
+    """
     if n_features < LEAST_TOGETHER:
         return 0.0
     # about eight terms of each column, and half a dozen arrays of a strip
@@ -128,7 +140,7 @@ def products_bytes(n_samples: int, n_features: int) -> float:
 
 
 class PlainClassSums:
-    """Whole matrices of distances: for small tables."""
+    """Kernel sums computed from full distance matrices, for small tables."""
 
     def __init__(self, X: Array, codes: NDArray[np.intp]):
         self.order = np.argsort(codes, kind="stable")
@@ -137,41 +149,41 @@ class PlainClassSums:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
-        found = self._empty(altered)
-        for index, moved in enumerate(self._distances(members, altered, sign)):
-            moved *= -gamma
-            found[index] = np.add.reduceat(np.exp(moved, out=moved), self._starts, axis=0)
-        return found
+        sums = []
+        for distances in self._distances(members, altered, sign):
+            distances *= -gamma
+            sums.append(np.add.reduceat(np.exp(distances, out=distances), self._starts, axis=0))
+        return np.array(sums)
 
     def log_sums_of_others(
         self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
-        found = self._empty(altered)
-        for index, moved in enumerate(self._distances(members, altered, sign)):
-            np.fill_diagonal(moved, np.inf)
-            least = np.minimum.reduceat(moved, self._starts, axis=0)
-            moved -= np.repeat(least, self._counts, axis=0)
-            moved *= -gamma
-            total = np.add.reduceat(np.exp(moved, out=moved), self._starts, axis=0)
-            found[index] = np.log(total) - gamma * least
-        return found
-
-    def _empty(self, altered: Subset) -> Array:
-        return np.empty((len(altered) + 1, len(self._starts), len(self._X)))
+        logs = []
+        for distances in self._distances(members, altered, sign):
+            np.fill_diagonal(distances, np.inf)
+            least = np.minimum.reduceat(distances, self._starts, axis=0)
+            distances -= np.repeat(least, self._counts, axis=0)
+            distances *= -gamma
+            total = np.add.reduceat(np.exp(distances, out=distances), self._starts, axis=0)
+            logs.append(np.log(total) - gamma * least)
+        return np.array(logs)
 
     def _distances(self, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
         return map(squareform, altered_distances(self._X, members, altered, sign))
 
 
 def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
-    """For each thread all rows of some of the columns; no sum depends on which these are."""
-    n_parts = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
-    bounds = [n_columns * k // n_parts for k in range(n_parts + 1)]
-    return [[(part, slice(*ends)) for part in rows] for ends in pairwise(bounds)]
+    """Return the work of each thread: pairs of a slice of rows and a slice of columns.
+
+    A thread gets all rows of its columns, so the result does not depend on the number of threads.
+    """
+    n_threads = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
+    bounds = [n_columns * k // n_threads for k in range(n_threads + 1)]
+    return [[(some, slice(*ends)) for some in rows] for ends in pairwise(bounds)]
 
 
 class CompiledClassSums:
-    """Rows of distances made as needed: any number of samples."""
+    """Kernel sums computed by compiled loops over rows of distances, for any number of samples."""
 
     def __init__(self, X: Array, codes: NDArray[np.intp], precision: str = "double"):
         from tamis.compiled.kernel_sums import PAD
@@ -191,7 +203,7 @@ class CompiledClassSums:
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
         from tamis.compiled.kernel_sums import class_sums
 
-        # each pair is computed once and added to both of its samples: threads share the columns
+        # each pair is computed once and added to both of its samples, so threads split the columns
         return self._blocks(class_sums, members, altered, sign, gamma, symmetric=True)
 
     def log_sums_of_others(
@@ -199,8 +211,8 @@ class CompiledClassSums:
     ) -> Array:
         from tamis.compiled.kernel_sums import log_class_sums_of_others
 
-        everything = members, altered, sign, gamma
-        return self._blocks(log_class_sums_of_others, *everything, symmetric=False)
+        question = members, altered, sign, gamma
+        return self._blocks(log_class_sums_of_others, *question, symmetric=False)
 
     def _blocks(
         self,
@@ -212,26 +224,27 @@ class CompiledClassSums:
         *,
         symmetric: bool,
     ) -> Array:
-        """The function's answers, so many columns at a time that they fit into memory."""
+        """Call a compiled loop for a block of columns at a time. The results fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
         table = (self._bounds, self._far)
-        columns = self._columns * float(np.sqrt(gamma / np.log(2)))  # the kernel as a power of 2
+        # scaled so that the kernel is a power of 2
+        columns = self._columns * float(np.sqrt(gamma / np.log(2)))
         altered = np.append(members[:1], altered)
         signs = np.full(len(altered), sign, dtype=columns.dtype)
-        signs[0] = 0  # the members themselves
-        parts = []
+        signs[0] = 0  # the first result is for the members themselves
+        blocks = []
         for i in range(0, len(altered), size):
-            some, way = altered[i : i + size], signs[i : i + size]
+            some, sides = altered[i : i + size], signs[i : i + size]
             out = np.zeros((len(some), len(self._bounds) - 1, len(self._far)), columns.dtype)
             terms = len(self._far) * float(len(members) + len(some))
             rows = list(thresholds.in_calls(len(self._rows), terms, shared=not symmetric))
             work = _by_columns(rows, len(some)) if symmetric else [[(r, slice(None))] for r in rows]
 
-            def share(calls: Any, some: Any = some, way: Any = way, out: Any = out) -> None:
-                for part, own in calls:
-                    own_work = columns, members, some[own], way[own], *table
-                    function(*own_work, self._rows[part], out[own])
+            def call(calls: Any, some: Any = some, sides: Any = sides, out: Any = out) -> None:
+                for these, own in calls:
+                    inputs = columns, members, some[own], sides[own], *table
+                    function(*inputs, self._rows[these], out[own])
 
-            deque(in_order(share, work, own_threads()))
-            parts.append(out[:, :, self._rows])
-        return np.concatenate(parts).astype(float)
+            deque(in_order(call, work, own_threads()))
+            blocks.append(out[:, :, self._rows])
+        return np.concatenate(blocks).astype(float)

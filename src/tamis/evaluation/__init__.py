@@ -1,7 +1,8 @@
-"""Experiments that can be trusted: realizations, resume, statistics.
+"""Comparison of methods on many resamples, with a store of finished tasks and significance tests.
 
-:func:`evaluate` runs any scikit-learn estimators over many realizations, on one or many machines,
-and keeps every finished task; :func:`compare` says which differences are more than chance.
+:func:`evaluate` measures scikit-learn estimators on the held-out rows of many resamples, called
+realizations, in one process or on a cluster. :func:`compare` tests which differences are
+significant.
 """
 
 from tamis.evaluation.comparison import Comparison, Contrast, compare, rank

@@ -1,7 +1,7 @@
-"""Long selections keep how far they have come, so that a killed one continues in its middle.
+"""Checkpoints of long selections, so that an interrupted task resumes at its last step.
 
-Nothing here knows what a search is: an estimator that takes scikit-learn's callbacks, shows its
-``record_`` at every step and has ``resume(X, y, record=...)`` is continued, any other starts anew.
+This works for any estimator that supports scikit-learn's callbacks, has a ``record_`` after every
+step, and has a method ``resume(X, y, record=...)``. Other estimators start from scratch.
 """
 
 import json
@@ -22,21 +22,21 @@ from tamis.exceptions import TamisError
 
 @dataclass(frozen=True)
 class Bookmark:
-    """Where a task keeps how far it has come.
+    """Where the checkpoint of a task is stored, and how often it is written.
 
     Attributes
     ----------
     key : str
-        The task.
+        Key of the task in the store.
     every : float
-        Seconds between two writes.
+        Minimum time between two writes, in seconds.
     path : Path or None
-        The store, None where it is in the memory of the calling process.
+        File of the store, or None if the store is in the memory of the calling process.
     file : tuple
-        What tells the file of the store, and the machine it is on, from any other.
+        Host, device and inode, which together identify the file of the store.
     begun : bool
-        Whether the store had a record of the task when it was handed out. Workers of a cluster
-        look anyway: a task may have been another's in between.
+        Whether the store had a checkpoint when the task was sent. Workers of a cluster always look
+        for a checkpoint, because another worker may have started the task.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Bookmark:
 
     @classmethod
     def of(cls, key: str, every: float, store: Store, begun: bool) -> "Bookmark":
-        """The bookmark of a task whose outcome goes to the store."""
+        """Return the bookmark of a task in the given store."""
         path = None if store.path is None else store.path.absolute()
         return cls(key, every, path, () if path is None else _identity(path), begun)
 
@@ -60,35 +60,40 @@ def _identity(path: Path) -> tuple[Any, ...]:
     return socket.gethostname(), found.st_dev, found.st_ino
 
 
+@dataclass
 class StoreKeeper:
-    """Keeps records in the store, whose file is on this machine; used as a ``Notice`` is."""
+    """Keeps the checkpoint of a task in a store on this machine.
 
-    def __init__(self, path: Path, key: str):
-        self.path, self.key = path, key
+    It has the same interface as ``Notice``.
+    """
+
+    path: Path
+    key: str
 
     def read(self) -> str | None:
-        """What was kept last, by whichever process had the task before."""
+        """Return the last record, possibly written by another process, or None if there is none."""
         with Store(self.path) as store:
             return store.checkpointed(self.key)
 
     def post(self, record: str) -> None:
-        """Write into the store."""
+        """Write a record to the store."""
         with Store(self.path) as store:
             store.checkpoint(self.key, record)
 
     def remove(self) -> None:
-        """Do nothing: the process that saves the outcome removes the record after that."""
+        """Do nothing, because the process that saves the outcome removes the record."""
 
 
-#: The store, or the scheduler of a cluster, which outlives its workers.
+#: An object that keeps a checkpoint: in the store, or in the scheduler of a cluster. The scheduler
+#: keeps running if a worker is lost.
 Keeper = StoreKeeper | Notice
 
 
 def keepers_of(bookmark: Bookmark) -> list[Keeper]:
-    """Who can keep the records of a task where it runs: the first does, the others may have.
+    """Return the objects that may keep records of a task. Write to the first, and read all.
 
-    SQLite is not made for network file systems: the store is written to on its own machine only,
-    by the processes of the call or by workers of a cluster.
+    The store is included only on the computer that has its file, because SQLite does not support
+    network file systems.
     """
     keepers: list[Keeper] = []
     if bookmark.path is not None and bookmark.file and _identity(bookmark.path) == bookmark.file:
@@ -99,23 +104,26 @@ def keepers_of(bookmark: Bookmark) -> list[Keeper]:
 
 
 class CheckpointCallback:
-    """Callback that hands the record of an estimator to a keeper, now and then."""
+    """Callback that saves the record of an estimator at intervals."""
 
     def __init__(self, estimator: Any, keeper: Keeper, every: float):
         self.estimator, self.keeper, self.every = estimator, keeper, every
         self.last = monotonic()
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Called before the fit."""
+        """Do nothing before the fit."""
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Called after the fit."""
+        """Do nothing after the fit."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any, **more: Any) -> None:
-        """Called before a step."""
+        """Do nothing before a step."""
 
     def on_fit_task_end(self, estimator: Any, context: Any, **more: Any) -> bool:
-        """Called after a step: keep the record, if it is time; never stop."""
+        """Save the record after a step if the interval has passed.
+
+        Return False, so that the fit continues.
+        """
         record = getattr(estimator, "record_", None)
         if estimator is self.estimator and record is not None:
             now = monotonic()
@@ -126,17 +134,17 @@ class CheckpointCallback:
 
 
 def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
-    """Fit the method, from where it was stopped if that was kept."""
+    """Fit the method, starting from its checkpoint if there is one."""
     able = hasattr(method, "resume") and hasattr(method, "set_callbacks")
     keepers = keepers_of(bookmark) if able and bookmark is not None else []
     if bookmark is None or not keepers:
         method.fit(X, y)
         return
     method.set_callbacks(CheckpointCallback(method, keepers[0], bookmark.every))
-    seen = keepers if bookmark.begun or Notice.possible() else []
-    kept = [_record_of(keeper.read()) for keeper in seen]
-    found = [record for record in kept if record is not None]
-    # what went furthest, perhaps on another machine
+    readable = keepers if bookmark.begun or Notice.possible() else []
+    records = [_parse_record(keeper.read()) for keeper in readable]
+    found = [record for record in records if record is not None]
+    # use the record with the most steps, which may come from another computer
     record = max(found, key=lambda record: len(record.trace), default=None)
     if record is None or not _resume(method, X, y, record):
         method.fit(X, y)
@@ -145,7 +153,7 @@ def fit(method: Any, X: Any, y: Any, bookmark: Bookmark | None) -> None:
 
 
 def _resume(method: Any, X: Any, y: Any, record: Record) -> bool:
-    """Whether the method could go on from a record."""
+    """Resume a method from a record, and return whether that succeeded."""
     try:
         method.resume(X, y, record=record)
     except (TamisError, ValueError, TypeError, LookupError):
@@ -153,8 +161,8 @@ def _resume(method: Any, X: Any, y: Any, record: Record) -> bool:
     return True
 
 
-def _record_of(text: str | None) -> Record | None:
-    """The record that was kept; None where there is none, or it cannot be read."""
+def _parse_record(text: str | None) -> Record | None:
+    """Return the record parsed from a text, or None if it is missing or unreadable."""
     try:
         return None if text is None else Record.from_dict(json.loads(text))
     except (TamisError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -162,5 +170,5 @@ def _record_of(text: str | None) -> Record | None:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy arrays and scalars as lists and numbers."""
+    """Convert numpy arrays and scalars to lists and numbers."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

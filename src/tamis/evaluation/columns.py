@@ -1,4 +1,4 @@
-"""Which columns an estimator of any library chose, read from what it holds after ``fit``."""
+"""Columns that a fitted estimator of any library selected, read from its attributes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tamis.contract.units import Grouping
 
 
 def fitted_before(method: Any) -> bool:
-    """Whether a part of the method was fitted beforehand and will stay so."""
+    """Return whether the method has a fitted part that will not be fitted again."""
     values = [method, *method.get_params().values()] if hasattr(method, "get_params") else [method]
     return any(
         isinstance(value, FrozenEstimator) or getattr(value, "prefit", False) is True
@@ -20,10 +20,11 @@ def fitted_before(method: Any) -> bool:
 
 
 def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
-    """Columns best first, and those kept, of a fitted estimator; None where it chooses none.
+    """Return the order of the columns, best first, and the selected columns.
 
-    Of a pipeline without a predictor the first step is asked, which sees the original columns. A
-    method that only has a support has it for an order too.
+    Both are None if the estimator does not select columns. For a pipeline without a predictor, they
+    come from the first step, because it receives the original columns. If an estimator has selected
+    columns but no order, the selected columns are also returned as the order.
     """
     chooser = chooser_of(fitted)
     if chooser is None:
@@ -34,7 +35,7 @@ def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
         if found is not None and np.ndim(found) == 1:
             values = np.asarray(found)
             order = (values if rank is None else _sorted(rank * values)).astype(np.intp)
-            units = getattr(chooser, "units_", None)  # what our own selections order
+            units = getattr(chooser, "units_", None)  # selections of tamis rank units, not columns
             if isinstance(units, Grouping):
                 order = units.column_order(order)
             return order, support
@@ -42,13 +43,13 @@ def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
 
 
 def seen_columns(fitted: Any) -> Subset | None:
-    """The columns that the first step of a pipeline passes on; None where it chooses none."""
+    """Return the columns that the first step of a pipeline selects, or None if it selects none."""
     steps = getattr(fitted, "steps", None)
     return chosen_columns(steps[0][1])[1] if isinstance(steps, list) else None
 
 
 def _sorted(values: NDArray[Any]) -> Subset:
-    """Positions of ascending values, nan last."""
+    """Return the indices that sort the values in ascending order, with NaN last."""
     return np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")
 
 
@@ -63,11 +64,14 @@ def _support(chooser: Any) -> Subset | None:
 
 
 def chooser_of(fitted: Any) -> Any:
-    """The estimator, if it chooses columns and is not itself a predictor made of steps."""
+    """Return the part of an estimator that selects columns.
+
+    It is None if no part does, or if the estimator is a pipeline that predicts.
+    """
     if isinstance(getattr(fitted, "steps", None), list):  # a pipeline
         return None if hasattr(fitted, "predict") else chooser_of(fitted.steps[0][1])
     if any(hasattr(fitted, mark) for mark in ("order_", "ranking_", "get_support")):
         return fitted
-    # a support vector machine keeps the numbers of rows under the same name
+    # the ``support_`` of an SVM holds row indices
     mask = getattr(fitted, "support_", None)
     return fitted if mask is not None and np.asarray(mask).dtype == bool else None

@@ -1,4 +1,4 @@
-"""Which methods differ by more than chance: :func:`compare`."""
+"""Significance tests of a method against the others: :func:`compare` and :func:`rank`."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -25,29 +25,31 @@ TESTS = {
     "wilcoxon": lambda first, second, ratio: wilcoxon(first, second),
     "rows": lambda first, second, ratio: paired_t(first, second),
 }
-#: Metrics that are means of losses over rows, and the losses.
+#: Metrics that are means over rows, and the kind of row loss that each one averages.
 OF_ROWS = {"error": "error", "mse": "squared", "brier": "squared"}
 
 
 class Contrast(NamedTuple):
-    """The reference against one other method, at one number of columns.
+    """Comparison of the reference method with another method, at a given number of columns.
 
     Attributes
     ----------
     data, estimator : str
-        Where.
+        Names of the data and of the estimator.
     size : int or None
-        Number of columns; None where each method has its own.
+        Number of columns, or None if each method chooses its own number.
     reference, method : str
-        Who.
+        Names of the two methods.
     reference_mean, method_mean : float
-        Their mean scores.
+        Mean scores of the reference and of the method.
     p_value, p_adjusted : float
-        Of the test, plain and adjusted for the number of contrasts.
+        P-value of the test, before and after the adjustment for the number of contrasts.
     sign : str
-        "+" where the reference wins and "-" where it loses, by the adjusted p-value.
+        "+" if the reference is significantly better and "-" if it is significantly worse, by the
+        adjusted p-value. Empty if the difference is not significant.
     printed : str
-        The convention of the literature: two decimals of the plain p-value and the sign by it.
+        Unadjusted p-value with two decimals, as in published tables. It is followed by "+" or "-"
+        if this p-value is significant at ``level``.
     """
 
     data: str
@@ -65,7 +67,7 @@ class Contrast(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Contrasts of a reference with every other method.
+    """Comparison of a reference with every other method.
 
     Attributes
     ----------
@@ -79,7 +81,7 @@ class Comparison:
     contrasts: tuple[Contrast, ...]
 
     def to_frame(self) -> Any:
-        """One row per contrast, as polars or pandas frame."""
+        """Return a polars or pandas frame with one row per contrast."""
         return frame_of(self.contrasts, Contrast._fields)
 
     def __repr__(self) -> str:
@@ -98,25 +100,25 @@ def compare(
     test: str = "corrected t",
     level: float = 0.05,
 ) -> Comparison:
-    """Test a method against every other, at every number of columns.
+    """Test a method against every other method, at every number of columns.
 
     P-values are adjusted by Holm's rule over all contrasts of the comparison.
 
     Parameters
     ----------
     results : Results
-        Of :func:`evaluate`.
+        Results of :func:`evaluate`.
     reference : str, optional
-        Name of the method that is compared with the others; by default the first.
+        Name of the method that is compared with the others. The default is the first method.
     metric : str, optional
-        By default the first.
-    test : {"corrected t", "paired t", "wilcoxon", "rows"}
-        The corrected t-test of Nadeau and Bengio allows for the overlap of the training parts; the
-        paired t-test is the one usually printed; Wilcoxon's looks at ranks. "rows" is a paired
-        t-test over rows, of which there are more than realizations (Bayle et al. 2020): it needs a
-        cross-validation, ``evaluate(..., losses=True)`` and the metric error, mse or brier.
+        Name of the metric. The default is the first metric.
+    test : {"corrected t", "paired t", "wilcoxon", "rows"}, default="corrected t"
+        "corrected t" is the test of Nadeau and Bengio, which accounts for overlapping training
+        sets. "paired t" is common in publications. "wilcoxon" uses ranks. "rows" is a paired t-test
+        over the rows instead of the realizations (Bayle et al. 2020). It needs a cross-validation,
+        ``evaluate(..., losses=True)`` and the metric "error", "mse" or "brier".
     level : float, default=0.05
-        Level of the signs.
+        Significance level. Differences with a smaller p-value get the sign "+" or "-".
 
     Returns
     -------
@@ -139,7 +141,7 @@ def compare(
     better = measured.greater_is_better
     rows = test == "rows"
     cells = _cells_of_rows(results, measured.name) if rows else results.cells(measured.name)
-    contrasts, tests = [], []
+    tests = []
     for (data, method, estimator, size), scores in cells.items():
         against = cells.get((data, reference, estimator, size), {})
         common = sorted(scores.keys() & against.keys())
@@ -147,44 +149,40 @@ def compare(
             continue
         first, second = (np.array([of[i] for i in common]) for of in (against, scores))
         found = TESTS[test](first, second, results.test_ratio(data))
-        sign = mark(found, greater_is_better=better, level=level)
         means = float(first.mean()), float(second.mean())
-        printed = f"{found.p_value:.2f}{sign}"
-        where = data, estimator, size, reference, method
-        contrasts.append(Contrast(*where, *means, found.p_value, float("nan"), "", printed))
-        tests.append(found)
-    if not contrasts:
+        tests.append(((data, estimator, size, reference, method, *means), found))
+    if not tests:
         raise InvalidParameter(
             f"compare needs another method than {reference} with at least two common realizations "
             f"of {measured.name}."
         )
-    adjusted = holm([found.p_value for found in tests]).tolist()
-    signs = [
-        mark(replace(found, p_value=p), greater_is_better=better, level=level)
-        for found, p in zip(tests, adjusted, strict=True)
-    ]
-    whole = [
-        contrast._replace(p_adjusted=p, sign=sign)
-        for contrast, p, sign in zip(contrasts, adjusted, signs, strict=True)
-    ]
-    return Comparison(measured.name, test, reference, tuple(whole))
+    contrasts = []
+    adjusted = holm([found.p_value for _, found in tests]).tolist()
+    for (where, found), p in zip(tests, adjusted, strict=True):
+        plain, sign = (
+            mark(one, greater_is_better=better, level=level)
+            for one in (found, replace(found, p_value=p))
+        )
+        printed = f"{found.p_value:.2f}{plain}"
+        contrasts.append(Contrast(*where, found.p_value, p, sign, printed))
+    return Comparison(measured.name, test, reference, tuple(contrasts))
 
 
 def rank(
     results: Results, metric: str | None = None, *, size: int | None = None, level: float = 0.05
 ) -> Ranks:
-    """Friedman's test over the data sets, by the mean of each method on each.
+    """Rank methods over several data sets by their mean scores, with Friedman's test.
 
     Parameters
     ----------
     results : Results
-        Over at least two data sets.
+        Results of :func:`evaluate` on at least two data sets.
     metric : str, optional
-        By default the first.
+        Name of the metric. The default is the first metric.
     size : int, optional
-        Number of columns; by default the mean over all of a method's scores is taken.
+        Number of columns. By default, all scores of a method are averaged.
     level : float, default=0.05
-        Level of the critical difference.
+        Significance level of the critical difference.
 
     Returns
     -------
@@ -207,14 +205,14 @@ def rank(
 
 
 def _cells_of_rows(results: Results, metric: str) -> dict[Cell, dict[int, float]]:
-    """Losses by row, the mean of each over the realizations that test it."""
+    """Return, for each cell, the mean loss of each row over the realizations that test it."""
     found: dict[Cell, list[RowLosses]] = {}
     for item in results.row_losses(OF_ROWS[metric]):
         size = item.size if item.rule == "given" else None
         found.setdefault((item.data, item.method, item.estimator, size), []).append(item.losses)
     if not found:
         raise InvalidParameter(
-            "compare needs the losses of rows for test='rows', and the results have none. Write "
+            "compare needs the losses of rows for test='rows', but the results have none. Write "
             "evaluate(..., losses=True), or test='corrected t'."
         )
     return {cell: _mean_of_rows(losses) for cell, losses in found.items()}
@@ -225,9 +223,9 @@ def _mean_of_rows(losses: list[RowLosses]) -> dict[int, float]:
     counts = np.bincount(rows)
     if len(set(counts[counts > 0])) > 1:
         raise InvalidParameter(
-            "compare needs every row to be tested equally often for test='rows', as it is by a "
-            f"whole CrossValidation; here it is {counts[counts > 0].min()} to {counts.max()} "
-            "times. Use test='corrected t'."
+            "compare needs every row to be tested equally often for test='rows', as in a complete "
+            f"CrossValidation, but rows are tested {counts[counts > 0].min()} to {counts.max()} "
+            "times. Write test='corrected t'."
         )
     sums = np.bincount(rows, weights=np.concatenate([some.values for some in losses]))
     return {int(row): float(sums[row] / counts[row]) for row in np.flatnonzero(counts)}

@@ -1,14 +1,17 @@
-"""One task: one method on one realization of one data set.
+"""Execution of a task: a method on a single realization of a data set.
 
-Everything is learned from the training part: the means and deviations that scale the columns, the
-selection, and the estimators that are measured on the test part. A method is any scikit-learn
-estimator. If it chooses columns, they are read from ``order_``, ``ranking_``, ``scores_`` or
-``support_`` and measured by training the given estimators on them; else it is measured itself. One
-that finds no column worth keeping is measured by the baseline: the most frequent class, or the
-mean.
+Everything is fitted to the training rows: the scaling of the columns, the selection, and the
+estimators that are measured on the test rows. A method is any scikit-learn estimator:
+
+* If it is a selector, its columns are read from ``order_``, ``ranking_``, ``scores_`` or
+  ``support_``, and the given estimators are trained on them.
+* If it is a selector but selects no column, the baseline is measured: the most frequent class, or
+  the mean.
+* Otherwise the method itself is measured.
 """
 
 from copy import deepcopy
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -23,17 +26,17 @@ from tamis._arrays import EMPTY, Array, Subset, best_first, target_kind
 from tamis._seeds import fix_seeds, seed_of
 from tamis.evaluation.checkpoint import Bookmark, fit
 from tamis.evaluation.columns import chosen_columns, fitted_before, seen_columns
-from tamis.evaluation.metrics import OF_COLUMNS, Metric, of_columns
+from tamis.evaluation.metrics import OF_COLUMNS, of_columns
 from tamis.evaluation.outcome import Outcome, PackedLosses, Score, pack, pack_losses
 from tamis.evaluation.protocol import Protocol, Steps
 from tamis.evaluation.realizations import Plan, Split
 from tamis.evaluation.sources import Rows, Source
 from tamis.exceptions import InvalidParameter, NothingSelected
 
-#: Name under which a method that predicts is measured.
+#: Name of the estimator in the scores of a method that makes predictions itself.
 ITSELF = "itself"
-#: Powers of two up to which columns are squared as they are: squares of 2**400, about 1e240, can
-#: be added up over any number of rows before they overflow, and those of 2**-400 do not vanish.
+#: Columns are rescaled if their magnitude exceeds 2**400 or is below 2**-400, so that sums of their
+#: squares neither overflow nor vanish.
 FARTHEST = 400
 
 
@@ -46,9 +49,10 @@ def run(
     i: int,
     bookmark: Bookmark | None = None,
 ) -> Outcome:
-    """Fit the method on the training part of realization ``i`` and measure it on the test part.
+    """Fit the method to the training rows of realization ``i`` and measure it on the test rows.
 
-    ``label`` names the method for its draws; ``bookmark`` is where a long fit keeps how far it is.
+    Seeds depend on ``label``, the name of the method. ``bookmark`` locates the checkpoint of a
+    long fit.
     """
     rows, protocol = source.at(i, plan.seed), protocol.at(i)
     split = plan.split(rows.y, source.name, i)
@@ -57,7 +61,7 @@ def run(
     try:
         fitted, seconds = training.fit_selection(method, label, split.train, bookmark)
         order, support = chosen_columns(fitted)
-    except NothingSelected:  # a method that is free to keep no column
+    except NothingSelected:  # the method selects no column
         if protocol.sizes != "own" or not protocol.estimators:
             raise
         fitted, seconds, order, support = None, perf_counter() - start, EMPTY, EMPTY
@@ -78,29 +82,33 @@ def run(
     )
 
 
+@dataclass
 class Training:
-    """The rows of one realization, and what is fitted on parts of them.
+    """The rows of a realization, and estimators fitted to them.
 
-    Parameters
+    Attributes
     ----------
     rows : Rows
     normalise : bool
-        Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
+        Whether columns are standardised by the mean and standard deviation of the training rows.
     seed : int
     labels : tuple of (str, int)
-        The data and the realization, which draws follow from.
+        Names of the data and number of the realization, on which seeds depend.
     """
 
-    def __init__(self, rows: Rows, normalise: bool, seed: int, labels: tuple[str, int]):
-        self.rows, self.normalise, self.seed, self.labels = rows, normalise, seed, labels
-        self._parts: dict[tuple[int, int], tuple[Array, Array]] = {}
+    rows: Rows
+    normalise: bool
+    seed: int
+    labels: tuple[str, int]
+    _parts: dict[tuple[int, int], tuple[Array, Array]] = field(default_factory=dict)
 
     def scale(self, train: Subset, other: Subset) -> tuple[Array, Array]:
-        """Two parts, scaled by the statistics of the first where that is asked for.
+        """Return the training rows and other rows. If ``normalise``, both are standardised.
 
-        They are taken once for all estimators: rows of a frame are gathered column by column.
+        The means and standard deviations are those of the training rows. The result is cached for
+        all estimators, because taking rows of a table is slow.
         """
-        X, key = self.rows.X, (id(train), id(other))  # the rows outlive this object
+        X, key = self.rows.X, (id(train), id(other))  # ids stay valid: the rows live longer
         if key not in self._parts:
             parts = X[train], X[other]
             self._parts[key] = _scale(*parts) if self.normalise else parts
@@ -109,10 +117,9 @@ class Training:
     def fit_selection(
         self, method: Any, label: str, train: Subset, bookmark: Bookmark | None = None
     ) -> tuple[Any, float]:
-        """The method fitted on the training part, and the time this took.
+        """Return the method fitted to the training rows, and the time of the fit.
 
-        ``label`` names the method for its draws. A pipeline whose first step keeps no column
-        predicts the most frequent class, or the mean.
+        If the first step of a pipeline selects no column, the baseline replaces the pipeline.
         """
         fresh = deepcopy(method) if fitted_before(method) else clone(method)
         self._fix_seeds(fresh, "method", label)
@@ -120,8 +127,8 @@ class Training:
         start = perf_counter()
         try:
             fit(fresh, X, self.rows.y[train], bookmark)
-        except ValueError:  # estimators refuse a table without columns
-            if not _passes_nothing(fresh):
+        except ValueError:  # estimators reject a table without columns
+            if not _selects_nothing(fresh):
                 raise
             constant = self._constant().fit(_take(X, EMPTY), self.rows.y[train])
             fresh.steps[1:] = [("constant", constant)]
@@ -130,9 +137,9 @@ class Training:
     def fit_estimator(
         self, estimator: BaseEstimator, name: str, split: Split, columns: Subset
     ) -> tuple[Any, Array]:
-        """An estimator trained on some columns, and these columns of the test part.
+        """Return an estimator trained on the given columns, and these columns of the test rows.
 
-        Without any column it is what predicts the most frequent class, or the mean.
+        Without columns, the estimator is the baseline: the most frequent class, or the mean.
         """
         fresh = clone(estimator) if len(columns) else self._constant()
         self._fix_seeds(fresh, "estimator", name)
@@ -148,50 +155,51 @@ class Training:
         return DummyClassifier() if of_classes else DummyRegressor()
 
 
-def _passes_nothing(method: Any) -> bool:
-    """Whether it is a pipeline whose first step was fitted and keeps no column."""
+def _selects_nothing(method: Any) -> bool:
+    """Return whether a method is a pipeline whose fitted first step selects no column."""
     try:
-        kept = seen_columns(method)
+        selected = seen_columns(method)
     except NotFittedError:
         return False
-    return kept is not None and not len(kept)
+    return selected is not None and not len(selected)
 
 
 def _take(X: Array, columns: Subset) -> Array:
-    """Some columns; of none there are as many rows, which a frame would forget."""
+    """Return the given columns. Without columns, return an empty array with the same rows."""
     return X[:, columns] if len(columns) else np.empty((len(X), 0))
 
 
 def _scale(train: Array, other: Array) -> tuple[Array, Array]:
-    """Two parts with mean 0 and standard deviation 1 of the first.
+    """Standardise both arrays by the mean and standard deviation of the first.
 
-    Columns out of all proportion are first brought near 1 by powers of two, which change no digit.
+    Very large or small columns are first multiplied by powers of two, which is exact.
     """
     exponent = np.frexp(np.abs(train).max(axis=0))[1]
     exponent[np.abs(exponent) <= FARTHEST] = 0
     if exponent.any():
-        with np.errstate(over="ignore"):  # a test row may be out of all proportion to the others
+        with np.errstate(over="ignore"):  # a test row may be much larger than all training rows
             train, other = np.ldexp(train, -exponent), np.ldexp(other, -exponent)
     scaler = StandardScaler().fit(train)
     return scaler.transform(train), scaler.transform(other)
 
 
+@dataclass
 class _Measurement:
-    """Scores on the test part of one split."""
+    """Scores on the test rows of a split, and the losses of these rows if requested."""
 
-    def __init__(self, training: Training, protocol: Protocol, split: Split):
-        self.training, self.protocol, self.split = training, protocol, split
-        #: Losses of the test rows, if they are asked for.
-        self.losses: list[PackedLosses] = []
+    training: Training
+    protocol: Protocol
+    split: Split
+    losses: list[PackedLosses] = field(default_factory=list)
 
     def scores(
         self, method: Any, label: str, fitted: Any, order: Subset | None, support: Subset | None
     ) -> list[Score]:
-        """All scores of a fitted method that chose these columns, or none."""
+        """Return all scores of a fitted method, given its order and its selected columns."""
         protocol = self.protocol
         alone = protocol.reads_predictions and not protocol.estimators
         predicts = hasattr(fitted, "predict")
-        # a method may name the estimator for its columns, as Auto does
+        # a method such as Auto provides an estimator for its columns
         names = protocol.sizes == "own" and hasattr(fitted, "estimator_")
         names = names and bool(protocol.of_predictions) and not protocol.estimators
         if not predicts and not names:
@@ -202,7 +210,7 @@ class _Measurement:
         kept = order if support is None else support
         if names:
             model, X = self.training.fit_estimator(fitted.estimator_, ITSELF, self.split, kept)
-            predicted = self._score(model, X, self.split, ITSELF, len(kept), "own")
+            predicted = self._score(model, X, ITSELF, len(kept), "own")
             return hit + self._score_columns(kept, "own") + predicted
         if protocol.sizes == "best":
             return hit + self._score_best_size(method, label, order)
@@ -214,31 +222,36 @@ class _Measurement:
         return hit + self._score_subsets([(order[:k], "given") for k in numbers if k <= len(order)])
 
     def _check_measurable(self, name: str, order: Subset | None) -> None:
-        """Refuse a method without predictions of which nothing that is asked for is measured."""
+        """Raise an error if a method that does not predict cannot be measured.
+
+        This is the case if it selects no columns either, or if a metric needs an estimator and none
+        is given.
+        """
         if order is None:
             raise InvalidParameter(
-                f"{name} neither chooses columns (order_, ranking_, scores_ or support_) nor "
-                "predicts: there is nothing to measure."
+                f"{name} neither selects columns (order_, ranking_, scores_ or support_) nor "
+                "predicts, so there is nothing to measure. Pass a selector, or an estimator with "
+                "predict."
             )
         if self.protocol.reads_predictions and not self.protocol.estimators:
             first = [item.name for item in self.protocol.of_predictions] or ["losses=True"]
             raise InvalidParameter(
-                f"{name} chooses columns but does not predict, so {first[0]} "
-                "needs an estimator to train on them. Write estimators=SVC(), or metrics='hit'."
+                f"{name} selects columns but does not predict, so {first[0]} needs an estimator to "
+                "train on them. Write estimators=SVC(), or metrics='hit'."
             )
 
     def _score_itself(self, fitted: Any, support: Subset | None) -> list[Score]:
-        """Scores of a method that predicts by itself."""
+        """Return the scores of a method that makes predictions itself."""
         seen = seen_columns(fitted) if support is None else support
         size = self.training.rows.X.shape[1] if seen is None else len(seen)
         _, X = self.training.scale(self.split.train, self.split.test)
-        scores = self._score(fitted, X, self.split, ITSELF, size, "own")
+        scores = self._score(fitted, X, ITSELF, size, "own")
         if "n_features" in self.protocol.metrics:
             scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
         return scores
 
     def _score_subsets(self, subsets: list[tuple[Subset, str]]) -> list[Score]:
-        """Scores at every subset that is asked for; two steps may hold the same columns."""
+        """Return the scores for every subset. Equal subsets are measured once."""
         scores: list[Score] = []
         known: dict[bytes, tuple[list[Score], list[PackedLosses]]] = {}
         losses = self.losses
@@ -247,7 +260,7 @@ class _Measurement:
             if same not in known:
                 self.losses, found = [], self._score_columns(columns, rule)
                 for name in self.protocol.estimators:
-                    found += self._train_and_score(name, self.split, columns, rule)
+                    found += self._train_and_score(name, columns, rule)
                 known[same] = found, self.losses
             scores += [score._replace(rule=rule) for score in known[same][0]]
             losses += [item._replace(rule=rule) for item in known[same][1]]
@@ -255,11 +268,12 @@ class _Measurement:
         return scores
 
     def _score_best_size(self, method: Any, label: str, order: Subset) -> list[Score]:
-        """Scores at the number of columns that is best on the inner rows, for each estimator."""
+        """Return the scores at the number of columns that is best in the inner folds."""
         if not self.split.inner:
             raise InvalidParameter(
-                "sizes='best' needs rows on which the number of columns is chosen. Write "
-                "Realizations(..., validation=0.25) or Realizations(..., inner=5)."
+                "sizes='best' needs a plan with validation rows or inner folds, to choose the "
+                "number of columns. Write Realizations(..., validation=0.25) or "
+                "Realizations(..., inner=5)."
             )
         first = self.protocol.of_predictions[0]
         scores = []
@@ -269,59 +283,41 @@ class _Measurement:
             size = 1 + int(best_first(means if first.greater_is_better else -means)[0])
             columns = order[:size]
             scores += [row._replace(estimator=name) for row in self._score_columns(columns, "best")]
-            scores += self._train_and_score(name, self.split, columns, "best")
+            scores += self._train_and_score(name, columns, "best")
         return scores
 
     def _curve(self, method: Any, label: str, name: str, fold: Split) -> Array:
-        """First metric on the second part of a fold at every number of columns of the first."""
+        """Return the first metric for each number of columns, on the test rows of an inner fold."""
         order, _ = chosen_columns(self.training.fit_selection(method, label, fold.train)[0])
         if order is None:
             raise InvalidParameter("sizes='best' needs a method that ranks columns.")
-        first = self.protocol.of_predictions[:1]
-        return np.array(
-            [
-                self._train_and_score(name, fold, order[:k], "inner", first)[0].value
-                for k in range(1, len(order) + 1)
-            ]
-        )
+        estimator, first = self.protocol.estimators[name], self.protocol.of_predictions[0]
+        values = []
+        for k in range(1, len(order) + 1):
+            fitted, X = self.training.fit_estimator(estimator, name, fold, order[:k])
+            values.append(first.value(fitted, X, self.training.rows.y[fold.test]))
+        return np.array(values)
 
-    def _train_and_score(
-        self,
-        name: str,
-        split: Split,
-        columns: Subset,
-        rule: str,
-        metrics: list[Metric] | None = None,
-    ) -> list[Score]:
-        """Scores of one estimator trained on some columns."""
+    def _train_and_score(self, name: str, columns: Subset, rule: str) -> list[Score]:
+        """Return the scores of an estimator trained on the given columns."""
         if not self.protocol.reads_predictions:
             return []
         estimator = self.protocol.estimators[name]
-        fitted, X = self.training.fit_estimator(estimator, name, split, columns)
-        return self._score(fitted, X, split, name, len(columns), rule, metrics)
+        fitted, X = self.training.fit_estimator(estimator, name, self.split, columns)
+        return self._score(fitted, X, name, len(columns), rule)
 
-    def _score(
-        self,
-        fitted: Any,
-        X: Array,
-        split: Split,
-        name: str,
-        size: int,
-        rule: str,
-        metrics: list[Metric] | None = None,
-    ) -> list[Score]:
-        """Scores of a fitted estimator: by some metrics, or by all and with the losses of rows."""
-        y: NDArray[Any] = self.training.rows.y[split.test]
-        if metrics is None:
-            metrics = self.protocol.of_predictions
-            if self.protocol.losses:
-                self.losses += pack_losses(fitted, X, y, name, size, rule)
+    def _score(self, fitted: Any, X: Array, name: str, size: int, rule: str) -> list[Score]:
+        """Return the scores of a fitted estimator, and append its losses to ``self.losses``."""
+        y: NDArray[Any] = self.training.rows.y[self.split.test]
+        metrics = self.protocol.of_predictions
+        if self.protocol.losses:
+            self.losses += pack_losses(fitted, X, y, name, size, rule)
         return [Score(name, size, rule, item.name, item.value(fitted, X, y)) for item in metrics]
 
     def _score_columns(
         self, columns: Subset, rule: str, names: tuple[str, ...] = OF_COLUMNS
     ) -> list[Score]:
-        """Measures of the chosen columns."""
+        """Return the metrics that depend only on the selected columns, not on an estimator."""
         known = self.training.rows.relevant, self.training.rows.equivalent
         size = len(columns) if names == OF_COLUMNS else len(known[0] or ())
         return [

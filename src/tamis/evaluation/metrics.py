@@ -1,4 +1,4 @@
-"""What is measured on the test part, by name."""
+"""Metrics of predictions and of selected columns, and functions to find them by name."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,28 @@ from tamis.exceptions import InvalidParameter
 from tamis.validation.held_out import squared_losses
 
 Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
-#: Names of measures that need the chosen columns only, and no trained estimator. Besides there is
-#: "hit", which is measured once, whatever the number of columns.
+#: Metrics of the selected columns, which need no trained estimator. The metric "hit" needs none
+#: either, but is not listed because it does not depend on the number of columns.
 OF_COLUMNS = ("n_features", "useless", "found")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A named measure ``function(fitted, X, y)`` of a fitted estimator.
+    """A named metric ``function(fitted, X, y)`` of a fitted estimator.
 
     Attributes
     ----------
     name : str
     function : callable or None
-        None for a measure of the chosen columns, or of the time it took to choose them.
+        None for a metric of the selected columns, and for the time of the selection.
     greater_is_better : bool
+
+    Examples
+    --------
+    >>> from tamis.evaluation import Metric
+    >>> bias = Metric("bias", lambda fitted, X, y: (fitted.predict(X) - y).mean(), False)
+    >>> bias.name
+    'bias'
     """
 
     name: str
@@ -35,52 +42,55 @@ class Metric:
     greater_is_better: bool
 
     def value(self, fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-        """Measure a fitted estimator."""
+        """Return the metric of a fitted estimator on the given rows."""
         assert self.function is not None
         return float(self.function(fitted, X, y))
 
     @property
     def identity(self) -> str:
-        """Name of the metric, and of the function behind it if that is a function of Python."""
+        """Name of the metric, followed by the name of its function if it is a Python function."""
         if self.function is None or not hasattr(self.function, "__qualname__"):
             return self.name
         return f"{self.name} {self.function.__module__}.{self.function.__qualname__}"
 
 
 def error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Share of wrong classes."""
+    """Return the error rate, between 0 and 1."""
     return float(np.mean(fitted.predict(X) != y))
 
 
 def ber(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Balanced error rate: the mean over the classes of the share of wrong ones."""
+    """Return the balanced error rate: the mean of the error rates of the classes."""
     return 1.0 - float(balanced_accuracy_score(y, fitted.predict(X)))
 
 
 def auc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Area under the ROC curve; of more than two classes the mean of one against the rest."""
+    """Return the area under the ROC curve.
+
+    With more than two classes, it is the mean of each class against all others.
+    """
     name = "roc_auc" if len(fitted.classes_) == 2 else "roc_auc_ovr"
     return float(get_scorer(name)(fitted, X, y))
 
 
 def brier(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Mean squared loss of the probabilities of the classes, between 0 and 2."""
+    """Return the Brier score summed over the classes, between 0 and 2."""
     return float(squared_losses(fitted, X, y).mean())
 
 
 def mse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Mean squared error; infinity where squares overflow."""
+    """Return the mean squared error, or infinity if the squares overflow."""
     with np.errstate(over="ignore"):
         return float(np.mean((fitted.predict(X) - y) ** 2))
 
 
 def rmse(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Root of the mean squared error."""
+    """Return the root mean squared error."""
     return float(np.sqrt(mse(fitted, X, y)))
 
 
 def scc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Squared correlation of prediction and target; 0 where the prediction is constant."""
+    """Return the squared correlation between prediction and target, or 0 if either is constant."""
     predicted, y = _near_one(fitted.predict(X)), _near_one(y)
     if np.ptp(predicted) == 0 or np.ptp(y) == 0:
         return 0.0
@@ -88,15 +98,15 @@ def scc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def _near_one(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers times a power of two, so that their squares neither overflow nor vanish."""
+    """Multiply values by a power of two, so that their squares neither overflow nor underflow."""
     return np.ldexp(values, -np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Error that a tuned classifier found for its own choice by cross-validation.
+    """Return the cross-validated error that a tuned classifier reports for its parameters.
 
-    It is read from ``best_score_``, of a search that scores by error or by accuracy; the test part
-    plays no role.
+    It is read from ``best_score_`` of a search that scores by error or accuracy. Test rows are not
+    used.
     """
     scoring = getattr(fitted, "scoring", "accuracy") or "accuracy"
     if not hasattr(fitted, "best_score_") or scoring not in ("error", "accuracy"):
@@ -110,14 +120,15 @@ def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def path_events(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """How often a regularization path changes its course; the test part plays no role."""
+    """Return the number of breakpoints in a regularization path. Test rows are not used."""
     return float(len(_path("path_events", fitted)))
 
 
 def path_still(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Share of the intervals between events of a path in which no test row changes its class.
+    """Return the share of intervals of a regularization path in which no predicted class changes.
 
-    Decision values are affine in between, so that their signs at the ends tell.
+    Between breakpoints, decision values are affine. So comparing their signs at both ends of an
+    interval is enough.
     """
     at = _path("path_still", fitted)
     plus = np.array([fitted.decision_function(X, C=C) >= 0 for C in at]).reshape(len(at), -1)
@@ -125,7 +136,7 @@ def path_still(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
 
 
 def _path(name: str, fitted: Any) -> NDArray[Any]:
-    """The values of C at which a fitted path changes its course."""
+    """Return the breakpoints of a fitted regularization path."""
     if not (hasattr(fitted, "breakpoints_") and hasattr(fitted, "decision_function")):
         raise InvalidParameter(
             f"{name} needs a regularization path of a classifier, such as SVCPath(), not "
@@ -144,12 +155,12 @@ _KNOWN = {
     name: Metric(name, function, name in _GREATER_IS_BETTER)
     for name, function in _FUNCTIONS.items()
 }
-#: Measures of all realizations together.
+#: Metrics that are computed from all realizations together.
 OF_ALL = frozenset({"stability"})
 
 
 def metric(what: Any) -> Metric:
-    """Measure of this name: one of ours, or a scorer of scikit-learn, or a scorer itself.
+    """Return a metric, given its name in tamis or scikit-learn, or a scorer.
 
     >>> metric("ber").greater_is_better, metric("f1_macro").greater_is_better
     (False, True)
@@ -174,7 +185,7 @@ def of_columns(
     relevant: Sequence[int] | None,
     equivalent: Sequence[Sequence[int]] | None,
 ) -> float:
-    """A measure of the chosen columns; nan where the relevant ones are not known."""
+    """Return a metric of the selected columns, or NaN if the relevant columns are unknown."""
     if name == "n_features":
         return float(len(chosen))
     if relevant is None:
@@ -191,17 +202,16 @@ def of_columns(
 
 
 def hit(order: Any, problem: Any) -> bool:
-    """Whether a ranking answers a problem with known relevant columns.
+    """Return whether a ranking begins with the relevant columns of a problem, in any order.
 
-    It does if its first ``len(relevant)`` columns hold one member of every group of equivalent
-    columns, in any order.
+    The first ``len(relevant)`` columns must contain a member of every group of equivalent columns.
 
     Parameters
     ----------
     order : array of int, or a fitted selector with ``order_``
         Columns, best first.
     problem : Problem
-        Anything with ``relevant`` and perhaps ``equivalent``.
+        An object with ``relevant`` and optionally ``equivalent``.
 
     Examples
     --------
@@ -214,8 +224,8 @@ def hit(order: Any, problem: Any) -> bool:
     relevant = getattr(problem, "relevant", None)
     if columns.ndim != 1 or relevant is None:
         raise InvalidParameter(
-            "hit needs the columns best first and a problem with known relevant columns, such as "
-            f"make_weston(); got {order!r} and {type(problem).__name__}."
+            "hit needs the columns, best first, and a problem with known relevant columns such as "
+            f"make_weston(), got {order!r} and {type(problem).__name__}."
         )
     groups = getattr(problem, "equivalent", None)
     if len(columns) < len(relevant):
@@ -224,13 +234,13 @@ def hit(order: Any, problem: Any) -> bool:
 
 
 def as_metrics(what: Any) -> dict[str, Metric]:
-    """Measures by name, from one or several names or scorers."""
+    """Return metrics by name, from a single name or scorer or a list of them."""
     found = [metric(item) for item in (what if isinstance(what, list | tuple) else [what])]
     if not found:
         raise InvalidParameter('evaluate needs at least one metric, such as metrics="error".')
     if OF_ALL & {item.name for item in found}:
         raise InvalidParameter(
-            "stability is no measure of one realization. Write evaluate(..., "
-            'metrics="n_features"), and stability(results.supports(method, size=10)) afterwards.'
+            "stability is not a metric of one realization. Write evaluate(..., "
+            'metrics="n_features"), and then stability(results.supports(method, size=10)).'
         )
     return {item.name: item for item in found}

@@ -1,4 +1,4 @@
-"""What one task leaves: its scores, the columns it chose, and the losses of its test rows."""
+"""The outcome of a task: scores, selected columns, and losses on the test rows."""
 
 import json
 from base64 import b64decode, b64encode
@@ -13,19 +13,24 @@ from tamis.validation.held_out import missed, squared_losses
 
 
 class Score(NamedTuple):
-    """One number: a metric at a number of columns.
+    """The value of a metric at a number of columns.
 
     Attributes
     ----------
     estimator : str
-        Empty for a measure of the columns.
+        Name of the estimator. Empty for a metric of the columns.
     size : int
-        The number of columns.
+        Number of columns.
     rule : str
-        How that number came about: "given", "own" (what the method kept), "best" (the best on the
-        inner rows of the plan) or "step 3" (what it held after its third step).
+        How the number was determined: "given", "own" (by the method), "best" (the best in the inner
+        folds of the plan) or "step 3" (the subset after the third step).
     metric : str
     value : float
+
+    Examples
+    --------
+    >>> Score("svm", 5, "given", "error", 0.1).value
+    0.1
     """
 
     estimator: str
@@ -36,11 +41,11 @@ class Score(NamedTuple):
 
 
 class PackedLosses(NamedTuple):
-    """Losses of one estimator at one number of columns, in the order of the test rows.
+    """Losses of an estimator at a number of columns, in the order of the test rows.
 
-    ``estimator``, ``size`` and ``rule`` are those of a :class:`~tamis.evaluation.Score`, ``kind``
-    is "error" (0 or 1) or "squared", and ``packed`` the numbers as text: misses as bits, squares in
-    all their digits.
+    ``estimator``, ``size`` and ``rule`` have the same meaning as in
+    :class:`~tamis.evaluation.Score`. ``kind`` is "error" (0 or 1) or "squared". ``packed`` is
+    base64 text, with errors stored as bits and squared losses as doubles.
     """
 
     estimator: str
@@ -51,13 +56,19 @@ class PackedLosses(NamedTuple):
 
 
 class RowLosses(NamedTuple):
-    """Losses of some rows.
+    """Losses on a set of rows.
 
     Attributes
     ----------
     rows : array of int
-        Positions in the data.
+        Positions of the rows in the data.
     values : array of float
+        Loss on each row.
+
+    Examples
+    --------
+    >>> float(RowLosses(np.array([4, 7]), np.array([0.0, 1.0])).values.mean())
+    0.5
     """
 
     rows: NDArray[np.intp]
@@ -65,20 +76,20 @@ class RowLosses(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a task leaves.
+    """The outcome of a task.
 
     Attributes
     ----------
     scores : tuple of Score
     order, support : tuple of int or None
-        Columns best first, and those kept; None where the method chooses none.
+        All columns, best first, and the selected columns. None if the method does not select.
     n_train, n_test, n_features : int
     seconds : float
-        Time of the method's ``fit``.
+        Time of the method's ``fit``, in seconds.
     losses : tuple of PackedLosses
-        Of every test row, where they were asked for.
+        Losses on the test rows, if they were requested.
     test_rows : str
-        Which rows these are, as text.
+        Positions of the test rows, packed as base64 text.
     """
 
     scores: tuple[Score, ...]
@@ -92,7 +103,7 @@ class Outcome(NamedTuple):
     test_rows: str = ""
 
     def row_losses(self, item: PackedLosses) -> RowLosses:
-        """Unpack one of the losses."""
+        """Unpack the losses of an item, together with the positions of their rows."""
         rows = np.frombuffer(b64decode(self.test_rows), dtype="<i4").astype(np.intp)
         data = b64decode(item.packed)
         if item.kind == "squared":
@@ -101,9 +112,10 @@ class Outcome(NamedTuple):
         return RowLosses(rows, bits.astype(float))
 
     def to_text(self) -> str:
-        """Write all but the time, which has a column of its own in a store.
+        """Return the outcome as JSON.
 
-        Losses of rows are left out where there are none, so that other texts stay as they were.
+        The time is not included, because a store keeps it in a separate column. If there are no
+        losses, their entry is omitted, so that the texts are the same as in older versions.
         """
         plain = self._asdict()
         del plain["seconds"]
@@ -113,7 +125,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, seconds: float) -> "Outcome | None":
-        """Read what :meth:`to_text` wrote; None where the text is something else."""
+        """Return the outcome from the text of :meth:`to_text`, or None if the text is invalid."""
         try:
             plain = json.loads(text)
             for name in ("order", "support"):
@@ -121,7 +133,7 @@ class Outcome(NamedTuple):
             plain["scores"] = tuple(Score(*score) for score in plain["scores"])
             plain["losses"] = tuple(PackedLosses(*item) for item in plain.get("losses", ()))
             return cls(**plain, seconds=float(seconds))
-        # whatever it holds instead, be it null or ten thousand brackets
+        # a damaged text may be any JSON, even thousands of nested brackets
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
 
@@ -129,7 +141,7 @@ class Outcome(NamedTuple):
 def pack_losses(
     fitted: Any, X: Array, y: NDArray[Any], estimator: str, size: int, rule: str
 ) -> list[PackedLosses]:
-    """Losses of a fitted estimator on held-out rows."""
+    """Return the packed losses of a fitted estimator on held-out rows."""
     packed = {"squared": pack(squared_losses(fitted, X, y).astype("<f8"))}
     if is_classifier(fitted):
         packed = {"error": pack(np.packbits(missed(fitted, X, y).astype(bool))), **packed}
@@ -137,5 +149,5 @@ def pack_losses(
 
 
 def pack(numbers: NDArray[Any]) -> str:
-    """The bytes of an array as text."""
+    """Return the raw bytes of an array as base64 text."""
     return b64encode(numbers.tobytes()).decode("ascii")

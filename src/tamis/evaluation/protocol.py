@@ -1,4 +1,4 @@
-"""What was asked of ``evaluate``: methods by name, and how every task is measured."""
+"""The arguments of ``evaluate``: methods by name, and the settings for measuring every task."""
 
 import pickle
 import warnings
@@ -14,21 +14,22 @@ from sklearn.feature_selection import SelectorMixin
 from tamis._arrays import Subset
 from tamis._expression import write
 from tamis.evaluation.columns import chooser_of, fitted_before
-from tamis.evaluation.metrics import Metric, as_metrics
+from tamis.evaluation.metrics import Metric
 from tamis.exceptions import InvalidParameter, InvalidSpec, SelectedOutside
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Where a search is measured: after these steps of its trace, however many columns they hold.
+    """Steps of a search at which the selected subset is measured.
 
-    A method that adds several columns at a time, such as the next of every class, is measured at
-    the subsets that it really held. After its last step it stays where it is.
+    Use it for a method that adds several columns in a step, for example one for each class. The
+    number of columns at a step may then differ between realizations. Numbers beyond the last step
+    mean the last step.
 
     Parameters
     ----------
     numbers : sequence of int
-        Counted from 1.
+        Numbers of the steps, starting at 1.
 
     Examples
     --------
@@ -44,19 +45,19 @@ class Steps:
             raise InvalidParameter(f"Steps needs numbers of at least 1, not {list(self.numbers)}.")
 
     def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
-        """Columns held after each of the steps, and the name of the step."""
+        """Return the subset after each step, and the label of the step."""
         trace = getattr(chooser_of(fitted), "trace_", None)
         if trace is None:
             raise InvalidParameter(
-                f"sizes=Steps(...) needs a method that keeps its steps in trace_, which "
-                f"{type(fitted).__name__} does not. Write sizes=[1, 2, 4]."
+                f"sizes=Steps(...) needs a method with trace_, and {type(fitted).__name__} has "
+                "none. Write sizes=[1, 2, 4]."
             )
         return [(trace[min(k, len(trace)) - 1].subset, f"step {k}") for k in self.numbers]
 
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """How every task of an experiment is measured."""
+    """Settings by which every task of an experiment is measured."""
 
     estimators: Mapping[str, BaseEstimator]
     metrics: Mapping[str, Metric]
@@ -70,41 +71,36 @@ class Protocol:
             raise InvalidParameter(f"evaluate needs losses=True or False, not {self.losses!r}.")
         if self.sizes == "best" and not (self.of_predictions and self.estimators):
             raise InvalidParameter(
-                "sizes='best' needs a metric of predictions, such as 'error', and estimators."
+                "sizes='best' needs estimators, and a metric of their predictions, such as 'error'."
             )
 
-    @classmethod
-    def of(
-        cls, estimators: Any, metrics: Any, sizes: Any, normalise: bool, losses: bool
-    ) -> "Protocol":
-        """Read the arguments of :func:`tamis.evaluation.evaluate`."""
-        trained = {} if estimators is None else name_estimators(estimators, "estimators")
-        return cls(trained, as_metrics(metrics), sizes, normalise, losses)
-
     def at(self, realization: int) -> "Protocol":
-        """How the tasks of one realization are measured, where each has sizes of its own."""
+        """Return the protocol for a single realization, with the sizes of that realization."""
         if not isinstance(self.sizes, Mapping):
             return self
         return replace(self, sizes=self.sizes.get(realization, ()))
 
     @property
     def of_predictions(self) -> list[Metric]:
-        """The metrics that need a trained estimator."""
+        """Metrics that need a trained estimator."""
         return [item for item in self.metrics.values() if item.function is not None]
 
     @property
     def reads_predictions(self) -> bool:
-        """Whether anything that is asked for needs a trained estimator."""
+        """Whether metrics or losses need a trained estimator."""
         return self.losses or bool(self.of_predictions)
 
     def facts(self, durable: bool) -> dict[str, Any]:
-        """What outcomes depend on, but for sizes; ``durable`` as of :func:`identify`."""
+        """Return everything that outcomes depend on, except sizes.
+
+        For ``durable`` see :func:`identify`.
+        """
         facts = {
             "estimators": {n: identify(e, durable) for n, e in self.estimators.items()},
             "metrics": [item.identity for item in self.metrics.values()],
             "normalise": self.normalise,
         }
-        # left out otherwise, so that addresses stay what they were
+        # losses are omitted if False, so that addresses are the same as in older versions
         return facts | {"losses": True} if self.losses else facts
 
 
@@ -124,14 +120,14 @@ def _checked_sizes(sizes: Any) -> Any:
     return numbers
 
 
+@dataclass(eq=False, repr=False)
 class Columns(SelectorMixin, BaseEstimator):
-    """A selection made elsewhere: these columns, in this order."""
+    """A selection made in advance: the given columns, in the given order."""
 
-    def __init__(self, columns: list[int]):
-        self.columns = columns
+    columns: list[int]
 
     def fit(self, X: Any, y: Any = None) -> "Columns":
-        """Look up the columns."""
+        """Check that the columns exist in X."""
         n_columns = np.shape(X)[1]
         if self.columns and not 0 <= min(self.columns) <= max(self.columns) < n_columns:
             raise InvalidParameter(
@@ -146,7 +142,7 @@ class Columns(SelectorMixin, BaseEstimator):
 
 
 def name_estimators(what: Any, role: str) -> dict[str, Any]:
-    """Estimators by name, an array of columns standing for a selection made elsewhere."""
+    """Return estimators by name. Arrays of column indices become :class:`Columns`."""
     if isinstance(what, Mapping):
         found = {str(name): _estimator(item, role) for name, item in what.items()}
     else:
@@ -155,8 +151,8 @@ def name_estimators(what: Any, role: str) -> dict[str, Any]:
         found = {write(item, strict=False): item for item in made}
         if len(found) < len(made):
             raise InvalidParameter(
-                f"evaluate needs a name for each of the {role}, and two of them read alike. Write "
-                f"{role}={{'one': ..., 'other': ...}}."
+                f"evaluate needs different names for the {role}, but two of them are written "
+                f"alike. Write {role}={{'one': ..., 'other': ...}}."
             )
     if not found and role == "methods":
         raise InvalidParameter("evaluate needs at least one method.")
@@ -183,19 +179,23 @@ def _is_columns(item: Any) -> bool:
 
 
 def warn_if_outside(name: str, method: Any) -> None:
-    """Warn of a selection that was not made inside the training parts."""
+    """Warn if a selection was not made on the training rows."""
     if isinstance(method, Columns) or fitted_before(method):
         warnings.warn(
-            f"{name} was fitted outside: its columns were chosen before the rows were split, "
-            "perhaps by looking at the test rows too, so its scores flatter. Give the unfitted "
-            "method, which is then fitted inside every training part.",
+            f"{name} was fitted before the rows were split, perhaps with the test rows, so its "
+            "scores are optimistic. Pass the unfitted method, which is then fitted to the training "
+            "rows of every realization.",
             SelectedOutside,
             stacklevel=3,
         )
 
 
 def identify(method: BaseEstimator, durable: bool) -> str:
-    """Text that tells a method from any other; ``durable`` where a store outlives this call."""
+    """Return a text that identifies a method.
+
+    ``durable`` means that the text is saved in a store. It must then mean the same in a later
+    process.
+    """
     text = write(method, strict=False)
     try:
         write(method)
@@ -209,6 +209,6 @@ def identify(method: BaseEstimator, durable: bool) -> str:
         return f"{text} #{sha256(pickle.dumps(method)).hexdigest()[:16]}"
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise InvalidParameter(
-            f"{text} holds something that cannot be told from others of its kind ({error}), so a "
-            "store would mix them up. Use named functions, or leave store out."
+            f"The results of {text} cannot be kept in a store, because part of this method cannot "
+            f"be pickled ({error}). Use named functions instead of lambdas, or leave out store."
         ) from error

@@ -1,8 +1,7 @@
-"""Which rows train and which test: plans whose splits are drawn by label.
+"""Plans: the training and test rows of every realization.
 
-The split of realization 17 follows from the seed, the name of the data and the number 17 alone:
-neither the method, nor the order of the work, nor how many realizations were asked for plays a
-part. Every method therefore sees the same splits, which is what paired tests assume.
+The split of realization 17 depends only on the seed, the name of the data and the number 17. All
+methods therefore use the same splits, as paired tests require.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from tamis._seeds import seed_of, stream
 from tamis.exceptions import InvalidParameter
 from tamis.validation.resamples import Pairs, folds_of, groups_of, parts_of, rows_of
 
-#: A number of rows, or a share of all.
+#: Constraint for a number of rows or a share of the rows.
 PART = Constraint(
     ("a number of rows", "a share between 0 and 1"),
     lambda value: value >= 1 if is_int(value) else isinstance(value, float) and 0 < value < 1,
@@ -27,15 +26,21 @@ PART = Constraint(
 
 
 class Split(NamedTuple):
-    """Rows of one realization.
+    """Rows of a single realization.
 
     Attributes
     ----------
     train, test : array of int
-        The rows that everything is learned from, and those it is measured on.
-    inner : tuple of (fit, check) pairs
-        Rows on which the number of features is chosen: the training and a validation part, or the
-        folds of the training part. Empty where the plan has neither.
+        Training and test rows.
+    inner : tuple of (train, test) pairs
+        Pairs of rows used to choose the number of features: the training and validation rows, or
+        folds of the training rows. Empty if the plan has neither.
+
+    Examples
+    --------
+    >>> split = CrossValidation(4).split(np.arange(8) % 2, "mine", 0)
+    >>> len(split.train), len(split.test)
+    (6, 2)
     """
 
     train: Subset
@@ -45,25 +50,25 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Realizations:
-    """Random splits into a training, a test and perhaps a validation part.
+    """Random splits into training rows, test rows and optionally validation rows.
 
     Parameters
     ----------
     n_realizations : int, default=30
-        How many splits.
+        Number of splits.
     train : int or float, default=0.5
-        Number of training rows, or their share of all rows.
-    test : int, float or None
-        Number or share of test rows; None for all that remain.
-    validation : int, float or None
-        Number or share of rows on which the number of features is chosen.
-    inner : int or None
-        Folds of the training part on which the number of features is chosen instead.
-    stratify : bool or None
-        Whether every part has the classes in the proportions of the whole, as nearly as whole rows
-        allow; None: where the target is made of classes.
+        Number or share of training rows.
+    test : int, float or None, default=None
+        Number or share of test rows. By default, all remaining rows.
+    validation : int, float or None, default=None
+        Number or share of rows that are used to choose the number of features.
+    inner : int or None, default=None
+        Number of folds of the training rows that are used instead of validation rows.
+    stratify : bool or None, default=None
+        Whether to stratify the splits by class. By default, they are stratified if the target
+        consists of classes.
     seed : int, default=0
-        Source of the draws.
+        Seed of the splits.
 
     Examples
     --------
@@ -93,24 +98,24 @@ class Realizations:
         check_parameters(self)
         if self.inner is not None and self.validation is not None:
             raise InvalidParameter(
-                "Realizations needs either validation=... or inner=..., not both: the number of "
-                "features is chosen on one of them. Leave one out."
+                "Realizations needs either validation=... or inner=..., got both. The number of "
+                "features is chosen by one of them. Leave one out."
             )
 
     def __len__(self) -> int:
         return self.n_realizations
 
     def first(self, n: int) -> Self:
-        """The plan of the first ``n`` realizations, which are the same as in the whole."""
+        """Return a plan with only the first ``n`` realizations, whose splits stay the same."""
         return replace(self, n_realizations=n)
 
     def label(self, realization: int) -> str:
-        """Text that tells this split from any other, the number and the seed left out."""
+        """Return a text that identifies the split together with its number and the seed."""
         parts = (f"{n}={getattr(self, n)}" for n in ("train", "test", "validation", "inner"))
         return f"Realizations({', '.join(parts)}, stratify={self.stratify})"
 
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
-        """Rows of one realization of the data of that name."""
+        """Return the rows of a realization. The split depends on ``name``, the name of the data."""
         n_rows = len(y)
         n_train = rows_of(self.train, n_rows)
         n_check = 0 if self.validation is None else rows_of(self.validation, n_rows)
@@ -118,9 +123,9 @@ class Realizations:
         n_test = rest if self.test is None else rows_of(self.test, n_rows)
         if n_train < 1 or n_test < 1 or n_test > rest:
             raise InvalidParameter(
-                f"Realizations needs at least one row in every part and {n_train} training, "
-                f"{n_check} validation and {max(n_test, 1)} test rows in all; {name} has {n_rows}. "
-                "Ask for fewer rows, or leave test=None for all that remain."
+                f"Realizations needs {n_train} training, {n_check} validation and "
+                f"{max(n_test, 1)} test rows, and at least one training and one test row, but "
+                f"{name} has {n_rows} rows. Ask for fewer rows, or leave test out."
             )
         rng = stream(self.seed, "split", name, realization)
         groups = groups_of(y, self.stratify)
@@ -133,23 +138,23 @@ class Realizations:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Stratified folds, each once the test part, the whole repeated with other folds.
+    """Stratified cross-validation, optionally repeated.
 
-    With ``inner`` this is two-level cross-validation: the number of features is chosen by folds of
-    each training part, and measured on the fold outside.
+    With ``inner`` it is nested: the number of features is chosen in inner folds of the training
+    rows, and the result is measured on the outer test fold.
 
     Parameters
     ----------
     n_folds : int, default=10
         Number of outer folds.
     n_repeats : int, default=1
-        How often all is repeated.
-    inner : int or None
+        Number of repeats, each with different folds.
+    inner : int or None, default=None
         Number of inner folds.
     seed : int, default=0
-        Source of the draws.
+        Seed of the folds.
     n_first : int or None, default=None
-        Only the first so many of the realizations; None is all.
+        Number of realizations to run. By default, all of them.
 
     Examples
     --------
@@ -179,15 +184,18 @@ class CrossValidation:
         return everything if self.n_first is None else min(self.n_first, everything)
 
     def first(self, n: int) -> Self:
-        """The first ``n`` folds, those of further repeats added when all are used up."""
+        """Return a plan with only the first ``n`` folds.
+
+        Repeats are added if the plan has fewer than ``n`` folds.
+        """
         return replace(self, n_repeats=max(self.n_repeats, -(-n // self.n_folds)), n_first=n)
 
     def label(self, realization: int) -> str:
-        """Text that tells this split from any other, the number and the seed left out."""
+        """Return a text that identifies the split together with its number and the seed."""
         return f"CrossValidation({self.n_folds}, inner={self.inner})"
 
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
-        """Rows of one fold of the data of that name."""
+        """Return the rows of a fold. The split depends on ``name``, the name of the data."""
         repeat, fold = divmod(realization, self.n_folds)
         seed = seed_of(self.seed, "folds", name, repeat)
         train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed)[fold]
@@ -199,14 +207,14 @@ class CrossValidation:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class GivenSplits:
-    """Splits that were published with the data, such as those of Rätsch.
+    """Splits that are given as row indices, such as those published with Rätsch's benchmarks.
 
     Parameters
     ----------
     trains, tests : sequence of array of int
-        Rows of the training and of the test part, one pair per realization.
+        Training and test rows of every realization.
     seed : int, default=0
-        Source of the draws of the methods.
+        Seed of the methods. The splits do not depend on it.
 
     Examples
     --------
@@ -225,38 +233,38 @@ class GivenSplits:
             object.__setattr__(self, name, parts)
         if len(self.trains) != len(self.tests) or not self.trains:
             raise InvalidParameter(
-                "GivenSplits needs as many training as test parts, and at least one; got "
-                f"{len(self.trains)} and {len(self.tests)}."
+                "GivenSplits needs training and test rows for the same number of splits, and at "
+                f"least one, got {len(self.trains)} and {len(self.tests)}."
             )
         for i, (train, test) in enumerate(zip(self.trains, self.tests, strict=True)):
             n_common = len(np.intersect1d(train, test))
             if not len(train) or not len(test) or n_common:
                 raise InvalidParameter(
-                    f"GivenSplits needs training and test rows that do not overlap; split {i} has "
-                    f"{len(train)} and {len(test)} with {n_common} in both."
+                    f"GivenSplits needs training and test rows that do not overlap, but split {i} "
+                    f"has {len(train)} and {len(test)} with {n_common} in both."
                 )
 
     def __len__(self) -> int:
         return len(self.trains)
 
     def first(self, n: int) -> Self:
-        """The plan of the first ``n`` splits."""
+        """Return a plan with only the first ``n`` splits."""
         return replace(self, trains=self.trains[:n], tests=self.tests[:n])
 
     def label(self, realization: int) -> str:
-        """Text that tells this split from any other, the number and the seed left out."""
+        """Return a text that identifies the split together with its number and the seed."""
         train, test = self.trains[realization], self.tests[realization]
         digest = sha256(train.tobytes() + b"|" + test.tobytes()).hexdigest()[:16]
         return f"GivenSplits({digest})"
 
     def split(self, y: NDArray[Any], name: str, realization: int) -> Split:
-        """Rows of one split."""
+        """Return the rows of a split."""
         split = Split(self.trains[realization], self.tests[realization])
         least, most = min(map(np.min, split[:2])), max(map(np.max, split[:2]))
         if least < 0 or most >= len(y):
             raise InvalidParameter(
-                f"GivenSplits names row {least if least < 0 else most}; {name} has {len(y)} rows, "
-                "counted from 0."
+                f"GivenSplits needs rows between 0 and {len(y) - 1}, the rows of {name}, got "
+                f"{least if least < 0 else most}."
             )
         return split
 
@@ -264,5 +272,5 @@ class GivenSplits:
         return f"<GivenSplits: {len(self)} realizations>"
 
 
-#: Which rows train and which test.
+#: Any plan: it defines the training and test rows of every realization.
 Plan = Realizations | CrossValidation | GivenSplits

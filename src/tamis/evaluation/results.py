@@ -1,4 +1,4 @@
-"""What an experiment found: the scores of every task, and short views of them."""
+"""Results of an evaluation: the scores of every task, and functions to read them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,16 +23,21 @@ class Finished(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A task that could not be run, and why.
+    """A task that failed.
 
     Attributes
     ----------
     method, data : str
-        Their names.
+        Names of the method and of the data.
     realization : int
-        Its number.
+        Number of the realization.
     reason : str
-        The sentence of the error.
+        The error message.
+
+    Examples
+    --------
+    >>> Failure("mrmr", "wine", 3, "InvalidTarget: y has one class.").realization
+    3
     """
 
     method: str
@@ -42,7 +47,7 @@ class Failure(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One score, and where in the experiment it belongs."""
+    """A score with its data, method and realization."""
 
     data: str
     method: str
@@ -55,12 +60,12 @@ class Row(NamedTuple):
 
     @property
     def given_size(self) -> int | None:
-        """The number of columns, if it was given; None where realizations differ."""
+        """Number of columns if it was given, or None if it may differ between realizations."""
         return self.size if self.rule == "given" else None
 
 
 class LossRow(NamedTuple):
-    """Losses of the test rows of a task, and where in the experiment they belong."""
+    """Losses on the test rows of a task, with the names of the data and method."""
 
     data: str
     method: str
@@ -72,9 +77,9 @@ class LossRow(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """One cell of a table: scores of a method over the realizations.
+    """Mean and standard deviation of a metric over the realizations.
 
-    ``size`` is the mean number of columns where it differs between realizations.
+    ``size`` is the mean number of columns if the number differs between realizations.
     """
 
     data: str
@@ -88,20 +93,29 @@ class Mean(NamedTuple):
     deviation: float
 
 
-#: Data, method, estimator and number of columns, None where realizations differ in it.
+#: Data, method, estimator and number of columns (None if it differs between realizations).
 Cell = tuple[str, str, str, "int | None"]
 
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """Scores of methods on data over realizations.
+    """Scores of several methods on several data sets, for all realizations.
 
     Attributes
     ----------
     tasks : tuple of Finished
-        Ordered by data, method and realization, whatever the order of the work.
+        Finished tasks, sorted by data, method and realization.
     failures : tuple of Failure
     metrics : dict of str to Metric
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import CrossValidation, evaluate
+    >>> results = evaluate({"bayes": GaussianNB()}, load("iris"), CrossValidation(3))
+    >>> [round(error, 2) for error in results.values("error", "bayes").values()]
+    [0.02, 0.04, 0.1]
     """
 
     tasks: tuple[Finished, ...]
@@ -119,7 +133,7 @@ class Results:
         return list(dict.fromkeys(task.data for task in self.tasks))
 
     def metric(self, name: str | None, owner: str) -> Metric:
-        """The metric of this name, by default the first; ``owner`` asks, for the sentence."""
+        """Return the metric with this name (by default, the first). Errors mention ``owner``."""
         if name is None:
             return next(iter(self.metrics.values()))
         if name not in self.metrics:
@@ -129,24 +143,24 @@ class Results:
         return self.metrics[name]
 
     def rows(self) -> Iterator[Row]:
-        """Every score."""
+        """Yield every score of every finished task."""
         for method, data, realization, outcome in self.tasks:
             for s in outcome.scores:
                 yield Row(data, method, s.estimator, s.size, s.rule, s.metric, realization, s.value)
 
     def to_frame(self) -> Any:
-        """Every score, one per row, as polars or pandas frame."""
+        """Return a polars or pandas frame with one row per score."""
         return frame_of(list(self.rows()), Row._fields)
 
     def means(self) -> list[Mean]:
-        """Mean and standard deviation over the realizations, cell by cell."""
+        """Return the mean and standard deviation of every score over the realizations."""
         cells: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.rows():
             cells.setdefault((*row[:3], row.given_size, row.rule, row.metric), []).append(row)
         return [_mean(rows) for rows in cells.values()]
 
     def cells(self, metric: str) -> dict[Cell, dict[int, float]]:
-        """Scores by realization, of every method on every data set at every number of columns."""
+        """Return the scores by realization, for each cell (data, method, estimator, size)."""
         cells: dict[Cell, dict[int, float]] = {}
         for row in self.rows():
             if row.metric == metric:
@@ -164,17 +178,17 @@ class Results:
         size: int | None = None,
         rule: str | None = None,
     ) -> dict[int, float]:
-        """One score per realization.
+        """Return the score of a method in each realization.
 
         Parameters
         ----------
         metric, method : str
         data, estimator : str, optional
-            May be left out where there is only one.
+            Required if the results have more than one.
         size : int, optional
-            Number of columns; may be left out where there is one score per realization.
+            Number of columns. Required if a realization has scores for several numbers.
         rule : str, optional
-            How that number came about, such as "step 3".
+            How that number was determined, such as "step 3".
         """
         asked = dict(metric=metric, method=method, data=data, estimator=estimator, rule=rule)
         rows = self._of_each_realization("scores", self.rows(), {**asked, "size": size})
@@ -190,26 +204,26 @@ class Results:
         size: int | None = None,
         rule: str | None = None,
     ) -> dict[int, RowLosses]:
-        """Losses of the test rows of every realization, of ``evaluate(..., losses=True)``.
+        """Return the losses on the test rows, stored by ``evaluate(..., losses=True)``.
 
         Parameters
         ----------
         method : str
         kind : {"squared", "error"}, default="squared"
-            The square of what a number is missed by, or of what the probabilities of the classes
-            are, summed over them (Brier's score); or 1 for a wrong class and 0 for the right one.
+            "squared": squared error of a number, or of class probabilities summed over the classes
+            (Brier score). "error": 1 for a wrong class and 0 for the right class.
         data, estimator : str, optional
-            May be left out where there is only one.
+            Required if the results have more than one.
         size : int, optional
-            Number of columns; may be left out where there is one for each realization.
+            Number of columns. Required if a realization has losses for several numbers.
         rule : str, optional
-            How that number came about, such as "step 3".
+            How that number was determined, such as "step 3".
 
         Returns
         -------
         losses : dict of int to RowLosses
-            For each realization ``rows``, the positions of its test rows in the data, and
-            ``values``.
+            For each realization, the positions of its test rows in the data (``rows``) and their
+            losses (``values``).
 
         Examples
         --------
@@ -230,7 +244,7 @@ class Results:
         return {realization: row.losses for realization, row in rows.items()}
 
     def row_losses(self, kind: str) -> Iterator[LossRow]:
-        """Losses of the test rows of every task, estimator and number of columns."""
+        """Yield the losses on the test rows for every task, estimator and number of columns."""
         for method, data, realization, outcome in self.tasks:
             for item in outcome.losses:
                 if item.kind == kind:
@@ -240,7 +254,10 @@ class Results:
     def _of_each_realization(
         self, what: str, rows: Iterable[Any], asked: dict[str, Any]
     ) -> dict[int, Any]:
-        """The one row of each realization that has what was asked for, None meaning anything."""
+        """Return, for each realization, the row that matches ``asked``.
+
+        A value of None in ``asked`` matches any row.
+        """
         given = {name: value for name, value in asked.items() if value is not None}
         found = [row for row in rows if all(getattr(row, n) == v for n, v in given.items())]
         by_realization = {row.realization: row for row in found}
@@ -250,18 +267,21 @@ class Results:
         several = ", ".join(f"{name} {values}" for name, values in many.items() if values[1:])
         problem = f"no {what}"
         if found:
-            problem = f"more than one of the {what} in a realization; say which of {several}"
+            problem = f"several {what} per realization (choose one of {several})"
         elif what == "losses":
-            problem = "no losses of rows, which evaluate(..., losses=True) keeps,"
-        words = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        raise InvalidParameter(f"Results has {problem} for {words}. It is {self!r}.")
+            problem = "no losses of rows (write evaluate(..., losses=True))"
+        wanted = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise InvalidParameter(f"Results has {problem} for {wanted}. It is {self!r}.")
 
     def orders(self, method: str, data: str | None = None) -> list[tuple[int, ...]]:
-        """Columns best first, one tuple per realization."""
+        """Return the ranked columns of each realization, best first."""
         return [o.order for o in self._outcomes(method, data) if o.order is not None]
 
     def supports(self, method: str, data: str | None = None, size: int | None = None) -> Mask:
-        """Kept columns as mask, one row per realization; of a given size, the first ones."""
+        """Return, for each realization, a mask of the selected columns.
+
+        If ``size`` is given, it is a mask of the first ``size`` ranked columns.
+        """
         masks = []
         for outcome in self._outcomes(method, data):
             kept = outcome.support if size is None else (outcome.order or ())[:size]
@@ -271,11 +291,11 @@ class Results:
         return np.array(masks)
 
     def seconds(self, method: str, data: str | None = None) -> Array:
-        """Time of each fit of a method."""
+        """Return the time of each fit of a method, in seconds."""
         return np.array([outcome.seconds for outcome in self._outcomes(method, data)])
 
     def test_ratio(self, data: str | None = None) -> float:
-        """Number of test rows per training row, which the corrected t-test needs."""
+        """Return the number of test rows per training row, which the corrected t-test needs."""
         ratios = [
             task.outcome.n_test / task.outcome.n_train
             for task in self.tasks
@@ -286,12 +306,13 @@ class Results:
     def _outcomes(self, method: str, data: str | None) -> list[Outcome]:
         if data is None and len(self.data) > 1:
             raise InvalidParameter(
-                f"Results holds several data sets; say which of {', '.join(self.data)}."
+                f"Results needs data as one of {', '.join(self.data)}, because it has several data "
+                "sets."
             )
         found = [t.outcome for t in self.tasks if t.method == method and data in (None, t.data)]
         if not found:
             raise InvalidParameter(
-                f"Results holds no method {method!r}; it has {', '.join(self.methods)}."
+                f"Results needs a method among {', '.join(self.methods)}, got {method!r}."
             )
         return found
 

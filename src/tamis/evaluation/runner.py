@@ -1,4 +1,4 @@
-"""Many realizations, many methods, one call: :func:`evaluate`."""
+"""Evaluation of several methods over many realizations: :func:`evaluate`."""
 
 import json
 import random
@@ -15,6 +15,7 @@ from tamis._parallel import parallel_stream
 from tamis._version import __version__
 from tamis.evaluation.checkpoint import Bookmark
 from tamis.evaluation.measurement import run
+from tamis.evaluation.metrics import as_metrics
 from tamis.evaluation.outcome import Outcome
 from tamis.evaluation.protocol import Protocol, identify, name_estimators, warn_if_outside
 from tamis.evaluation.realizations import Plan, Realizations
@@ -38,13 +39,13 @@ from tamis.exceptions import (
 )
 
 Progress = Callable[[int, int], None]
-#: Seconds between two writes of how far a long selection has come: a search that is killed loses no
-#: more, and one of minutes spends no time that could be noticed on writing.
+#: Seconds between two checkpoints of a long selection. An interrupted search loses at most this
+#: much work, and writing takes negligible time.
 CHECKPOINT_SECONDS = 5.0
-#: How often a cluster that lost its workers is tried again without a task getting done.
+#: The evaluation fails after this number of consecutive attempts in which a cluster loses its
+#: workers before any task is finished.
 ATTEMPTS = 5
-#: Warnings that are not repeated for every task: an estimator that stops early or is unsure, and a
-#: method that keeps no column, are measured as they are.
+#: Warnings that are suppressed in every task. They do not stop a method from being measured.
 IGNORED = (
     ConvergenceWarning,
     NotCertified,
@@ -72,50 +73,52 @@ def evaluate(
     store: Any = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Measure methods on rows they have not seen, over many realizations.
+    """Measure methods on held-out rows, over many realizations.
 
-    In every realization each method is fitted on the training part alone, columns scaled by its
-    means and deviations. If the method chooses columns, each estimator is trained on the first k of
-    them and measured on the test part; a method that predicts (a pipeline, say) is measured itself.
+    In every realization, the columns are standardised by the training rows, and each method is
+    fitted to these rows. If the method selects columns, each estimator is trained on its first k
+    columns and measured on the test rows. If the method makes predictions itself, as a pipeline
+    does, these predictions are measured.
 
     Parameters
     ----------
     methods : estimator, list or dict of estimators
-        Any scikit-learn estimators. An array of column numbers stands for a selection made
-        elsewhere, and is warned of.
+        Any scikit-learn estimators. An array of column indices stands for columns that were
+        selected in advance. It causes a warning, because the results are optimistic if the test
+        rows were used to select them.
     data : (X, y), Problem, Table, Fresh, Drawn, or a dict or list of them
-        Of a table in blocks of rows, ``Drawn`` takes some rows in every realization.
+        The data sets. ``Drawn`` samples rows of a table in row blocks for every realization.
     plan : Realizations, CrossValidation or GivenSplits
-        Which rows train and which test; by default ``Realizations()``.
-    metrics : str, scorer or list of them
-        "error", "ber" (balanced error rate), "auc", "brier" (squared loss of the probabilities,
-        summed over the classes), "mse", "rmse", "scc" (squared correlation); of a tuned
-        classifier "cv_error" (what its own cross-validation found); of a regularization path
-        "path_events" (how often it changes its course) and "path_still" (in which share of its
-        intervals no row changes its class); of the chosen columns
-        "n_features", "useless" (share of columns known to be irrelevant), "found" (share of the
-        relevant ones that are among them), "hit" (whether the first columns are the relevant
-        ones); "seconds" (that the method took to fit); any scorer of scikit-learn.
+        Training and test rows of every realization. The default is ``Realizations()``.
+    metrics : str, scorer or list of them, default="error"
+        Metrics of predictions: "error", "ber" (balanced error rate), "auc", "brier" (Brier score,
+        summed over the classes), "mse", "rmse", "scc" (squared correlation), or any scorer of
+        scikit-learn. Metrics of the selected columns: "n_features", "useless" (share of irrelevant
+        columns), "found" (share of the relevant columns that are selected), "hit" (whether the
+        first columns are the relevant ones). Others: "seconds" (time of the fit), "cv_error"
+        (cross-validated error that a tuned classifier reports), "path_events" (number of
+        breakpoints of a regularization path), "path_still" (share of its intervals in which no row
+        changes its class).
     estimators : estimator, list or dict of estimators
-        Trained on the chosen columns.
-    sizes : "all", "own", "best", list of int, dict of them, or Steps
-        Numbers of columns at which is measured: all, what the method kept (if that is none, the
-        most frequent class or the mean stands for the estimators), the best by the first metric on
-        the plan's validation part or inner folds, those given (for all realizations, or by the
-        number of each), or those held after some steps.
+        Models that are trained on the selected columns.
+    sizes : "all", "own", "best", list of int, dict of them, or Steps, default="all"
+        Numbers of columns to measure. "all": every number. "own": the number that the method
+        selects (the baseline if it selects none). "best": the number that is best by the first
+        metric on the plan's validation rows or inner folds. A list: these numbers. A dict: the
+        numbers for each realization. Steps: the subsets after these steps.
     normalise : bool, default=True
-        Whether columns are scaled to mean 0 and standard deviation 1 of the training part.
+        Whether columns are standardised by the mean and standard deviation of the training rows.
     losses : bool, default=False
-        Whether the loss of every test row is kept beside the metrics, see :meth:`Results.losses`.
+        Whether the loss on every test row is stored. See :meth:`Results.losses`.
     n_jobs : int, optional
-        Number of processes; with ``cluster="local"`` the number of workers.
+        Number of processes, or of workers with ``cluster="local"``.
     cluster : str or dask.distributed.Client, optional
         Address of a Dask scheduler, or "local".
     store : path or Store, optional
-        SQLite file that keeps every finished task. The same call continues where an earlier one
-        was stopped, and several processes may work on one file.
+        SQLite file of finished tasks. Repeating a call continues an interrupted evaluation, and
+        several processes can share a file.
     progress : callable, optional
-        Called as ``progress(n_done, n_tasks)`` when a task is done.
+        Called as ``progress(n_done, n_tasks)`` after each task.
 
     Returns
     -------
@@ -124,9 +127,9 @@ def evaluate(
     Warns
     -----
     SelectedOutside
-        A selection was not made inside the training parts.
+        If columns were selected before the rows were split.
     PiecesFailed
-        Some tasks could not be run; they are in ``failures`` and are tried again by the next call.
+        If tasks failed. They are listed in ``failures``, and the next call tries them again.
 
     Examples
     --------
@@ -142,7 +145,8 @@ def evaluate(
     [(2.0, 0.13), (5.0, 0.05)]
     """
     asked = name_estimators(methods, "methods")
-    protocol = Protocol.of(estimators, metrics, sizes, normalise, losses)
+    trained = {} if estimators is None else name_estimators(estimators, "estimators")
+    protocol = Protocol(trained, as_metrics(metrics), sizes, normalise, losses)
     plan = Realizations() if plan is None else plan
     for name, method in asked.items():
         warn_if_outside(name, method)
@@ -150,19 +154,18 @@ def evaluate(
         kept = store if isinstance(store, Store) else stack.enter_context(Store(store))
         for what in kept.drop_damaged():
             warnings.warn(
-                f"The store {kept.path} is damaged: {what}, is not as it was written. It is "
-                "computed again. Copy the file to a disk that can be trusted.",
+                f"The store {kept.path} is damaged: {what} has a wrong checksum. It is computed "
+                "again. Copy the file to a reliable disk.",
                 DamagedRow,
                 stacklevel=2,
             )
         tasks = list(_tasks(asked, as_sources(data), plan, protocol, durable=store is not None))
-        work = _Evaluation(kept, asked, plan, protocol, tasks)
-        failures = work.run(n_jobs, cluster, progress)
-        return _gather(kept, tasks, failures, protocol)
+        work = _Evaluation(kept, asked, plan, protocol, tasks, n_jobs, cluster, progress)
+        return _gather(kept, tasks, work.run(), protocol)
 
 
 class _Task(NamedTuple):
-    """One method on one realization of one data set, before it is done."""
+    """A method on a single realization of a data set."""
 
     address: Address
     key: str
@@ -178,7 +181,7 @@ def _tasks(
     protocol: Protocol,
     durable: bool,
 ) -> Iterator[_Task]:
-    """All tasks; ``durable`` where their keys must outlive this process."""
+    """Yield all tasks. ``durable`` means that their keys must stay valid in later processes."""
     expressions = {name: identify(method, durable) for name, method in methods.items()}
     measured, ours = protocol.facts(durable), __version__
     for i in range(len(plan)):
@@ -192,26 +195,29 @@ def _tasks(
 
 
 class _Evaluation(NamedTuple):
-    """The tasks of one call, on their way into a store."""
+    """The tasks of a single call of :func:`evaluate`, and how to run them."""
 
     store: Store
     methods: Mapping[str, BaseEstimator]
     plan: Plan
     protocol: Protocol
     tasks: list[_Task]
+    n_jobs: int | None
+    cluster: Any
+    progress: Progress | None
 
-    def run(self, n_jobs: int | None, cluster: Any, progress: Progress | None) -> list[Failure]:
-        """Run what is not in the store yet, and return what failed.
+    def run(self) -> list[Failure]:
+        """Run the tasks that are not in the store, and return the failures.
 
-        A cluster that loses workers together with what they were sent is given it again, a few
-        times over where no task gets done in between: long ones go on from their last step.
+        If a cluster loses its workers, unfinished tasks are sent again. Long tasks resume at their
+        last checkpoint. Several attempts without a finished task raise an error.
         """
         failures: dict[int, Failure] = {}
         in_vain = 0
         while True:
             before = len(self.store) + len(failures)
             try:
-                self._run_waiting(failures, n_jobs, cluster, progress)
+                self._run_waiting(failures)
                 return [failures[i] for i in sorted(failures)]
             except ClusterUnreachable:
                 raise
@@ -220,46 +226,38 @@ class _Evaluation(NamedTuple):
                 in_vain = 0 if now > before else in_vain + 1
                 if in_vain >= ATTEMPTS:
                     raise
-                sleep(in_vain)  # workers that were killed may be on their way back
+                sleep(in_vain)  # killed workers may be restarting
 
-    def _run_waiting(
-        self,
-        failures: dict[int, Failure],
-        n_jobs: int | None,
-        cluster: Any,
-        progress: Progress | None,
-    ) -> None:
+    def _run_waiting(self, failures: dict[int, Failure]) -> None:
         """Run the tasks that are neither in the store nor failed."""
         done, total, begun = self.store.keys(), len(self.tasks), self.store.checkpoints()
+        progress = self.progress or (lambda n_done, n_tasks: None)
         waiting = [
             i for i, task in enumerate(self.tasks) if task.key not in done and i not in failures
         ]
-        # sent to each machine once
+        # each source is sent to each machine only once
         sources = {id(task.source): task.source for task in self.tasks}
         shared = [*sources.values(), self.plan, self.protocol]
         items = self._items(waiting, begun)
+        how = {"n_jobs": self.n_jobs, "cluster": self.cluster, "shared": shared}
         n_done = total - len(waiting)
-        if progress is not None:
-            progress(n_done, total)
-        for i, answer in parallel_stream(
-            _answer, items, n_jobs=n_jobs, cluster=cluster, shared=shared
-        ):
+        progress(n_done, total)
+        for i, outcome in parallel_stream(_run, items, **how):
             task = self.tasks[i]
-            if isinstance(answer, str):
-                failures[i] = Failure(task.method, task.source.name, task.realization, answer)
+            if isinstance(outcome, str):
+                failures[i] = Failure(task.method, task.source.name, task.realization, outcome)
             else:
-                self.store.save(task.address, answer)
-                if task.key in begun or answer.seconds >= CHECKPOINT_SECONDS:
+                self.store.save(task.address, outcome)
+                if task.key in begun or outcome.seconds >= CHECKPOINT_SECONDS:
                     self.store.forget_checkpoint(task.key)
             n_done += 1
-            if progress is not None:
-                progress(n_done, total)
+            progress(n_done, total)
 
     def _items(self, waiting: list[int], begun: set[str]) -> Iterator[tuple[Any, ...]]:
-        """Arguments of the tasks that nobody has finished yet.
+        """Yield the arguments of the tasks that no process has finished yet.
 
-        Two processes on one store work in different orders and look before each task, so that
-        they share the work without having to communicate.
+        Processes that share a store take the tasks in random order, and check the store before each
+        task. So they share the work without communicating.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)
@@ -272,15 +270,15 @@ class _Evaluation(NamedTuple):
             yield i, source, self.plan, self.protocol, *method, realization, bookmark
 
 
-def _answer(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
-    """Number of a task, and its outcome or the reason why there is none."""
+def _run(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
+    """Run a task. Return its number, and its outcome or the error message."""
     try:
         with warnings.catch_warnings():
             for category in IGNORED:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", "No features were selected", UserWarning)
             return i, run(*arguments)
-    except Exception as error:  # any method of any library may fail, and must not stop the rest
+    except Exception as error:  # a failing method must not stop the others
         return i, f"{type(error).__name__}: {error}"
 
 
@@ -294,20 +292,19 @@ def _gather(
     if missing:
         raise InvalidStore(
             f"The store {store.path} lost {len(missing)} finished tasks while others were "
-            "computed: their rows are gone or damaged. Run again, with a file on a disk that can "
-            "be trusted."
+            "computed: their rows are missing or damaged. Run again with a file on a reliable disk."
         )
     if failures:
         method, data, realization, reason = failures[0]
         first = f"The first: {method} on {data}, realization {realization}: {reason}"
         if not outcomes:
-            raise TamisError(f"evaluate could run no task at all. {first}")
+            raise TamisError(f"evaluate failed in all tasks. {first}")
         warnings.warn(
-            f"{len(failures)} of {len(tasks)} tasks failed; the others stand. {first}",
+            f"{len(failures)} of {len(tasks)} tasks failed; the others are complete. {first}",
             PiecesFailed,
             stacklevel=3,
         )
-    # in the order in which data and methods were given, then by realization
+    # sorted by data and method in the given order, and by realization
     data_names = list(dict.fromkeys(task.source.name for task in tasks))
     methods = list(dict.fromkeys(task.method for task in tasks))
     finished = [

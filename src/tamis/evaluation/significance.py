@@ -1,8 +1,8 @@
-"""Whether paired scores differ by more than chance: tests of two methods, and of several at once.
+"""Significance tests for paired scores of two or more methods.
 
-The paired t-test of the literature takes realizations of one data set for independent; they share
-rows, so it finds differences too often. :func:`corrected_t` widens it accordingly and is what
-:func:`tamis.evaluation.compare` uses by default.
+The paired t-test assumes that realizations are independent. Realizations of the same data set share
+rows, so this test finds differences too often. :func:`corrected_t` corrects for this, and is the
+default of :func:`tamis.evaluation.compare`.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,19 +21,26 @@ from tamis.exceptions import InvalidParameter
 
 @dataclass(frozen=True)
 class Test:
-    """Outcome of a test of paired scores.
+    """Result of a test for paired scores.
 
     Attributes
     ----------
     name : str
+        Name of the test.
     difference : float
-        Mean of first minus second.
+        Mean difference, first method minus second method.
     statistic, p_value : float
-        Two-sided.
+        Test statistic and two-sided p-value.
     n_pairs : int
+        Number of pairs.
+
+    Examples
+    --------
+    >>> paired_t([0.1, 0.3, 0.2], [0.2, 0.5, 0.2]).n_pairs
+    3
     """
 
-    __test__ = False  # not for pytest
+    __test__ = False  # pytest must not collect this class
 
     name: str
     difference: float
@@ -47,14 +54,19 @@ class Test:
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between two limits.
+    """An estimate with a confidence interval.
 
     Attributes
     ----------
     estimate, low, high : float
-        The value and its limits.
+        The estimate and the limits of the interval.
     level : float
-        How often such limits hold the truth.
+        Confidence level.
+
+    Examples
+    --------
+    >>> hit_interval(27, 30).estimate
+    0.9
     """
 
     estimate: float
@@ -67,11 +79,11 @@ class Interval:
 
 
 def paired_t(first: ArrayLike, second: ArrayLike) -> Test:
-    """Paired t-test, as printed in most tables.
+    """Test paired scores by the paired t-test.
 
-    Scores that are equal in every pair have p = 1. Differences that are the same in every one of n
-    pairs leave no spread to measure by: their p-value is that of n equal signs, ``2 ** (1 - n)``,
-    so that two pairs (p = 0.5) or five (p = 0.0625) never tell methods apart.
+    If the two scores are equal in every pair, p is 1. If all n differences are equal but not 0,
+    their variance is 0, and p is taken from the sign test: ``2 ** (1 - n)``. With five or fewer
+    pairs, this p is above 0.05.
 
     Parameters
     ----------
@@ -87,18 +99,18 @@ def paired_t(first: ArrayLike, second: ArrayLike) -> Test:
 
 
 def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
-    """Paired t-test corrected for training parts that overlap.
+    """Test paired scores by the t-test corrected for overlapping training sets.
 
     The variance of the mean difference over n random splits is estimated as
-    ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n``.
-    Differences that are the same in every pair are tested by their signs, as by :func:`paired_t`.
+    ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n`` times. If
+    all differences are equal, the sign test is used, as in :func:`paired_t`.
 
     Parameters
     ----------
     first, second : array of shape (n,)
-        Scores of the same splits.
+        Scores of two methods on the same splits.
     test_ratio : float
-        Number of test rows per training row; 1 / (k - 1) for k-fold cross-validation.
+        Number of test rows per training row. It is 1 / (k - 1) for k-fold cross-validation.
 
     References
     ----------
@@ -111,14 +123,16 @@ def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
     """
     if not test_ratio > 0:
         raise InvalidParameter(
-            f"corrected_t needs test_ratio, the number of test rows per training row, not "
+            f"corrected_t needs test_ratio above 0, the number of test rows per training row, got "
             f"{test_ratio!r}. For splits of 120 and 58 rows write test_ratio=58 / 120."
         )
     return _t_test("corrected t", first, second, test_ratio)
 
 
 def wilcoxon(first: ArrayLike, second: ArrayLike) -> Test:
-    """Wilcoxon's signed-rank test; pairs without difference are left out, none at all is p = 1.
+    """Test paired scores by Wilcoxon's signed-rank test.
+
+    Pairs without a difference are ignored. If all pairs are equal, p is 1.
 
     Parameters
     ----------
@@ -143,12 +157,12 @@ def wilcoxon(first: ArrayLike, second: ArrayLike) -> Test:
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """P-values adjusted for their number, by Holm's step-down rule.
+    """Adjust p-values for multiple testing by Holm's step-down rule.
 
     Parameters
     ----------
     p_values : array of float
-        One for each test.
+        P-values of all tests.
 
     References
     ----------
@@ -170,16 +184,19 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 def mark(test: Test, *, greater_is_better: bool = False, level: float = 0.05) -> str:
-    """The sign printed behind a p-value: "+" if the first wins, "-" if it loses, else "".
+    """Return the sign of a test.
+
+    It is "+" if the first method is significantly better, "-" if it is significantly worse, and
+    empty if the difference is not significant.
 
     Parameters
     ----------
     test : Test
-        The first against the second.
+        Test of the first method against the second.
     greater_is_better : bool, default=False
-        Whether the greater mean wins.
+        Whether greater scores are better.
     level : float, default=0.05
-        The p-value below which there is a sign.
+        Significance level.
 
     Examples
     --------
@@ -199,16 +216,18 @@ def bootstrap_interval(
     n_resamples: int = 2000,
     random_state: Any = 0,
 ) -> Interval:
-    """Bias-corrected and accelerated bootstrap interval of a statistic of the values.
+    """Return the bias-corrected and accelerated bootstrap interval for a statistic.
 
     Parameters
     ----------
     values : array of float
-        One number a realization.
+        One value per realization.
     statistic : callable, default=numpy.mean
-        What the interval is of.
+        Function that computes the statistic from the values.
     level : float, default=0.95
+        Confidence level.
     n_resamples : int, default=2000
+        Number of bootstrap samples.
     random_state : int or generator, default=0
 
     References
@@ -240,12 +259,14 @@ def bootstrap_interval(
 
 
 def hit_interval(n_hits: int, n_trials: int, *, level: float = 0.95) -> Interval:
-    """Wilson's interval of a hit rate.
+    """Return Wilson's confidence interval for a hit rate.
 
     Parameters
     ----------
     n_hits, n_trials : int
+        Number of hits and number of trials.
     level : float, default=0.95
+        Confidence level.
 
     References
     ----------
@@ -266,12 +287,12 @@ def hit_interval(n_hits: int, n_trials: int, *, level: float = 0.95) -> Interval
 
 
 def same_rate(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """P-value of Fisher's exact test that two hit counts (n_hits, n_trials) have one rate.
+    """Return the p-value of Fisher's exact test that two hit rates are equal.
 
     Parameters
     ----------
     first, second : tuple of int
-        Hits and trials.
+        Number of hits and number of trials of each method.
 
     Examples
     --------
@@ -285,14 +306,13 @@ def same_rate(first: tuple[int, int], second: tuple[int, int]) -> float:
 def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
     differences = _differences(name, first, second)
     n, mean = len(differences), float(differences.mean())
-    # equal but for rounding: a t-test of pure rounding errors would find anything
+    # scores that are equal up to rounding errors must not be significant
     scale = max(float(np.abs(np.asarray(first)).max()), float(np.abs(np.asarray(second)).max()))
     if np.abs(differences).max() <= 1e-14 * scale:
         return Test(name, 0.0, 0.0, 1.0, n)
-    if abs(mean) <= 1e-15 * scale:  # differences that cancel: nobody is ahead
+    if abs(mean) <= 1e-15 * scale:  # positive and negative differences cancel
         mean = 0.0
-    # the same in every pair but for rounding: there is no spread to measure by, and all that is
-    # known is that all signs are alike
+    # if the differences are equal up to rounding errors, the sign test is used
     if np.ptp(differences) <= 1e-12 * np.abs(differences).max():
         return Test(name, mean, float(np.copysign(np.inf, mean)), 0.5 ** (n - 1), n)
     error = np.sqrt(differences.var(ddof=1) * (1 / n + test_ratio))
@@ -308,31 +328,38 @@ def _differences(name: str, first: ArrayLike, second: ArrayLike) -> Array:
             f"{b.shape}."
         )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise InvalidParameter(f"{name} needs finite scores; leave out the pairs that failed.")
+        raise InvalidParameter(f"{name} needs finite scores. Leave out the pairs that failed.")
     return a - b
 
 
 @dataclass(frozen=True, repr=False)
 class Ranks:
-    """Average ranks of methods, and which of them differ.
+    """Average ranks of methods, with tests for differences between them.
 
     Attributes
     ----------
     methods : tuple of str
     ranks : array
-        Average rank of each method, 1 the best; equal scores share their ranks.
+        Average rank of each method. 1 is the best rank, and tied methods share their mean rank.
     n_rows : int
         Number of data sets or realizations.
     statistic, p_value : float
         Friedman's chi-squared statistic, corrected for ties, and its p-value.
     f_statistic, f_p_value : float
-        Iman and Davenport's F, which is less conservative.
+        Iman and Davenport's F statistic, which is less conservative, and its p-value.
     critical_difference : float
-        Nemenyi's: average ranks further apart differ at ``level``.
+        Nemenyi's critical difference: methods whose average ranks differ by more than this differ
+        significantly at ``level``.
     level : float
+        Significance level of the critical difference.
     groups : tuple of tuple of str
-        Largest sets of methods that cannot be told apart, best first: the bars of a
-        critical-difference diagram.
+        Sets of methods without significant differences, as large as possible and best first. They
+        are the bars of a critical-difference diagram.
+
+    Examples
+    --------
+    >>> friedman([[1, 2, 3], [1, 3, 2], [1, 2, 3], [2, 1, 3]]).groups
+    (('method 0', 'method 1', 'method 2'),)
     """
 
     methods: tuple[str, ...]
@@ -347,7 +374,7 @@ class Ranks:
     groups: tuple[tuple[str, ...], ...]
 
     def to_frame(self) -> Any:
-        """Methods and their average ranks, best first."""
+        """Return a frame of the methods and their average ranks, best first."""
         order = np.argsort(self.ranks, kind="stable")
         return frame(
             {"method": [self.methods[i] for i in order], "rank": self.ranks[order].tolist()}
@@ -370,18 +397,21 @@ def friedman(
     greater_is_better: bool = False,
     level: float = 0.05,
 ) -> Ranks:
-    """Friedman's test that all methods rank alike, and Nemenyi's critical difference.
+    """Test by Friedman's test whether the methods have the same average rank.
+
+    Nemenyi's critical difference between two average ranks is computed as well.
 
     Parameters
     ----------
     scores : array of shape (n_rows, n_methods)
-        One row per data set. Rows should be independent: realizations of one data set are not.
+        One row per data set. Rows should be independent, so do not use realizations of the same
+        data set as rows.
     methods : list of str, optional
-        Names of the columns.
+        Names of the methods.
     greater_is_better : bool, default=False
         Whether rank 1 is the greatest score.
     level : float, default=0.05
-        Level of the critical difference.
+        Significance level of the critical difference.
 
     Returns
     -------
@@ -411,7 +441,7 @@ def friedman(
     statistic = friedman_statistic(ranked)
     denominator = n * (k - 1) - statistic
     f = float("inf") if denominator <= 0 else (n - 1) * statistic / denominator
-    gap = critical_difference(k, n, level=level)
+    difference = critical_difference(k, n, level=level)
     return Ranks(
         names,
         ranks,
@@ -420,17 +450,18 @@ def friedman(
         float(stats.chi2.sf(statistic, k - 1)),
         f,
         float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))),
-        gap,
+        difference,
         level,
-        _groups(names, ranks, gap),
+        _groups(names, ranks, difference),
     )
 
 
 def friedman_statistic(ranked: Array) -> float:
-    """Chi-squared statistic of a table of ranks, corrected for ties; 0 if all are tied.
+    """Return the chi-squared statistic of a table of ranks, corrected for ties.
 
-    Without ties it is 12 n / (k (k + 1)) times the sum of squared deviations of the average ranks
-    from (k + 1) / 2; ties shrink the variance of the ranks, by which it is divided.
+    Without ties, it is 12 n / (k (k + 1)) times the sum of squared deviations of the average ranks
+    from (k + 1) / 2, for n rows and k methods. The statistic is divided by the variance of the
+    ranks, which is lower if there are ties. It is 0 if all scores are tied.
     """
     n, k = ranked.shape
     spread = float(((ranked.mean(axis=0) - (k + 1) / 2) ** 2).sum())
@@ -439,13 +470,14 @@ def friedman_statistic(ranked: Array) -> float:
 
 
 def critical_difference(n_methods: int, n_rows: int, *, level: float = 0.05) -> float:
-    """Least difference of average ranks that Nemenyi's test takes for real.
+    """Return the smallest difference in average ranks that is significant by Nemenyi's test.
 
     Parameters
     ----------
     n_methods, n_rows : int
-        How many methods were ranked, on how many data sets.
+        Number of methods and number of data sets.
     level : float, default=0.05
+        Significance level.
 
     References
     ----------
@@ -465,12 +497,12 @@ def critical_difference(n_methods: int, n_rows: int, *, level: float = 0.05) -> 
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_rows)))
 
 
-def _groups(names: tuple[str, ...], ranks: Array, gap: float) -> tuple[tuple[str, ...], ...]:
-    """Largest runs of neighbouring ranks within the critical difference, of at least two."""
+def _groups(names: tuple[str, ...], ranks: Array, limit: float) -> tuple[tuple[str, ...], ...]:
+    """Return the largest groups of at least two methods within the critical difference."""
     order = np.argsort(ranks, kind="stable")
     groups: list[tuple[int, int]] = []
     for start in range(len(order)):
-        within = np.flatnonzero(ranks[order] - ranks[order[start]] <= gap + 1e-12)
+        within = np.flatnonzero(ranks[order] - ranks[order[start]] <= limit + 1e-12)
         end = int(within.max()) + 1
         if end - start > 1 and (not groups or end > groups[-1][1]):
             groups.append((start, end))

@@ -1,4 +1,4 @@
-"""Where the rows of a realization come from: one table for all, fresh draws, rows of blocks."""
+"""Data for an evaluation: a fixed table, a new random problem per realization, or a sample."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -20,7 +20,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 
 
 class Rows(NamedTuple):
-    """Data of one realization, with its known answer where there is one."""
+    """Data of a realization, with the relevant columns if they are known."""
 
     X: Array
     y: NDArray[Any]
@@ -30,36 +30,37 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fixed:
-    """The same table for every realization."""
+    """The same table in every realization."""
 
     name: str
     rows: Rows
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short name of the numbers."""
+        """Hash of the table, which identifies it in a store."""
         return fingerprint(self.rows.X, self.rows.y)
 
     def at(self, realization: int, seed: int) -> Rows:
-        """The table."""
+        """Return the table, which is the same for all realizations."""
         return self.rows
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """A problem drawn anew for every realization.
+    """A synthetic problem that is generated again for every realization.
 
     Parameters
     ----------
     make : callable
-        A maker of :mod:`tamis.datasets`, or any function of ``n_samples`` and ``random_state`` that
-        returns something with ``X``, ``y`` and perhaps ``relevant`` and ``equivalent``.
+        A function of :mod:`tamis.datasets` such as ``make_corral``, or any function of
+        ``n_samples`` and ``random_state`` that returns an object with ``X``, ``y`` and optionally
+        ``relevant`` and ``equivalent``.
     n_samples : int
-        Number of rows of each draw.
-    options : dict
-        Further arguments of ``make``.
-    name : str
-        Name of the data; by default that of the maker.
+        Number of rows of each realization.
+    options : dict, default={}
+        Further keyword arguments for ``make``.
+    name : str, default=""
+        Name of the data. The default is the name of the function.
 
     Examples
     --------
@@ -79,37 +80,36 @@ class Fresh:
 
     @property
     def fingerprint(self) -> str:
-        """The recipe stands for the numbers, which follow from it and the seed."""
+        """Text of the call that generates the data. With the seed, it determines the data."""
         made_by = f"{self.make.__module__}.{getattr(self.make, '__qualname__', self.make)}"
         return f"{made_by}({self.n_samples}, {dict(sorted(self.options.items()))})"
 
     def at(self, realization: int, seed: int) -> Rows:
-        """Draw the rows of one realization, the same at every call."""
+        """Generate the rows of a realization. They are the same at every call."""
         random_state = seed_of(seed, "draw", self.name, realization)
         made = self.make(self.n_samples, random_state=random_state, **self.options)
         return as_rows(made, self.name)
 
 
 class Drawn:
-    """Rows drawn anew for every realization from a table that is never held at once.
+    """A random sample of the rows of a larger table, drawn again for every realization.
 
-    The plan then says which of them train and which test: of ``Drawn("visits/", 120_000,
-    target="stroke")`` the plan ``Realizations(10, train=20_000)`` trains on 20 000 rows and tests
-    on 100 000 others. A draw is one pass over the table; in a process it serves all methods of its
-    realization.
+    The plan splits the sample into training and test rows. For example, with ``Drawn("visits/",
+    120_000, target="stroke")`` and ``Realizations(10, train=20_000)``, methods are trained on
+    20 000 rows and tested on 100 000 others. Each process reads the table once per realization.
 
     Parameters
     ----------
     source : str, Path, BlockSource or Dask collection
-        As in ``search.fit``: a Parquet file or folder, a source of :mod:`tamis.blocks`.
+        The table: a Parquet file or folder, a source of :mod:`tamis.blocks`, or a Dask collection.
     n_samples : int
-        Number of rows of each draw; all of a table that has no more.
+        Number of rows to sample. If the table has fewer, all are used.
     target : str or None, default=None
-        The column that is the target.
+        Name of the target column.
     y : path or Dask collection, default=None
-        The target, where it is no column.
+        The target, if it is not a column of the table.
     name : str, default=""
-        Name of the data; by default what the source is called.
+        Name of the data. The default is the name of the source.
 
     Examples
     --------
@@ -136,18 +136,18 @@ class Drawn:
         self._last: tuple[Any, Rows] | None = None
 
     def called(self, name: str) -> "Drawn":
-        """The same draws under another name, which they follow from."""
+        """Return the same table under a different name. The samples depend on the name."""
         other = copy(self)
         other.name, other._last = name, None
         return other
 
     @cached_property
     def fingerprint(self) -> str:
-        """The table and the number of rows stand for the numbers, which follow from the seed."""
+        """Text with the table and the number of rows. With the seed, it determines the samples."""
         return f"{self._table.fingerprint()} ({self.n_samples} rows)"
 
     def at(self, realization: int, seed: int) -> Rows:
-        """Draw the rows of one realization, the same at every call."""
+        """Draw the rows of a realization. They are the same at every call."""
         if self._last is None or self._last[0] != (realization, seed):
             n_rows = self._table.shape[0]
             rng = stream(seed, "draw", self.name, realization)
@@ -157,15 +157,15 @@ class Drawn:
         return self._last[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last": None}  # each process draws what it needs
+        return self.__dict__ | {"_last": None}  # each process draws its own sample
 
 
-#: Data of an experiment: a name, a fingerprint, and the rows of each realization.
+#: Any data source: it has a name, a fingerprint, and the rows of each realization.
 Source = Fixed | Fresh | Drawn
 
 
 def as_rows(data: Any, name: str) -> Rows:
-    """Checked float64 rows of anything with X and y, or of a pair of them."""
+    """Return checked float64 data, from an object with X and y or from a pair (X, y)."""
     pair = (data.X, data.y) if hasattr(data, "X") else data
     if not (isinstance(pair, tuple) and len(pair) == 2):
         raise InvalidParameter(
@@ -180,23 +180,23 @@ def as_rows(data: Any, name: str) -> Rows:
     y = np.asarray(times_as_days(y))
     if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
         raise InvalidTable(
-            f"evaluate needs X with one row per target; {name} has X of shape {X.shape} and y of "
-            f"shape {y.shape}."
+            f"evaluate needs X and y with the same number of rows, but {name} has X of shape "
+            f"{X.shape} and y of shape {y.shape}."
         )
     if len(X) < 2 or not X.shape[1]:
         raise InvalidTable(
-            f"evaluate needs two rows or more, to train on some and test on others, and a column; "
+            f"evaluate needs at least two rows, for training and testing, and one column, but "
             f"{name} has X of shape {X.shape}."
         )
     try:
         np.unique(y)
-    except TypeError as error:  # labels of several types have no order
+    except TypeError as error:  # labels of different types cannot be sorted
         raise InvalidTable(
             f"evaluate needs labels of one type, but y of {name} mixes several ({error}). Convert "
             "it, for example with y.astype(str)."
         ) from error
     relevant, equivalent = getattr(data, "relevant", None), getattr(data, "equivalent", None)
-    if relevant is None:  # a table may bring them along, as MADELON does
+    if relevant is None:  # tables such as MADELON come with their relevant columns
         relevant = getattr(data, "extras", {}).get("relevant_idx")
     return Rows(
         X,
@@ -207,7 +207,7 @@ def as_rows(data: Any, name: str) -> Rows:
 
 
 def as_sources(data: Any) -> dict[str, Source]:
-    """Sources by name, from one data set, a dictionary or a list of them."""
+    """Return data sources by name, from a single data set, a dictionary or a list."""
     if isinstance(data, Mapping):
         named = dict(data)
     else:
@@ -225,7 +225,7 @@ def _source(name: str, item: Any) -> Source:
         return item.called(name)
     if is_in_blocks(item):
         raise InvalidParameter(
-            f"evaluate draws rows of a table in blocks, and must know how many. Write data="
+            f"evaluate needs a number of rows to sample from a table in row blocks. Write data="
             f"Drawn({name!r}, 120_000, target=...) and a plan such as Realizations(10, "
             "train=20_000)."
         )

@@ -1,7 +1,8 @@
-"""Where methods stand after an experiment: :func:`standings`.
+"""Ranking of methods by the results of an evaluation: :func:`standings`.
 
-Of every method the error against the number of columns, the best number and the smallest that is
-hardly worse, the error with it, and whether it can be told from the best method.
+For every method, it reports the error at each number of columns, the best number of columns, the
+smallest number that is about as good, an unbiased estimate of the error, and a test against the
+best method.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -20,7 +21,7 @@ from tamis.validation.stability import Stability, stability
 
 
 class Point(NamedTuple):
-    """The mean of a method's scores at one number of columns, and its standard error."""
+    """Mean score of a method at a number of columns, and the standard error of that mean."""
 
     size: int
     mean: float
@@ -28,31 +29,33 @@ class Point(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """One method on one data set.
+    """Results of a method on a data set.
 
     Attributes
     ----------
     data, method : str
     n_realizations, n_failed : int
-        Realizations that have scores, and those that failed.
+        Number of realizations with scores, and number of failed realizations.
     curve : tuple of Point
-        Empty where the method decides itself how many columns it keeps.
+        Mean score at each number of columns. Empty if the method chooses the number itself.
     size : float
-        The number of columns with the best mean; of a method that decides itself, the mean of what
-        it kept.
+        Number of columns with the best mean score. If the method chooses the number itself, it is
+        the mean of these numbers.
     enough : float
-        The smallest number whose loss against the best is within one standard error of that loss.
+        Smallest number of columns whose mean score differs from the best mean score by at most one
+        standard error.
     mean, error : float
-        Mean score and its standard error, each realization at the number of columns that is best on
-        the others.
+        Mean score and its standard error. Each realization is scored at the number of columns that
+        is best in the other realizations.
     scores : dict of int to float
-        Those of the realizations.
+        Score in each realization.
     stability : Stability or None
-        Of the columns chosen at ``size``; None where there is nothing to agree on.
+        Stability of the columns selected at ``size``. None if it is undefined.
     seconds : float
-        Median time of a fit.
+        Median time of a fit, in seconds.
     p_value : float
-        Of the corrected t-test against the best method, adjusted for all pairs; nan for the best.
+        P-value of the corrected t-test against the best method, adjusted for all pairs. NaN for the
+        best method itself.
     """
 
     data: str
@@ -71,7 +74,7 @@ class Standing(NamedTuple):
 
 
 class PairTest(NamedTuple):
-    """Two methods on one data set, by the corrected t-test."""
+    """Corrected t-test between two methods on the same data set."""
 
     data: str
     first: str
@@ -83,7 +86,7 @@ class PairTest(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Standings:
-    """Where methods stand, data set by data set.
+    """Results of all methods on each data set.
 
     Attributes
     ----------
@@ -91,10 +94,11 @@ class Standings:
     greater_is_better : bool
     level : float
     rows : tuple of Standing
-        The best first on each data set, baselines last.
+        One row per data set and method, with the best method first and baselines last.
     pairs : tuple of PairTest
     ranks : Ranks or None
-        Over the data sets, where there are two or more and two methods with scores on all.
+        Ranks over the data sets. They need at least two data sets, and at least two methods with
+        scores on all data sets; otherwise None.
     """
 
     metric: str
@@ -105,11 +109,11 @@ class Standings:
     ranks: Ranks | None
 
     def of(self, data: str) -> list[Standing]:
-        """The rows of one data set."""
+        """Return the rows of a data set."""
         return [row for row in self.rows if row.data == data]
 
     def to_frame(self) -> Any:
-        """One row per method and data set, as polars or pandas frame."""
+        """Return a polars or pandas frame with one row per method and data set."""
         shown = [name for name in Standing._fields if name not in ("curve", "scores", "stability")]
         return frame_of(self.rows, shown)
 
@@ -125,22 +129,23 @@ def standings(
     baselines: Collection[str] = (),
     level: float = 0.05,
 ) -> Standings:
-    """Where the methods of an experiment stand.
+    """Rank the methods of an evaluation, and test their differences.
 
-    The error at the best number of columns flatters, because that number was read off the same
-    rows. So each realization is scored at the number that the others choose.
+    The error at the best number of columns is optimistic, because that number was chosen on the
+    same rows. Each realization is therefore scored at the number of columns that is best in the
+    other realizations.
 
     Parameters
     ----------
     results : Results
-        Of :func:`evaluate`, with one estimator, at given sizes or at what methods keep.
+        Results of :func:`evaluate` with a single estimator. The sizes are given, or each method's
+        own.
     metric : str, optional
-        By default the first.
-    baselines : collection of str
-        Methods that are tested and shown with the others, but are neither called the best nor
-        ranked.
+        Name of the metric. The default is the first metric.
+    baselines : collection of str, default=()
+        Methods that are tested and shown with the others, but not ranked. They cannot be the best.
     level : float, default=0.05
-        Level of the critical difference of the ranks.
+        Significance level for the critical difference between ranks.
 
     Returns
     -------
@@ -190,18 +195,21 @@ def standings(
 
 
 def _sort_key(row: Standing, baselines: list[str], greater: bool) -> tuple[int, float]:
-    """Methods by their means, then baselines as they are given."""
+    """Return a sort key that orders methods by their means, with baselines last."""
     if row.method in baselines:
         return 1 + baselines.index(row.method), 0.0
     return 0, -row.mean if greater else row.mean
 
 
-#: Scores by number of columns and realization; None stands for what each realization kept.
+#: Scores by number of columns and realization. The key None means each method's own number.
 Table = Mapping["int | None", Mapping[int, float]]
 
 
 def _scores(results: Results, data: str, method: str, metric: str) -> Table:
-    """The scores of a method, at the sizes that all of its realizations have."""
+    """Return the scores of a method by size and realization.
+
+    Only the sizes with scores in the greatest number of realizations are included.
+    """
     table: dict[int | None, dict[int, float]] = {}
     for (of_data, of_method, _, size), scores in results.cells(metric).items():
         if (of_data, of_method) == (data, method):
@@ -221,8 +229,7 @@ def _standing(results: Results, data: str, method: str, table: Table, greater: b
     scored = values[np.arange(n), by_others]
     best = sizes[_best(losses)] if sizes else None
     outcomes = [t.outcome for t in results.tasks if t.method == method and t.data == data]
-    kept = [o.n_features if o.support is None else len(o.support) for o in outcomes]
-    own = float(np.mean(kept))
+    own = float(np.mean([o.n_features if o.support is None else len(o.support) for o in outcomes]))
     curve = [Point(k, *_mean(values[:, i], ratio)) for i, k in enumerate(sizes)]
     failed = [f for f in results.failures if (f.method, f.data) == (method, data)]
     return Standing(
@@ -242,8 +249,8 @@ def _standing(results: Results, data: str, method: str, table: Table, greater: b
 
 
 def _mean(values: Array, ratio: float) -> tuple[float, float]:
-    """Mean, and its standard error with training parts that overlap; nan of a single value."""
-    with np.errstate(over="ignore", invalid="ignore"):  # errors may be infinite
+    """Return the mean and its standard error, corrected for overlapping training sets."""
+    with np.errstate(over="ignore", invalid="ignore"):  # scores may be infinite
         if len(values) < 2:
             return float(values.mean()), float("nan")
         spread = float(values.std(ddof=1))
@@ -251,12 +258,16 @@ def _mean(values: Array, ratio: float) -> tuple[float, float]:
 
 
 def _best(losses: Array) -> int:
-    """The column of least mean, the first of equals."""
+    """Return the index of the size with the lowest mean loss. ``losses`` has a column per size."""
     return int(np.argmin(losses.mean(axis=0)))
 
 
 def _enough(losses: Array, ratio: float) -> int:
-    """The first column whose mean excess over the best one is within its standard error."""
+    """Return the index of the smallest size whose mean loss is within a standard error of the best.
+
+    ``losses`` has one row per realization and one column per size, in ascending order. ``ratio`` is
+    the number of test rows per training row.
+    """
     best = _best(losses)
     for i in range(best):
         excess, error = _mean(losses[:, i] - losses[:, best], ratio)
@@ -270,22 +281,22 @@ def _stability(results: Results, data: str, method: str, size: int | None) -> St
         return None
     try:
         return stability(results.supports(method, data, size))
-    except InvalidParameter:  # all or nothing was kept, or there is one selection
+    except InvalidParameter:  # all or no columns are selected, or there is one realization
         return None
 
 
 def _pairs(rows: list[Standing], ratio: float) -> Iterator[PairTest]:
-    """Every pair of methods with two or more common realizations, the better first."""
+    """Yield a test for every pair of methods that share at least two realizations."""
     drafts = []
     for first, second in combinations(rows, 2):
         common = sorted(first.scores.keys() & second.scores.keys())
         a, b = ([one.scores[i] for i in common] for one in (first, second))
         if len(common) > 1 and np.isfinite([a, b]).all():
-            found = corrected_t(a, b, ratio)
-            drafts.append((first, second, found.difference, found.p_value))
-    adjusted = holm([p for *_, p in drafts])
-    for (first, second, difference, p), whole in zip(drafts, adjusted.tolist(), strict=True):
-        yield PairTest(first.data, first.method, second.method, difference, p, whole)
+            drafts.append((first, second, corrected_t(a, b, ratio)))
+    adjusted = holm([test.p_value for *_, test in drafts])
+    for (first, second, test), p in zip(drafts, adjusted.tolist(), strict=True):
+        names = first.data, first.method, second.method
+        yield PairTest(*names, test.difference, test.p_value, p)
 
 
 def _ranks(

@@ -1,8 +1,8 @@
-"""Finished tasks in one SQLite file, so that a killed experiment continues.
+"""Store of finished tasks in a SQLite file, so that an interrupted evaluation can continue.
 
-The file is written with a write-ahead log, one row per finished task: a process that is killed
-loses what it was computing and nothing else, and two processes may share a file. Every row has a
-checksum: one that a failing disk has changed is named and computed again.
+The file has one row per finished task. It uses a write-ahead log, so an interrupted process loses
+only its current task, and several processes can share a file. Every row has a checksum. Damaged
+rows are reported and computed again.
 """
 
 import os
@@ -19,10 +19,10 @@ from tamis._frame import frame
 from tamis.evaluation.outcome import Outcome
 from tamis.exceptions import InvalidStore
 
-# "tami" in ASCII: tells our files from other people's
+# "tami" in ASCII, which marks a SQLite file as a store of tamis
 APPLICATION = 0x74616D69
 FORMAT = 2
-#: Seconds to wait for another process that is writing.
+#: Seconds to wait while another process is writing.
 PATIENCE = 60.0
 
 SCHEMA = """
@@ -50,7 +50,7 @@ CREATE TABLE IF NOT EXISTS checkpoint (
 
 
 class Address(NamedTuple):
-    """What a task depends on; the same address always gives the same outcome."""
+    """Everything that a task depends on. Tasks with the same address have the same outcome."""
 
     expression: str
     data: str
@@ -62,17 +62,17 @@ class Address(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Short name of the address."""
+        """Hash of the address, which is the key of the task in a store."""
         return sha256("\x1f".join(map(str, self)).encode()).hexdigest()[:32]
 
 
 COLUMNS = ("key", *Address._fields, "outcome", "seconds")
-#: Columns of each table that its checksums are of.
+#: Columns of each table that are included in its checksums.
 TABLES = {"task": COLUMNS, "checkpoint": ("key", "record")}
 
 
 def checksum(*values: Any) -> str:
-    """Short name of values, the same again if no bit of them has changed.
+    """Return a short hash of the values.
 
     >>> checksum("a", 1, 0.5)
     '6b812aee0d8a9d11'
@@ -81,12 +81,12 @@ def checksum(*values: Any) -> str:
 
 
 class Store:
-    """One experiment's finished tasks.
+    """Store of finished tasks.
 
     Parameters
     ----------
     path : str, path or None
-        The file, made if it is not there; None keeps everything in memory.
+        The file, which is created if it does not exist. None keeps everything in memory.
 
     Examples
     --------
@@ -98,19 +98,19 @@ class Store:
     def __init__(self, path: str | os.PathLike[str] | None):
         self.path = None if path is None else Path(path)
         self._lock = RLock()
-        self._looked_through = False
+        self._is_checked = False
         with self._explain_errors():
             self._open()
 
     def _open(self) -> None:
-        """Open the file; again while others are doing the same.
+        """Open the file, and retry if it is busy.
 
-        SQLite does not wait when several connections begin a write-ahead log at the same time: all
-        but one are told at once that the file is busy.
+        If several connections start a write-ahead log at the same time, SQLite does not wait. Only
+        one of them succeeds, and the others get an error.
         """
         if self.path is not None and not self.path.parent.is_dir():
             raise InvalidStore(
-                f"The store {self.path} cannot be made: {self.path.parent} is no folder."
+                f"The store {self.path} cannot be created: {self.path.parent} is not a folder."
             )
         give_up = monotonic() + PATIENCE
         while True:
@@ -123,14 +123,14 @@ class Store:
             sleep(0.01)
 
     def _connect(self) -> None:
-        # tasks are handed out from the threads of a parallel run, one at a time under the lock
+        # the threads of a parallel run use the connection one at a time, under the lock
         self._file = sqlite3.connect(
             ":memory:" if self.path is None else self.path,
             timeout=PATIENCE,
             isolation_level=None,
             check_same_thread=False,
         )
-        # a text that is damaged is told by its checksum, and must not hide the others
+        # checksums detect damaged texts, so decoding must not raise an error here
         self._file.text_factory = lambda text: text.decode("utf-8", "replace")
         try:
             self._begin()
@@ -139,22 +139,22 @@ class Store:
             raise
 
     def _begin(self) -> None:
-        """Recognise the file as ours, or make an empty one ours."""
-        self._file.execute("BEGIN")  # one look: another process may be making the file just now
+        """Check that the file is a store, or create the tables in an empty one."""
+        self._file.execute("BEGIN")  # atomic, because another process may be creating the file
         empty = self._one("SELECT count(*) FROM sqlite_master") == 0
         ours, form = self._one("PRAGMA application_id"), self._one("PRAGMA user_version")
         self._file.execute("COMMIT")
         if not empty and ours != APPLICATION:
             raise InvalidStore(
-                f"{self.path} is a database of another program; nothing was changed in it. Name a "
-                "new file as the store."
+                f"{self.path} is a database of another program and was not changed. Name a new "
+                "file as the store."
             )
         if not empty and form != FORMAT:
             raise InvalidStore(
                 f"{self.path} was written by another version of tamis (format {form}, not "
-                f"{FORMAT}); nothing was changed in it. Name a new file as the store."
+                f"{FORMAT}) and was not changed. Name a new file as the store."
             )
-        # a crash of the machine may cost the last rows, never the file
+        # with these settings, a system crash may lose the last rows but does not damage the file
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = NORMAL")
         self._file.execute("BEGIN IMMEDIATE")
@@ -170,31 +170,31 @@ class Store:
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """SQLite's errors as sentences."""
+        """Turn errors of SQLite into errors of tamis with a readable message."""
         try:
             with self._lock:
                 yield
-        # of damaged files SQLite also speaks in letters that are none
+        # messages about damaged files may contain invalid characters
         except (sqlite3.Error, OSError, UnicodeError) as error:
             raise _sentence(self.path, error) from error
 
     def save(self, address: Address, outcome: Outcome) -> None:
-        """Keep a finished task; one that another process finished first stays as it is."""
+        """Save a finished task, unless another process has already saved it."""
         values = address.key, *address, outcome.to_text(), outcome.seconds
         self._insert("INSERT OR IGNORE", "task", values)
 
     def has(self, key: str) -> bool:
-        """Whether a task is finished."""
+        """Return whether the task with this key is finished."""
         with self._explain_errors():
             return self._one("SELECT 1 FROM task WHERE key = ?", key) is not None
 
     def keys(self) -> set[str]:
-        """Keys of all finished tasks."""
+        """Return the keys of all finished tasks."""
         with self._explain_errors():
             return {key for (key,) in self._file.execute("SELECT key FROM task")}
 
     def outcomes(self, keys: Iterable[str]) -> dict[str, Outcome]:
-        """Outcomes of those of the tasks that are finished, and whose rows are sound."""
+        """Return the outcomes of those tasks in ``keys`` that are finished and undamaged."""
         wanted = set(keys)
         with self._explain_errors():
             found = {row[0]: row for _, row in self._rows("task") if row[0] in wanted}
@@ -202,14 +202,13 @@ class Store:
         return {key: outcome for key, outcome in outcomes.items() if outcome is not None}
 
     def drop_damaged(self) -> list[str]:
-        """Delete the rows that are not as they were written, and name them.
+        """Delete damaged rows, and return their descriptions.
 
-        Their tasks are computed again by whoever needs them. A store is looked through once: what
-        is written from then on is checked when it is read.
+        A store is checked only once. Rows that are written later are checked when they are read.
         """
-        if self._looked_through:
+        if self._is_checked:
             return []
-        self._looked_through = True
+        self._is_checked = True
         names = []
         with self._explain_errors():
             for number, row in list(self._rows("task")):
@@ -219,7 +218,7 @@ class Store:
             for number, row in list(self._rows("checkpoint")):
                 if not _is_sound(row):
                     self._file.execute("DELETE FROM checkpoint WHERE rowid = ?", (number,))
-                    names.append(f"how far the task {str(row[0])[:8]} had come")
+                    names.append(f"the checkpoint of task {str(row[0])[:8]}")
         return names
 
     def _insert(self, verb: str, table: str, values: tuple[Any, ...]) -> None:
@@ -231,28 +230,28 @@ class Store:
             )
 
     def _rows(self, table: str) -> Iterator[tuple[int, list[Any]]]:
-        """Rows with their checksums, after the numbers of the rows."""
+        """Yield the number and the values of each row of a table. The last value is a checksum."""
         columns = ", ".join(TABLES[table])
         for number, *row in self._file.execute(f"SELECT rowid, {columns}, checksum FROM {table}"):
             yield number, row
 
     def checkpoint(self, key: str, record: str) -> None:
-        """Keep how far an unfinished search has come."""
+        """Save the record of an unfinished selection as its checkpoint."""
         self._insert("INSERT OR REPLACE", "checkpoint", (key, record))
 
     def checkpointed(self, key: str) -> str | None:
-        """How far an unfinished search had come, if it was kept and is as it was written."""
+        """Return the record of an unfinished selection, or None if it is missing or damaged."""
         with self._explain_errors():
             rows = [row for _, row in self._rows("checkpoint") if row[0] == key and _is_sound(row)]
         return str(rows[0][1]) if rows else None
 
     def checkpoints(self) -> set[str]:
-        """Keys of the tasks that were stopped in the middle of a search."""
+        """Return the keys of the tasks that have checkpoints."""
         with self._explain_errors():
             return {row[0] for _, row in self._rows("checkpoint")}
 
     def forget_checkpoint(self, key: str) -> None:
-        """Drop the checkpoint of a search that is finished."""
+        """Delete the checkpoint of a task."""
         with self._explain_errors():
             self._file.execute("DELETE FROM checkpoint WHERE key = ?", (key,))
 
@@ -261,7 +260,7 @@ class Store:
             return int(self._one("SELECT count(*) FROM task"))
 
     def to_frame(self) -> Any:
-        """One row per finished task, as polars or pandas frame; outcomes stay JSON."""
+        """Return a polars or pandas frame with one row per finished task. Outcomes are JSON."""
         with self._explain_errors():
             cursor = self._file.execute("SELECT * FROM task ORDER BY data, expression, realization")
             names = [column[0] for column in cursor.description]
@@ -269,7 +268,7 @@ class Store:
         return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
     def close(self) -> None:
-        """Close the file; the write-ahead log is folded into it by the last to close."""
+        """Close the connection. The last one to close merges the write-ahead log into the file."""
         with self._explain_errors():
             self._file.close()
 
@@ -283,14 +282,13 @@ class Store:
         return f"<Store {self.path or 'in memory'}>"
 
 
-#: Why a store cannot be used, by what SQLite's message contains.
+#: Reasons why a store cannot be used. The key is a part of SQLite's error message.
 REASONS = {
     "full": "the disk is full. Make room and run again",
     "locked": f"another process has been writing for {PATIENCE:.0f} seconds. Run again later",
     "readonly": "it cannot be opened for writing ({}). Name a file that can",
     "unable to open": "it cannot be opened for writing ({}). Name a file that can",
-    "not a database": "it is no store, but some other file; nothing was changed in it. Name a new "
-    "file",
+    "not a database": "it is not a store and was not changed. Name a new file",
 }
 
 
@@ -307,11 +305,11 @@ def _sentence(path: Path | None, error: Exception) -> InvalidStore:
 
 
 def _is_sound(row: list[Any]) -> bool:
-    """Whether a row is as it was written."""
+    """Return whether a row matches its checksum."""
     *values, held = row
     return bool(held == checksum(*values))
 
 
 def _outcome_of(row: list[Any]) -> Outcome | None:
-    """The outcome of a row of a task; None where it is damaged."""
+    """Return the outcome stored in a task's row, or None if it is damaged."""
     return Outcome.from_text(*row[-3:-1]) if _is_sound(row) else None

@@ -1,7 +1,7 @@
 """Meta-selectors: selectors that run a search many times.
 
 ``HonestSize``, ``Probes``, ``Contest``, ``StabilitySelection`` and ``Knockoffs`` run one search on
-resampled rows or on a wider table, and may select nothing. ``Fusion`` combines the orders of
+resampled rows or on a wider table, and may select no column. ``Fusion`` combines the orders of
 several searches.
 """
 

@@ -1,6 +1,7 @@
-"""Keep what beats the best of columns that are known to say nothing, again and again."""
+"""Selection of columns that repeatedly beat the best permuted column (Boruta)."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,91 +10,96 @@ from scipy.stats import binom
 
 from tamis._arrays import Array, Subset, best_first
 from tamis._checks import BOOLEAN, Constraints, integer, number
-from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
 from tamis.meta.search_repeats import Rounds
 
-#: Rounds from one decision to the next: they can run at once, and a column that is out earlier
-#: would spare at most four of them.
+#: Number of rounds between two decisions. These rounds run in parallel. A decision after every
+#: round would save at most four rounds.
 BLOCK = 5
-#: Units that stay in the field: of fewer probes the best is too easily beaten (as in Boruta).
+#: Minimum number of units that compete in a round, as in Boruta. Each unit brings a permuted copy,
+#: called a probe. With fewer probes, the best probe would be too easy to beat.
 FIELD = 5
 
 
 class Stand(NamedTuple):
-    """How a contest stands after a number of rounds."""
+    """State of a contest after a number of rounds, as arrays with one entry per unit."""
 
     wins: Subset
     played: Subset
-    #: Sum over rounds of the share of probes that stood ahead, below 1.
+    #: Number of probes that scored better than the unit, summed over rounds and scaled to stay
+    #: below 1. It breaks ties between units with the same number of wins.
     behind: Array
     kept: NDArray[np.bool_]
     rejected: NDArray[np.bool_]
 
     @property
     def open(self) -> bool:
-        """Whether there is a unit of which nothing is decided."""
+        """Whether any unit is undecided."""
         return not (self.kept | self.rejected).all()
 
     @property
     def field(self) -> Subset:
-        """Units of the next round: who is not rejected, and the best of those to fill it up."""
+        """Units of the next round: all that are not rejected.
+
+        If these are too few, the best rejected units are added.
+        """
         missing = FIELD - int((~self.rejected).sum())
         again = best_first(np.where(self.rejected, self.wins, -1))[: max(missing, 0)]
         return np.union1d(np.flatnonzero(~self.rejected), again)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Contest(Rounds, InRounds):
-    """Keep the columns that stand ahead of the best probe in more rounds than a coin would give.
+    """Select the columns that beat the best of all permuted columns in most rounds (Boruta).
 
-    As in :class:`Probes` a copy of all d columns, its rows permuted together, stands beside the
-    table in each of R rounds; a column wins the round if no probe at all is ahead of it. Kept are
-    columns that win so many rounds that a coin wins as many with probability at most
-    ``alpha / d`` (the binomial test of Boruta, with Bonferroni's correction).
+    As in :class:`Probes`, each of R rounds appends a copy of all d columns, with permuted rows, to
+    the table. A column wins a round if it scores better than all these probes. Columns whose number
+    of wins has a binomial p-value of at most ``alpha / d`` are selected (Bonferroni correction).
 
-    With ``early_rejection`` the test is made on the way, and to both sides: a column that wins so
-    many of the rounds so far is kept, and one that wins so few leaves the contest and takes its
-    probe with it, so that those that are left meet fewer. With a forest's importances this is
-    Boruta: ``tamis.recipe("boruta")``. It is meant for models that thousands of columns drown,
-    and for them alone: what is left after many columns went is the best by luck of many, and meets
-    the probes of few.
+    With ``early_rejection`` a two-sided test is also made between rounds. A column with enough wins
+    is selected. A column with too few wins is dropped together with its probe, so the other columns
+    compete with fewer probes. If the search ranks columns by the importances of a forest, this is
+    Boruta: ``tamis.recipe("boruta")``. Early rejection is meant for models that cannot cope with
+    thousands of columns. It favours the remaining columns, because they are the best of many but
+    compete with few probes.
 
-    ``alpha`` is no level. The rounds share the rows, so that a column of noise that wins once wins
-    often: with 20 rounds and ``alpha=0.05`` a column is kept in 9 to 17 of 100 tables of noise.
-    With early rejection and 100 rounds correlations keep one in 87 of 100 such tables (60 draws),
-    three in the mean, and forests keep some too. For a rate that holds use :class:`Probes`. A
-    column that only repeats a relevant one is kept here too.
+    ``alpha`` does not control the error rate. All rounds use the same rows, so a noise column that
+    wins once wins often. In a table of pure noise, the probability that a column is selected is
+    greater than ``alpha``. With early rejection, a column is selected in most of these tables. Use
+    :class:`Probes` to control the error rate. A column that is redundant with a relevant column is
+    selected as well.
 
     Parameters
     ----------
     search : Search or any other selection
-        Its scores count where it scores columns alone, else its order. A walk that adds columns
-        goes to 40 of them.
+        If the search scores each column independently, these scores are compared, else the column
+        order. A forward search stops at 40 columns.
     alpha : float, default=0.05
-        Before it is divided by the number of columns.
+        Significance level of the binomial test, before the division by the number of columns.
     n_rounds : int, default=20
-        At least log2(d / alpha): with fewer not even a column that wins all of them could be kept.
-        With early rejection those at most; what is undecided then is not kept. A column that begins
-        to win only after others left needs many: 100, as in Boruta.
+        Number of rounds. It must be at least log2(d / alpha), because with fewer rounds no column
+        could be selected. With early rejection it is the maximum number of rounds, and columns that
+        are undecided after it are not selected. A column that wins only after others were dropped
+        needs many rounds. Boruta uses 100.
     early_rejection : bool, default=False
-        Whether columns are decided on after log2(d / alpha) rounds, and after each five more.
+        Whether columns are tested after log2(d / alpha) rounds and again after every fifth round.
     random_state : int, generator or None, default=None
         Seed of the permutations, and of the search.
     n_jobs : int or None, default=None
-        Rounds at the same time; the result does not depend on it. With early rejection five at
-        most, after the first decision.
+        Number of rounds in parallel. The result does not depend on it. With early rejection, at
+        most five rounds run in parallel after the first decision.
 
     Attributes
     ----------
     wins_ : array of int
-        Rounds in which each unit stood ahead of all probes.
+        Number of rounds in which each unit scored better than all probes.
     n_rounds_ : array of int
-        Rounds in which each unit took part.
+        Number of rounds in which each unit competed.
     p_values_ : array of float
-        Probability that a coin wins as many of these.
+        Binomial p-value of the number of wins of each unit.
     rejected_ : array of bool
-        Units that left the contest early.
+        Mask of the units that were dropped early.
 
     References
     ----------
@@ -120,35 +126,16 @@ class Contest(Rounds, InRounds):
         "early_rejection": BOOLEAN,
     }
 
-    #: The units of the rounds that run now.
-    _field: Subset
-
-    def __init__(
-        self,
-        search: Selection,
-        *,
-        alpha: float = 0.05,
-        n_rounds: int = 20,
-        early_rejection: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.search = search
-        self.alpha = alpha
-        self.n_rounds = n_rounds
-        self.early_rejection = early_rejection
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _n_rounds(self) -> int:
-        return self.n_rounds
+    alpha: float = 0.05
+    n_rounds: int = 20
+    early_rejection: bool = False
 
     def _fewest(self, d: int) -> int:
-        """Rounds after which a unit can be decided on."""
+        """Return the smallest number of rounds after which a unit can be selected or rejected."""
         return int(np.ceil(np.log2(d / self.alpha)))
 
     def _blocks(self, d: int) -> Iterator[range]:
-        """Rounds between which something is decided."""
+        """Yield the ranges of rounds between decisions."""
         stops = [self.n_rounds]
         if self.early_rejection:
             stops = [*range(self._fewest(d), self.n_rounds, BLOCK), self.n_rounds]
@@ -165,7 +152,7 @@ class Contest(Rounds, InRounds):
             raise InvalidParameter(
                 f"Contest with alpha={self.alpha:g} needs n_rounds of at least "
                 f"{self._fewest(d)} for {self._counted(d)}, not "
-                f"{self.n_rounds}: with fewer not even one that wins all rounds could be kept."
+                f"{self.n_rounds}: with fewer, no column could be selected."
             )
         for block in self._blocks(d):
             with readable_rounds(self):
@@ -179,7 +166,7 @@ class Contest(Rounds, InRounds):
         return self._probes_ahead(X, y, seed, index, self._field)
 
     def _stand(self, d: int, found: list[list[Any]]) -> Stand:
-        """How the contest stands after these rounds, decided on after each block."""
+        """Return the state after the rounds ``found``, with a decision after each block."""
         (wins, played), (kept, rejected) = np.zeros((2, d), dtype=int), np.zeros((2, d), dtype=bool)
         stand = Stand(wins, played, np.zeros(d), kept, rejected)
         for block in self._blocks(d):
@@ -191,10 +178,10 @@ class Contest(Rounds, InRounds):
             stand.wins[field] += (ahead == 0).sum(axis=0)
             stand.played[field] += len(rounds)
             stand.behind[field] += ahead.sum(axis=0) / (1 + self.n_rounds * len(field))
-            stand = self._decided(stand)
+            stand = self._decide(stand)
         return stand
 
-    def _decided(self, stand: Stand) -> Stand:
+    def _decide(self, stand: Stand) -> Stand:
         wins, played, _, kept, rejected = stand
         level, free = self.alpha / len(wins), ~(kept | rejected)
         kept = kept | free & (binom.sf(wins - 1, played, 0.5) <= level)
@@ -206,8 +193,8 @@ class Contest(Rounds, InRounds):
         self._last = stand = self._stand(n_units, found)
         self.wins_, self.n_rounds_, self.rejected_ = stand.wins, stand.played, stand.rejected
         self.p_values_ = binom.sf(self.wins_ - 1, self.n_rounds_, 0.5)
-        # those who are decided on early come before and after all others; the share of all probes
-        # that stood ahead tells equals apart
+        # units selected early come first, and rejected units last; of two tied units, the one that
+        # fewer probes beat comes first
         decided = self.n_rounds * (stand.kept.astype(float) - stand.rejected)
         return np.asarray(self.wins_ - stand.behind + self.early_rejection * decided)
 
@@ -215,24 +202,21 @@ class Contest(Rounds, InRounds):
         kept = self._last.kept
         n_kept, n_open = int(kept.sum()), int((~(kept | self.rejected_)).sum())
         n_rounds = int(self.n_rounds_.max())
-        left = ""
+        undecided = ""
         if self.early_rejection and n_open:
-            left = f" Undecided and not kept: {self._counted(n_open)}."
+            undecided = f" Undecided and not selected: {self._counted(n_open)}."
         if not n_kept:
             return Verdict(
                 0,
-                f"no column wins clearly more than half of {n_rounds} rounds against the best "
-                f"of columns that say nothing.{left}",
+                f"no column beats the best permuted column in significantly more than half of "
+                f"{n_rounds} rounds.{undecided}",
             )
-        stand = "stands" if n_kept == 1 else "stand"
+        rate = "at alpha=0.05, columns are selected in 9 to 17 % of tables of pure noise"
+        if self.early_rejection:
+            rate = "with early rejection, columns are selected in most tables of pure noise"
         fewest = int(self.wins_[kept].min())
         return Verdict(
             n_kept,
-            f"{self._counted(n_kept)} {stand} ahead of the best probe in {fewest} or more of "
-            f"{n_rounds} rounds.{left} That is no promised rate: {self._rate()}.",
+            f"{self._counted(n_kept)}: better than the best permuted column in {fewest} or more of "
+            f"{n_rounds} rounds.{undecided} This does not control the error rate: {rate}.",
         )
-
-    def _rate(self) -> str:
-        if self.early_rejection:
-            return "with early rejection most tables of noise keep a column or more"
-        return "at alpha=0.05 a column is kept in 9 to 17 of 100 tables of noise"

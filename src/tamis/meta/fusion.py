@@ -1,7 +1,8 @@
-"""Several searches, one order."""
+"""Rank fusion: combination of the column orders of several searches."""
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,11 +24,11 @@ from tamis.contract.steps import Event
 from tamis.exceptions import IncompatibleCriterion, TamisWarning
 from tamis.meta.inner_search import (
     check_first,
+    path_size,
+    search_cost,
     standing_of,
-    walk_cost,
     walk_of,
     walked,
-    whole_walk,
 )
 from tamis.meta.repeats import readable_rounds
 from tamis.validation.resamples import parts_of, plain_groups_of, rows_of
@@ -35,7 +36,10 @@ from tamis.validation.stability import Stability, stability
 
 
 def _borda(ranks: Array) -> Array:
-    """Points for every column that stands behind, summed over searches."""
+    """Return the Borda count of each column.
+
+    It is the number of columns that are ranked lower, summed over searches.
+    """
     return np.asarray((ranks.shape[1] - ranks).sum(axis=0))
 
 
@@ -44,36 +48,41 @@ def _mean_rank(ranks: Array) -> Array:
 
 
 def _reciprocal(ranks: Array) -> Array:
-    """1 / (60 + rank), summed: places far down hardly count (Cormack et al. 2009)."""
+    """Return the sum over searches of 1 / (60 + rank) for each column (Cormack et al. 2009)."""
     return np.asarray((1 / (60 + ranks)).sum(axis=0))
 
 
-WAYS = {"borda": _borda, "mean-rank": _mean_rank, "reciprocal": _reciprocal}
+RULES = {"borda": _borda, "mean-rank": _mean_rank, "reciprocal": _reciprocal}
 
 
+@dataclass(eq=False, repr=False)
 class Fusion(Embedded):
-    """One order of the columns from those of several searches.
+    """Rank fusion: one order of the columns from the orders of several searches.
 
-    Each search orders all columns (one that only adds walks to 40 of them; those it never came to
-    share the middle of the places that are left), and the places are added up: by Borda's points,
-    by the mean place, or by reciprocals of the places, which let the first ones count most. What
-    all of the searches take, such as NaN or a sparse table, the fusion takes.
+    Each search ranks all columns. A forward search stops at 40 columns, and all remaining columns
+    share their mean rank. The ranks are combined by Borda count, by their mean, or by the sum of
+    reciprocal ranks. Reciprocal ranks give most weight to the first columns. The fusion accepts NaN
+    or sparse tables if all of its searches do.
 
     Parameters
     ----------
     searches : list of selections
+        The searches to combine.
     by : {"borda", "mean-rank", "reciprocal"}, default="borda"
+        How ranks are combined.
     n_features_to_select : int, float or Choice, default=0.5
+        Number of units to select: a count, a fraction, or a rule.
     feature_groups : mapping, sequence or None, default=None
-        As of a search; the groups of the searches inside are these.
+        Columns that are selected together in all searches, see :class:`tamis.search.Forward`.
     random_state : int, generator or None, default=None
+        Seed of the searches.
     n_jobs : int or None, default=None
-        Searches at the same time.
+        Number of searches in parallel.
 
     Attributes
     ----------
     ranks_ : array of shape (n_searches, n_units)
-        The place of every unit in every search, 1 for the first.
+        The rank of each unit in each search. The best unit has rank 1.
 
     References
     ----------
@@ -94,24 +103,15 @@ class Fusion(Embedded):
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
     quick: ClassVar[str] = "correlation"
 
-    _constraints: ClassVar[Constraints] = {"by": one_of(*WAYS)}
+    _constraints: ClassVar[Constraints] = {"by": one_of(*RULES)}
 
-    def __init__(
-        self,
-        searches: Sequence[Selection],
-        *,
-        by: str = "borda",
-        n_features_to_select: SizeLike = 0.5,
-        feature_groups: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.searches = searches
-        self.by = by
-        self.n_features_to_select = n_features_to_select
-        self.feature_groups = feature_groups
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    searches: Sequence[Selection]
+    _: KW_ONLY
+    by: str = "borda"
+    n_features_to_select: SizeLike = 0.5
+    feature_groups: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _check(self) -> None:
         if not isinstance(self.searches, list | tuple) or not self.searches:
@@ -121,20 +121,20 @@ class Fusion(Embedded):
             )
         for search in self.searches:
             if not isinstance(search, Selection):
-                raise IncompatibleCriterion(f"Fusion needs searches, not {search!r} among them.")
+                raise IncompatibleCriterion(f"Fusion needs searches only, not {search!r}.")
             if search.fixed_features is not None or search.feature_groups is not None:
                 raise IncompatibleCriterion(
-                    "Fusion orders the same units in all of its searches, and one of them has "
-                    "feature_groups or fixed_features of its own. Give feature_groups to Fusion."
+                    "Fusion needs the same units in all searches, but one of them has its own "
+                    "feature_groups or fixed_features. Give feature_groups to Fusion."
                 )
             check_first("Fusion", search)
             walk = walk_of(search)
             if "n_features_to_select" not in walk.get_params(deep=False):
                 name = type(walk).__name__
                 raise IncompatibleCriterion(
-                    f"Fusion adds up places of all columns, and {name} decides itself how many it "
-                    f"keeps. Give Fusion the search inside it, and write {name}(Fusion([...])) to "
-                    "have both."
+                    f"Fusion needs searches that rank all columns, but {name} chooses the number "
+                    f"of columns itself. Pass the search inside {name} to Fusion, or write "
+                    f"{name}(Fusion([...]))."
                 )
             search.check()
         super()._check()
@@ -144,8 +144,11 @@ class Fusion(Embedded):
             search._check_target(y)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Of one search after the other; None where one of them cannot say."""
-        found = [walk_cost(search, n_samples, n_features) for search in self.searches]
+        """Estimate the memory in bytes that the largest search needs.
+
+        It is None if the memory of any search is unknown.
+        """
+        found = [search_cost(search, n_samples, n_features) for search in self.searches]
         known = [held for held in found if held is not None]
         return max(known) if len(known) == len(found) else None
 
@@ -169,7 +172,7 @@ class Fusion(Embedded):
             self.ranks_ = np.array(ranks, dtype=float).reshape(len(ranks), self._units.n_units)
 
     def _ranked(self) -> Iterator[Event]:
-        scores = WAYS[self.by](self.ranks_)
+        scores = RULES[self.by](self.ranks_)
         everything = np.arange(len(scores))
         nothing = np.full(len(scores), np.nan)
         yield Entries(best_first(scores), Scores(everything, scores), nothing)
@@ -183,10 +186,10 @@ class Fusion(Embedded):
         share: float = 0.8,
         level: float = 0.95,
     ) -> dict[str, Stability]:
-        """How far what is kept depends on the rows: of the fusion, and beside it of its members.
+        """Estimate the stability across resamples of the fusion and of each of its searches.
 
-        All are fitted to the same parts of the rows, drawn without replacement with the classes in
-        proportion, and each keeps its first columns, as many as the fusion does.
+        The fusion and its searches are fitted to the same stratified subsamples of the rows. Each
+        search selects the same number of columns as the fusion.
 
         Parameters
         ----------
@@ -195,17 +198,18 @@ class Fusion(Embedded):
         y : array of shape (n_samples,)
             As for ``fit``.
         n_resamples : int, default=20
-            Parts that are drawn; each costs a fit of all searches.
+            Number of subsamples. All searches are fitted to each of them.
         share : float, default=0.8
-            Of the rows that a part has. What is compared is how the members fare: the value itself
-            rises with the rows that parts have in common.
+            Share of the rows in a subsample. Larger subsamples overlap more and look more stable,
+            so use the result only to compare the fusion and its searches with each other.
         level : float, default=0.95
-            Level of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
         dict of str to tamis.evaluation.Stability
-            The fusion first, by the name "Fusion"; its members by their expressions.
+            The stability of the fusion, with the key "Fusion", followed by that of each search,
+            with its expression as key.
 
         Examples
         --------
@@ -236,7 +240,7 @@ class Fusion(Embedded):
         return dict(zip(self._member_names(), found, strict=True))
 
     def _member_names(self) -> list[str]:
-        """The fusion, and its members by their expressions; of equals the second has a number."""
+        """Return "Fusion" and the expressions of the searches. Repeated names get a number."""
         names = ["Fusion"]
         for search in self.searches:
             name = write(search, strict=False)
@@ -246,7 +250,7 @@ class Fusion(Embedded):
 
     @property
     def takes_categories(self) -> bool:
-        """Where all members do."""
+        """Whether all searches accept columns of category codes."""
         return all(bool(search.takes_categories) for search in self.searches)
 
     def __sklearn_tags__(self) -> Tags:
@@ -256,7 +260,10 @@ class Fusion(Embedded):
 def _first_units(
     fusion: Fusion, X: Array, y: NDArray[Any] | None, rows: NDArray[np.intp], seed: int
 ) -> list[NDArray[np.intp]]:
-    """What a fusion of some rows keeps, and as many units that stand first in each member."""
+    """Fit a fusion to the given rows.
+
+    Return the units that the fusion selects, and the same number of best units of each search.
+    """
     part = clone(fusion).set_params(random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TamisWarning)
@@ -273,7 +280,7 @@ def _ranks_of(
     y: NDArray[Any] | None,
     seed: int,
 ) -> tuple[int, list[float]]:
-    """The place of every unit in the order of one search; equals share the mean of theirs."""
+    """Fit a search, and return its index and the rank of each unit. Ties get their mean rank."""
     n_units = X.shape[1] if labels is None else int(labels.max()) + 1
-    standing = standing_of(walked(search, X, y, seed, whole_walk(search, n_units), labels))
+    standing = standing_of(walked(search, X, y, seed, path_size(search, n_units), labels))
     return index, rankdata(-standing).tolist()

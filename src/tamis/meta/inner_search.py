@@ -1,4 +1,4 @@
-"""The search inside a selection: how far it walks, what it costs, what it thinks of columns."""
+"""Functions for the search inside a meta-selector: its size, memory, and ranking of the columns."""
 
 import warnings
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from tamis._seeds import fix_seeds
 from tamis.contract import Search, Selection
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TamisWarning
 
-#: Columns that a walk which only adds enters in a round: those beyond hardly ever decide, and a
-#: walk through a wide table takes as long as all else together.
+#: Number of columns after which a forward search stops. Later columns hardly ever matter, and
+#: adding all columns of a wide table would take most of the time.
 STEPS = 40
-#: A number of columns of which every number of features that people ask for can be kept.
+#: A number that is larger than the number of columns of any table.
 MANY = 10**9
 
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Keep quiet what the search itself says once, so that not every round says it again."""
+    """Suppress warnings of the search, which would be repeated in every round."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TamisWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -32,12 +32,12 @@ def unheard() -> Iterator[None]:
 
 
 def parts_of(search: Any) -> list[Any]:
-    """The parts of a composed search in the order in which they run; of any other, itself."""
+    """Return the parts of a composed search in the order in which they run."""
     return [search.first, *parts_of(search.second)] if hasattr(search, "second") else [search]
 
 
 def walk_of(search: Any) -> Any:
-    """The search itself, or the last part of a composed one."""
+    """Return the search itself, or the last part of a composed search."""
     return parts_of(search)[-1]
 
 
@@ -49,10 +49,13 @@ def walked(
     size: int,
     labels: Subset | None = None,
 ) -> Selection:
-    """A clone of a search that walked to a size, with seeds; ``labels`` are the units."""
+    """Fit a clone of a search with the given size and seed.
+
+    ``labels`` holds the unit of each column, or is None if each column is a unit.
+    """
     search = clone(search)
     walk_of(search).set_params(n_features_to_select=size)
-    # an attribute, since a search need not have it among its parameters
+    # set as an attribute, because not every search has it as a parameter
     search.feature_groups = None if labels is None else labels.tolist()
     fix_seeds(search, root=seed)
     with unheard():
@@ -61,26 +64,27 @@ def walked(
 
 
 def standing_of(search: Selection) -> Array:
-    """What a fitted search thinks of each column: greater is better, equal where it cannot say.
+    """Return a score for each unit from a fitted search. Greater is better.
 
-    The score where columns are scored alone; elsewhere less the place in the order, and minus
-    infinity where a walk never came to a column.
+    If the search scores each unit independently, its scores are returned. Otherwise the score is
+    the negative position in the order, or minus infinity for units that a forward search did not
+    add.
     """
     if search.scores_alone:
         return np.asarray(search.scores_, dtype=float)
     n = len(search.order_)
-    places = np.empty(n)
-    places[search.order_] = -np.arange(n, dtype=float)
+    standing = np.empty(n)
+    standing[search.order_] = -np.arange(n, dtype=float)
     moves = search.trace_.moves()
     if len(moves.unit) and moves.entered.all() and not hasattr(search, "second_"):
-        came = np.zeros(n, dtype=bool)
-        came[moves.unit] = True
-        places[~came] = -np.inf
-    return places
+        standing[np.setdiff1d(np.arange(n), moves.unit)] = -np.inf
+    return standing
 
 
 def in_order_of_columns(labels: Subset) -> Subset:
-    """The units of some columns as a search numbers them: by their first columns.
+    """Return the distinct units in the order of their first columns.
+
+    ``labels`` holds the unit of each column.
 
     >>> in_order_of_columns(np.array([4, 1, 4, 0]))
     array([4, 1, 0])
@@ -89,44 +93,44 @@ def in_order_of_columns(labels: Subset) -> Subset:
     return found
 
 
-def walk_cost(search: Any, n_samples: int, n_features: int) -> float | None:
-    """Estimate the bytes that a search holds, None if its criterion does not know them."""
+def search_cost(search: Any, n_samples: int, n_features: int) -> float | None:
+    """Estimate the memory in bytes that a search needs, or return None if it is unknown."""
     if isinstance(search, Search):
         own: float | None = search.criterion.cost(n_samples, n_features)
         return own and own + 1e5 + 16.0 * n_samples * n_features
     if not hasattr(search, "second"):
         return cast("float | None", search.cost(n_samples, n_features))
-    first = walk_cost(search.first, n_samples, n_features)
-    second = walk_cost(search.second, n_samples, _kept(search.first, n_features))
+    first = search_cost(search.first, n_samples, n_features)
+    second = search_cost(search.second, n_samples, _n_selected(search.first, n_features))
     return None if first is None or second is None else max(first, second)
 
 
-def _kept(first: Any, n_units: int) -> int:
-    """How many units the first part of a composed search leaves."""
+def _n_selected(first: Any, n_units: int) -> int:
+    """Return how many units the first part of a composed search selects."""
     try:
         return first._size(n_units) or n_units
-    except InvalidParameter:  # more than there are, which its fit will say
+    except InvalidParameter:  # more units than there are, for which fit will raise an error
         return n_units
 
 
-def whole_walk(search: Any, n_units: int) -> int:
-    """The size to which a search must walk so that every column that matters has a place."""
+def path_size(search: Any, n_units: int) -> int:
+    """Return the number of columns that a search must select to rank the important ones."""
     return min(STEPS, reached(search, n_units)) if walk_of(search).grows else 1
 
 
 def reached(search: Any, n_units: int) -> int:
-    """How many units the last part of a composed search can walk through."""
+    """Return the number of units that reach the last part of a composed search."""
     for first in parts_of(search)[:-1]:
-        n_units = _kept(first, n_units)
+        n_units = _n_selected(first, n_units)
     return n_units
 
 
 def check_first(name: str, search: Any) -> None:
-    """Refuse a composition of which nobody knows how many columns its second part sees."""
+    """Refuse a composition if the number of columns that its first part selects is unknown."""
     for first in parts_of(search)[:-1]:
         if first._size(MANY) is None:
             raise IncompatibleCriterion(
-                f"{name} needs to know how many columns the first part of Then keeps, and "
-                f"{type(first).__name__} leaves that to the data. Ask it for a number of "
+                f"{name} needs a fixed number of columns after the first part of Then, but the "
+                f"number depends on the data for {type(first).__name__}. Ask it for a number of "
                 "features, or for a fraction."
             )

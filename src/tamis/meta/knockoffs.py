@@ -1,6 +1,7 @@
-"""Keep what beats a copy that is like it in all but the target."""
+"""Selection with model-X knockoffs."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,47 +10,54 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, standardised
 from tamis._checks import Constraints, number, one_of
 from tamis._seeds import seed_of, stream
-from tamis.contract import Selection
+from tamis.contract.fit_warnings import caller_level
 from tamis.exceptions import DegenerateData, InvalidTable
 from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds
 
-#: Sweeps over the columns after which the strengths of knockoffs no longer move: each sweep is a
-#: step of a convex problem, and the change of all is looked at besides.
+#: Maximum number of sweeps over the columns. The problem is convex, so the strengths usually
+#: converge and the sweeps stop earlier.
 SWEEPS = 200
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Knockoffs(Rounds, InRounds):
-    """Keep the columns that beat their knockoff, at a false discovery rate (model-X knockoffs).
+    """Select columns with a bounded false discovery rate (model-X knockoffs).
 
-    To every column belongs a knockoff with the same correlations to all other columns, made
-    without a look at the target. The search sees both; W_j is how far the column stands ahead of
-    its own knockoff, and those with W_j above the smallest t with
-    (1 + #{W <= -t}) / #{W >= t} <= q are kept (knockoff+).
+    A knockoff of a column is a synthetic column with the same correlations to all other columns,
+    generated without the target. The search gets all columns and their knockoffs. W_j is the score
+    of column j minus the score of its knockoff. Columns with W_j >= t are selected, where t is the
+    smallest threshold with (1 + #{W <= -t}) / #{W >= t} <= q (knockoff+).
 
-    A column that only repeats a relevant one does not beat its knockoff by that: the rate speaks
-    of columns that say nothing *beside the others*. That rests on columns of a joint normal
-    distribution whose covariance is known: it is estimated from the rows, of which there must be
-    3 for each column at least (below 10 there is a warning). At least 1 / q columns must be found
-    for any to be kept.
+    A selected column is a false discovery if it is independent of the target *given the other
+    columns*. So a column that is redundant with a relevant one is a false discovery. The bound q on
+    the rate holds for jointly normal columns with a known covariance. Here the covariance is
+    estimated from the table, which must have at least 3 rows per column. With fewer than 10 rows
+    per column, a warning states that the rate may be higher than q. Either at least 1 / q columns
+    are selected, or none.
 
     Parameters
     ----------
     search : Search or any other selection
+        The search that ranks the columns and their knockoffs.
     fdr : float, default=0.2
-        q, the expected share of kept columns that say nothing beside the others.
+        The false discovery rate q: the expected share of false discoveries among the selected
+        columns.
     strengths : {"mvr", "sdp"}, default="mvr"
-        How unlike its column each knockoff is: least variance of what could be rebuilt, or least
-        correlation.
+        How knockoffs are made different from their columns. ``"mvr"`` makes it as hard as possible
+        to reconstruct a column from the other columns and the knockoffs. ``"sdp"`` minimises the
+        correlation between a column and its knockoff.
     random_state : int, generator or None, default=None
+        Seed of the knockoffs, and of the search.
     n_jobs : int or None, default=None
-        Of no use: there is one round.
+        Not used, because there is only one round.
 
     Attributes
     ----------
     statistics_ : array of float
-        W of each column.
+        The statistic W of each column.
     strengths_ : array of float
+        1 minus the correlation between each column and its knockoff.
 
     References
     ----------
@@ -76,26 +84,14 @@ class Knockoffs(Rounds, InRounds):
         "strengths": one_of("mvr", "sdp"),
     }
 
-    def __init__(
-        self,
-        search: Selection,
-        *,
-        fdr: float = 0.2,
-        strengths: str = "mvr",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.search = search
-        self.fdr = fdr
-        self.strengths = strengths
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    fdr: float = 0.2
+    strengths: str = "mvr"
 
     def _n_rounds(self) -> int:
         return 1
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
-        """Beside the search, the strengths: an inverse, and copies of it."""
+        """Estimate the memory in bytes that the search and the inverse matrix with copies need."""
         held = super()._cost_of_round(n_samples, n_features)
         return held and held + 56.0 * n_features**2
 
@@ -103,29 +99,29 @@ class Knockoffs(Rounds, InRounds):
         n, d = X.shape
         if n < 3 * d:
             raise InvalidTable(
-                f"Knockoffs needs 3 rows for each column to know how they belong together, but "
-                f"there are {n} rows of {d} columns. Drop columns first, with "
+                f"Knockoffs needs 3 rows per column to estimate the covariance, but there are {n} "
+                f"rows and {d} columns. Drop columns first, with "
                 f"Then(Ranking(Correlation(), n_features_to_select={max(1, n // 10)}), "
                 "Knockoffs(...)) on other rows, or use Probes(...), which needs none."
             )
         if n < 10 * d:
             warnings.warn(
-                f"Knockoffs: {n} rows of {d} columns are fewer than 10 rows for each column; the "
-                "false discovery rate may be higher than asked for.",
+                f"Knockoffs: {n} rows are fewer than 10 per column for {d} columns; the false "
+                "discovery rate may be higher than asked for.",
                 DegenerateData,
-                stacklevel=7,
+                stacklevel=caller_level(),
             )
         super()._check_memory(X, y)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """W of each column and the strengths."""
+        """Return the statistic W and the strength of each column."""
         rng = stream(seed, "knockoffs")
         Z = standardised(X)
         strengths = STRENGTHS[self.strengths](correlations(Z))
         others = gaussian_knockoffs(Z, strengths, rng)
-        others[:, ~Z.any(axis=0)] = 0.0  # a constant column loses to nothing that varies
-        both = np.concatenate(self._beside(Z, others, y, seed_of(seed, "search"), rng))
-        # walks never came to some: they stand behind all others, and equal each other
+        others[:, ~Z.any(axis=0)] = 0.0  # the knockoff of a constant column is constant
+        both = np.concatenate(self._rank_both(Z, others, y, seed_of(seed, "search"), rng))
+        # columns that a forward search did not add get the same score, below all others
         both[~np.isfinite(both)] = both[np.isfinite(both)].min(initial=0.0) - 1
         n_units = len(both) // 2
         return [(both[:n_units] - both[n_units:]).tolist(), strengths.tolist()]
@@ -140,18 +136,18 @@ class Knockoffs(Rounds, InRounds):
         if not n_kept:
             return Verdict(
                 0,
-                f"too few columns beat their knockoff for a false discovery rate of {self.fdr:g}.",
+                f"too few columns beat their knockoffs for a false discovery rate of {self.fdr:g}.",
             )
         return Verdict(
             n_kept,
-            f"{self._counted(n_kept)} beat their knockoff by {cut:.3g} or more; a share of "
-            f"{self.fdr:g} of them is expected to say nothing beside the others, if the columns "
-            "are normal.",
+            f"{self._counted(n_kept)} beat their knockoffs by {cut:.3g} or more; a share of "
+            f"{self.fdr:g} of them is expected to be independent of the target given the others, "
+            "if the columns are normal.",
         )
 
 
 def knockoff_threshold(statistics: Array, fdr: float) -> float:
-    """The smallest t with (1 + #{W <= -t}) / max(1, #{W >= t}) <= q, infinite where there is none.
+    """Return the smallest t with (1 + #{W <= -t}) / max(1, #{W >= t}) <= fdr, or infinity.
 
     >>> knockoff_threshold(np.array([5.0, 4.0, 3.0, 2.0, 1.0, -0.5]), 0.3)
     1.0
@@ -164,16 +160,17 @@ def knockoff_threshold(statistics: Array, fdr: float) -> float:
 
 
 def correlations(Z: Array) -> Array:
-    """Of standardised columns; a constant column is correlated with nothing."""
+    """Return the correlations of standardised columns. Constant columns have correlation 0."""
     found = Z.T @ Z / len(Z)
     np.fill_diagonal(found, 1.0)
     return np.asarray(found)
 
 
 def gaussian_knockoffs(Z: Array, strengths: Array, rng: np.random.Generator) -> Array:
-    """Knockoffs of standardised normal rows: mean Z - Z C^-1 S, covariance 2 S - S C^-1 S.
+    """Draw knockoffs of standardised columns Z, which are assumed to be jointly normal.
 
-    Candes et al. (2018), eq. (3.13).
+    C is the correlation matrix and S the diagonal matrix of strengths. Given Z, knockoffs have the
+    mean Z - Z C^-1 S and the covariance 2 S - S C^-1 S (Candes et al. 2018, eq. 3.13).
     """
     C = correlations(Z)
     through = np.linalg.solve(C, np.diag(strengths))
@@ -184,11 +181,11 @@ def gaussian_knockoffs(Z: Array, strengths: Array, rng: np.random.Generator) -> 
 
 
 def mvr_strengths(C: Array) -> Array:
-    """Strengths of least sum of 1/s_j + tr((2 C - S)^-1), column by column.
+    """Return the strengths s_j that minimise sum_j 1/s_j + tr((2 C - S)^-1), where S = diag(s).
 
-    Spector and Janson (2022): as s_j moves by x, the inverse moves by one rank, and the best x is
-    (1 - s_j sqrt(c_d)) / (c_n + sqrt(c_d)), with c_n and c_d the entries of the inverse and of its
-    square.
+    This is the coordinate descent of Spector and Janson (2022). A change of s_j is a rank-one
+    update of the inverse of 2 C - S. The best change is (1 - s_j sqrt(c_d)) / (c_n + sqrt(c_d)),
+    where c_n and c_d are the diagonal entries of the inverse and of its square.
 
     >>> mvr_strengths(np.eye(3))
     array([1., 1., 1.])
@@ -202,9 +199,10 @@ def mvr_strengths(C: Array) -> Array:
 
 
 def sdp_strengths(C: Array) -> Array:
-    """Strengths of greatest sum with 0 <= s <= 1 and 2 C - S positive definite.
+    """Return the strengths s in [0, 1] of greatest sum for which 2 C - S is positive definite.
 
-    A barrier mu log det(2 C - S), lowered step by step: the best move of s_j is 1/c_n - mu.
+    This is a coordinate descent with a decreasing barrier mu log det(2 C - S). The best change of
+    s_j is 1/c_n - mu, where c_n is the diagonal entry of the inverse of 2 C - S.
 
     >>> sdp_strengths(np.eye(3)).round(4)
     array([1., 1., 1.])
@@ -216,7 +214,7 @@ def sdp_strengths(C: Array) -> Array:
 
         return step
 
-    # a sum of strengths to within a thousandth: it decides how unlike knockoffs are, no more
+    # the sum of the strengths is accurate to 0.1 %, which is enough for knockoffs
     return _descent(C, [(with_barrier(mu), 0.05 * mu) for mu in 0.1 * 0.25 ** np.arange(10)])
 
 
@@ -224,13 +222,16 @@ STRENGTHS = {"mvr": mvr_strengths, "sdp": sdp_strengths}
 
 
 def _descent(C: Array, stages: list[tuple[Any, float]]) -> Array:
-    """Strengths moved one by one, by a rule for each stage, until none moves more than it says."""
+    """Optimise the strengths by coordinate descent.
+
+    A stage is a pair: a function that returns the best change of a strength, and a tolerance. The
+    stage ends when all changes are below the tolerance.
+    """
     least = float(np.linalg.eigvalsh(C)[0])
     if least < 1e-10:
         raise InvalidTable(
-            "Knockoffs needs columns that do not follow from each other, but some do: a knockoff "
-            "could only equal its column. Drop copies and sums of other columns, and categories, "
-            "whose indicators add up to 1."
+            "Knockoffs needs linearly independent columns, but some depend on others. Drop "
+            "duplicates and sums of other columns, and categories, whose indicators add up to 1."
         )
     strengths = np.full(len(C), min(least, 1.0))
     inverse = np.linalg.inv(2 * C - np.diag(strengths))
@@ -243,7 +244,7 @@ def _descent(C: Array, stages: list[tuple[Any, float]]) -> Array:
                 strengths[j] += x
                 inverse += x / (1 - x * row[j]) * np.outer(row, row)
                 moved = max(moved, abs(x))
-            if sweep % 10 == 9:  # rank by rank rounding grows
+            if sweep % 10 == 9:  # limits the rounding error of rank-one updates
                 inverse = np.linalg.inv(2 * C - np.diag(strengths))
             if moved < least_move:
                 break

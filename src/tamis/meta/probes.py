@@ -1,5 +1,6 @@
-"""Keep what beats columns that are known to say nothing."""
+"""Selection of columns that beat permuted columns."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,43 +8,47 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraints, integer, number
-from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter
 from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds, expected_unrelated
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Probes(Rounds, InRounds):
-    """Keep the columns that stand ahead of probes: copies of the table with its rows permuted.
+    """Select the columns that score better than probes, which are columns with permuted rows.
 
-    In each of R rounds a copy of all d columns, its rows permuted together, is put beside the
-    table, the 2 d columns are shuffled, and the search runs. With v_j the number of probes ahead
-    of column j in all rounds, p_j = (1 + v_j) / (1 + R d); ties of a column and a probe are
-    decided by lot. Kept are columns with p_j <= E / d, of which ``expected_false`` = E are expected
-    to be unrelated to the target, or what Benjamini and Hochberg's rule keeps at ``fdr``.
+    Each of R rounds makes d probes: it copies the d columns and permutes the rows of the copy. Then
+    it shuffles the 2 d columns and runs the search on them. The p-value of column j is
+    p_j = (1 + v_j) / (1 + R d), where v_j is the number of probes that score better than column j,
+    summed over all rounds. Ties are broken at random. Columns with p_j <= E / d are selected, where
+    E is ``expected_false``. If ``fdr`` is given, the Benjamini-Hochberg procedure selects the
+    columns instead.
 
-    The promise speaks of columns that say nothing of the target, alone or together: a column that
-    only repeats a relevant one beats every probe. E is an expectation: at E = 1 two of three tables
-    of noise keep a column, and of a single column nothing is asked.
+    E is the expected number of selected columns that are unrelated to the target. A column that is
+    redundant with a relevant one is related to the target, so it is not counted in E. With E = 1,
+    two of three tables of pure noise have a selected column. If a table has a single column, that
+    column is always selected.
 
     Parameters
     ----------
     search : Search or any other selection
-        Its scores count where it scores columns alone, else its order. A walk that adds columns
-        goes to 40 of them.
+        If the search scores each column independently, these scores are compared, else the column
+        order. A forward search stops at 40 columns.
     expected_false : float, default=1.0
-        How many of the kept columns are expected to be unrelated to the target.
+        Expected number of selected columns that are unrelated to the target.
     fdr : float or None, default=None
-        In its place, the expected share of such columns among those kept.
+        Expected share of unrelated columns among the selected columns. Replaces ``expected_false``.
     n_rounds : int, default=20
-        At least ``1 / expected_false`` (or ``1 / fdr``): with fewer no column could be kept.
+        Number of rounds, at least ``1 / expected_false`` (or ``1 / fdr``).
     random_state : int, generator or None, default=None
+        Seed of the permutations, and of the search.
     n_jobs : int or None, default=None
-        Rounds at the same time; the result does not depend on it.
+        Number of rounds in parallel. The result does not depend on it.
 
     Attributes
     ----------
     p_values_ : array of float
+        The p-value p_j of each unit.
 
     Examples
     --------
@@ -67,22 +72,9 @@ class Probes(Rounds, InRounds):
         "n_rounds": integer(1),
     }
 
-    def __init__(
-        self,
-        search: Selection,
-        *,
-        expected_false: float = 1.0,
-        fdr: float | None = None,
-        n_rounds: int = 20,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.search = search
-        self.expected_false = expected_false
-        self.fdr = fdr
-        self.n_rounds = n_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    expected_false: float = 1.0
+    fdr: float | None = None
+    n_rounds: int = 20
 
     def _check(self) -> None:
         super()._check()
@@ -91,11 +83,8 @@ class Probes(Rounds, InRounds):
         if self.n_rounds * rate < 1:
             raise InvalidParameter(
                 f"Probes with {name}={rate} needs n_rounds of at least {int(np.ceil(1 / rate))}, "
-                f"not {self.n_rounds}: with fewer no column could be kept."
+                f"not {self.n_rounds}: with fewer, no column could be selected."
             )
-
-    def _n_rounds(self) -> int:
-        return self.n_rounds
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         return self._probes_ahead(X, y, seed, index)
@@ -110,9 +99,9 @@ class Probes(Rounds, InRounds):
         if self.fdr is None and self.expected_false >= d:
             return Verdict(
                 d,
-                f"all of {self._counted(d)}: expected_false={self.expected_false:g} allows that "
-                "many to be unrelated to the target, so nothing was asked of them. Write a smaller "
-                "number to have them tested.",
+                f"all of {self._counted(d)}: expected_false={self.expected_false:g} allows all of "
+                "them to be unrelated to the target, so they were not tested. Write a smaller "
+                "number to test them.",
             )
         if self.fdr is None:
             n_kept = int((p <= self.expected_false / d).sum())
@@ -120,11 +109,8 @@ class Probes(Rounds, InRounds):
         else:
             passing = np.flatnonzero(p <= self.fdr * np.arange(1, d + 1) / d)
             n_kept = int(passing[-1]) + 1 if len(passing) else 0
-            promised = (
-                f"a share of {self.fdr:g} of those kept is expected to be unrelated to the target."
-            )
-        stand = "stands" if n_kept == 1 else "stand"
-        beat = f"{self._counted(n_kept)} {stand} ahead of the probes of {self.n_rounds} rounds; "
+            promised = f"a share of {self.fdr:g} of them is expected to be unrelated to the target."
         if not n_kept:
-            return Verdict(0, "no column stands ahead of columns that say nothing.")
-        return Verdict(n_kept, beat + promised)
+            return Verdict(0, "no column scores better than permuted columns do.")
+        reason = f"{self._counted(n_kept)}: better than the permuted columns of "
+        return Verdict(n_kept, f"{reason}{self.n_rounds} rounds; {promised}")

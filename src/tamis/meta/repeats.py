@@ -1,9 +1,10 @@
-"""Selections that come to their answer in rounds, each of which stands for itself."""
+"""Base class of selections that repeat their work in rounds, such as resamples."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,67 +12,72 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, best_first
+from tamis._format import format_count
 from tamis._parallel import parallel_stream
 from tamis.contract import Choice, Chosen, Context, Embedded, Entries, Record, Scores, Trace
-from tamis.contract.choice import counted
-from tamis.contract.selector import Doubt
+from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.steps import Event
 from tamis.exceptions import InvalidTable, TamisError
 
 
 class Verdict(NamedTuple):
-    """How many of the columns, best first, are kept, and why."""
+    """The number of columns to select, in order of score, and the reason for this number."""
 
     n_kept: int
     reason: str
 
 
 class InRounds(Embedded):
-    """Selection that comes to its answer in rounds, each of which stands for itself.
+    """Selection that repeats its work in rounds and combines their results.
 
-    A subclass says what one round finds (:meth:`_round`), what the rounds say of each column
-    (:meth:`_standing`) and where to cut (:meth:`_verdict`). Rounds are drawn by number, run on
-    ``n_jobs`` processes or the active joblib backend, and kept in the record one by one.
+    A subclass implements a single round (:meth:`_round`), the score of each unit over all rounds
+    (:meth:`_standing`) and the number of units to select (:meth:`_verdict`). The seed of a round is
+    derived from its number. Rounds run on ``n_jobs`` processes or the active joblib backend, and
+    each is recorded when it ends.
     """
 
+    n_rounds: int
     n_jobs: int | None
 
-    # -- what a subclass says ---------------------------------------------------------------------
+    # -- what a subclass implements ---------------------------------------------------------------
 
-    @abstractmethod
     def _n_rounds(self) -> int:
-        """How many rounds there are."""
+        """Return the maximum number of rounds."""
+        return self.n_rounds
 
     @abstractmethod
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """What one round finds, as plain numbers."""
+        """Return the result of a single round, as a list of plain numbers."""
 
     def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
-        """The first of the rounds where those suffice, None where all that are left are needed."""
+        """Return the finished rounds to use, or None if more rounds are needed."""
         return None
 
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
     ) -> list[Any]:
-        """What is left to do after the rounds, as plain numbers."""
+        """Do the work that follows the last round, and return its result as plain numbers."""
         return []
 
     @abstractmethod
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
-        """Score of each unit by all rounds, greater is better."""
+        """Return the score of each unit over all rounds. Greater is better."""
 
     @abstractmethod
     def _verdict(self, scores: Array) -> Verdict:
-        """Where the columns, sorted by score, are cut; the scores fall."""
+        """Return the number of columns to select, and the reason.
+
+        ``scores`` holds the scores of the columns in descending order.
+        """
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the bytes that one round holds, None if they are not known."""
+        """Estimate the memory in bytes that a single round needs. None if unknown."""
         return None
 
-    # -- what they share --------------------------------------------------------------------------
+    # -- what subclasses share --------------------------------------------------------------------
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the bytes of all rounds that are held at once; None if they are not known."""
+        """Estimate the memory in bytes that the parallel rounds need together. None if unknown."""
         one = self._cost_of_round(n_samples, n_features)
         if one is None:
             return None
@@ -99,7 +105,7 @@ class InRounds(Embedded):
     def _played(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: dict[str, list[Any]]
     ) -> Iterator[tuple[int, list[Any]]]:
-        """The rounds that are not found yet, as they end; ``found`` grows by them meanwhile."""
+        """Yield the number and result of each missing round. The caller adds them to ``found``."""
         return self._at_once(X, y, seed, found, range(self._n_rounds()))
 
     def _at_once(
@@ -110,8 +116,8 @@ class InRounds(Embedded):
         found: dict[str, list[Any]],
         block: range,
     ) -> Iterator[tuple[int, list[Any]]]:
-        """Those of a block that are not found yet: none of them waits for another."""
-        bare = copy(self).set_callbacks()  # which hold what no process can be sent: a terminal
+        """Run the missing rounds of a block in parallel. Yield the number and result of each."""
+        bare = copy(self).set_callbacks()  # callbacks may hold a terminal, which cannot be pickled
         items = ((bare, X, y, seed, index) for index in block if str(index) not in found)
         return parallel_stream(_one_round, items, n_jobs=self.n_jobs, shared=[bare, X, y])
 
@@ -129,32 +135,34 @@ class InRounds(Embedded):
     def _choice(self) -> Choice:
         return RoundsChoice(self)
 
-    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
-        if not self.n_features_:  # ties are told apart by lot
-            yield from super()._doubts(criterion)
+    def _warnings(self, criterion: Any) -> Iterator[FitWarning]:
+        if not self.n_features_:  # no warning about ties, which are broken at random
+            yield from super()._warnings(criterion)
 
-    def _way(self, record: Record) -> tuple[float, float | None, str]:
-        state = next(iter(record.parts), record).trace.state  # of this, or of the one inside it
+    def _progress(self, record: Record) -> tuple[float, float | None, str]:
+        # if a selector only prepares the table, the rounds are in the record of its part
+        state = next(iter(record.parts), record).trace.state
         n_done, n_rounds = len(state.get("rounds", ())), state.get("n_rounds")
         if not n_rounds:
             return 0, None, "training"
         return n_done, n_rounds, f"round {n_done} of {n_rounds}"
 
     def _counted(self, n: Any) -> str:
-        """A number of units, in words."""
-        return counted(n, self._units.word)
+        """Return a number of units as text, such as "3 columns"."""
+        return format_count(n, self._units.word)
 
 
+@dataclass(eq=False, repr=False)
 class RoundsChoice(Choice):
-    """The columns that a selection in rounds keeps, by its verdict.
+    """Choice that selects the number of columns that the rounds of a selection determined.
 
     Parameters
     ----------
     selection : InRounds
+        The selection whose verdict is used.
     """
 
-    def __init__(self, selection: InRounds):
-        self.selection = selection
+    selection: InRounds
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         selection, units = self.selection, context.grouping
@@ -166,16 +174,17 @@ class RoundsChoice(Choice):
         n_kept, reason = selection._verdict(selection._scores[order])
         if not units.fixed:
             return Chosen(n_kept - 1, reason)
-        # a composition may fix units: they are the first step, whatever the rounds say of them
+        # fixed units of a composition are added in the first step
         found = np.setdiff1d(order[:n_kept], units.fixed_units)
         return Chosen(len(found), reason + context.beside_fixed)
 
 
 @contextmanager
 def readable_rounds(selection: Embedded) -> Iterator[None]:
-    """Refuse rounds of a record that are not what rounds find.
+    """Raise InvalidTable if the recorded rounds cannot be read.
 
-    It stands around reading alone: an error of a search that goes on is not one of the record.
+    Put only the code that reads them inside the context, so that errors of the search are not
+    blamed on the record.
     """
     try:
         yield
@@ -184,14 +193,14 @@ def readable_rounds(selection: Embedded) -> Iterator[None]:
             raise
         raise InvalidTable(
             f"This is a damaged record: {type(selection).__name__} cannot read its rounds "
-            f"({type(error).__name__}: {error}). Start the search anew."
+            f"({type(error).__name__}: {error}). Start the search again."
         ) from error
 
 
 def _in_order(rounds: dict[str, list[Any]]) -> list[list[Any]]:
     found = [rounds[str(index)] for index in range(len(rounds))]
     if not all(isinstance(one, list) for one in found):
-        raise TypeError("a round that is no list")
+        raise TypeError("a round that is not a list")
     return found
 
 

@@ -1,5 +1,6 @@
-"""Selections around a search: run again on other rows, or on a wider table, and counted."""
+"""Base class of meta-selectors, which run a search in each of several rounds."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,32 +17,37 @@ from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
 from tamis.meta.inner_search import (
     check_first,
     in_order_of_columns,
+    path_size,
+    search_cost,
     standing_of,
-    walk_cost,
     walk_of,
     walked,
-    whole_walk,
 )
 from tamis.search.categories import for_columns
 
 
+@dataclass(eq=False, repr=False)
 class Rounds(MetaEstimatorMixin):
-    """What selections in rounds have in common whose rounds run a search."""
+    """Mixin for selections that run a search in each of several rounds."""
 
-    #: How many columns are kept is what the rounds decide.
-    n_features_to_select: SizeLike = "best"
+    #: This is not a parameter, because the rounds determine the number of columns.
+    n_features_to_select: SizeLike = field(default="best", init=False)
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
     quick: ClassVar[str] = "correlation"
-    #: Whether the order in which the search takes the columns is read, not only what it keeps.
+    #: Whether the column order of the search is used, not only its selected columns.
     reads_order: ClassVar[bool] = True
-    #: Whether NaN and categories, and several targets, are passed on to a search that takes them:
-    #: nothing but the search then reads the columns.
+    #: Whether the inputs that the search accepts are passed on to it: NaN and categories
+    #: (``passes_nan``), and several targets (``passes_targets``). This is possible if nothing but
+    #: the search reads the columns.
     passes_nan: ClassVar[bool] = False
     passes_targets: ClassVar[bool] = False
 
     search: Selection
-    n_jobs: int | None
-    _units: Grouping
+    _: KW_ONLY
+    random_state: Any = None
+    n_jobs: int | None = None
+    #: The units of the table, set by the selection.
+    _units: Grouping = field(init=False)
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -51,44 +57,47 @@ class Rounds(MetaEstimatorMixin):
             )
         if self.search.fixed_features is not None:
             raise IncompatibleCriterion(
-                f"{type(self).__name__} asks of every column whether it is kept, and the search "
-                "has fixed_features. Leave them out there, and add the columns afterwards."
+                f"{type(self).__name__} tests every column, but the search has fixed_features. "
+                "Leave them out, and add the columns afterwards."
             )
         check_first(type(self).__name__, self.search)
         self._check_walk(walk_of(self.search))
         self.search.check()
 
     def _check_walk(self, walk: Any) -> None:
-        """Refuse a search that cannot be asked for a number of columns, or has no order of them."""
+        """Refuse a search without ``n_features_to_select``, or one that does not order columns."""
         name, inner = type(self).__name__, type(walk).__name__
         if "n_features_to_select" not in walk.get_params(deep=False):
             write = (
                 f"Then(..., {name}(...))" if isinstance(walk, Rounds) else f"{inner}({name}(...))"
             )
             raise IncompatibleCriterion(
-                f"{name} asks its search for a number of columns, and {inner} decides itself how "
-                f"many it keeps. Give {name} the search inside it, and write {write} to have both."
+                f"{name} needs a search with the parameter n_features_to_select, but {inner} "
+                f"chooses the number of columns itself. Pass the search inside {inner} to {name}, "
+                f"or write {write}."
             )
         if self.reads_order and not (walk.nested or walk.extends):
             raise IncompatibleCriterion(
-                f"{name} reads the order in which a search takes the columns, and {inner} finds "
-                f"one subset of a given size. Use {name}(Forward(...)), or "
-                f"StabilitySelection({inner}(...)), which asks what is kept."
+                f"{name} needs a search that orders the columns, but {inner} finds one subset of a "
+                f"given size. Use {name}(Forward(...)), or StabilitySelection({inner}(...))."
             )
 
     @property
     def feature_groups(self) -> Any:
-        """Those of the search."""
+        """The groups of the search."""
         return self.search.feature_groups
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
-        """Of a search on a table and its double (:meth:`_beside`)."""
+        """Estimate the memory in bytes of a search on a table with twice as many columns.
+
+        It is None if unknown.
+        """
         n, d = n_samples, 2 * n_features
-        held = walk_cost(self.search, n, d)
-        # half a copy, and both halves side by side
+        held = search_cost(self.search, n, d)
+        # the permuted columns, and a table that holds the original and the permuted columns
         return held and held + 8 * 1.5 * n * d
 
     def __sklearn_tags__(self) -> Tags:
@@ -101,10 +110,10 @@ class Rounds(MetaEstimatorMixin):
 
     @property
     def takes_categories(self) -> bool:
-        """As the search does, where nothing else reads the columns."""
+        """Whether the search accepts columns of category codes, and nothing else reads them."""
         return self.passes_nan and bool(self.search.takes_categories)
 
-    def _beside(
+    def _rank_both(
         self,
         X: Array,
         others: Array,
@@ -113,19 +122,20 @@ class Rounds(MetaEstimatorMixin):
         rng: np.random.Generator,
         field: Subset | None = None,
     ) -> tuple[Array, Array]:
-        """What the search thinks of each unit and of its double in a table of the same columns.
+        """Run a search, and return the scores of each unit and of its counterpart in ``others``.
 
-        The columns are shuffled, so that no index is preferred. With a ``field`` only these units
-        and their doubles are in the table, and minus infinity stands for the others.
+        The columns are shuffled, so that ties do not favour low indices. If ``field`` is given,
+        only these units and their counterparts are in the table, and all other units score minus
+        infinity.
         """
         d = X.shape[1]
         labels, n_units = self._units.unit_of, self._units.n_units
         inside = np.arange(d) if field is None else np.flatnonzero(np.isin(labels, field))
-        place = rng.permutation(np.concatenate([inside, inside + d]))
-        both = np.concatenate([labels, labels + n_units])[place]
-        wide = np.hstack([X, others])[:, place]
-        size = whole_walk(self.search, len(np.unique(both)))
-        fitted = self._fitted(wide, y, seed, size, place, both)
+        order = rng.permutation(np.concatenate([inside, inside + d]))
+        both = np.concatenate([labels, labels + n_units])[order]
+        wide = np.hstack([X, others])[:, order]
+        size = path_size(self.search, len(np.unique(both)))
+        fitted = self._fit_search(wide, y, seed, size, order, both)
         standing = np.full(2 * n_units, -np.inf)
         standing[in_order_of_columns(both)] = standing_of(fitted)
         return standing[:n_units], standing[n_units:]
@@ -138,40 +148,43 @@ class Rounds(MetaEstimatorMixin):
         index: int,
         field: Subset | None = None,
     ) -> list[Any]:
-        """For each unit (of the field) how many of the permuted copies stand ahead of it."""
+        """Count, for each unit, the permuted units that score better.
+
+        If ``field`` is given, only the units in it are in the table.
+        """
         rng = stream(seed, "probes", index)
         probes = X[rng.permutation(len(X))]
-        both = self._beside(X, probes, y, seed_of(seed, "search", index), rng, field)
+        both = self._rank_both(X, probes, y, seed_of(seed, "search", index), rng, field)
         standing = np.concatenate(both if field is None else [one[field] for one in both])
         return list(count_ahead(standing, len(standing) // 2, rng).tolist())
 
-    def _fitted(
+    def _fit_search(
         self,
         X: Array,
         y: NDArray[Any] | None,
         seed: int,
         size: int,
-        place: Subset | None = None,
+        order: Subset | None = None,
         labels: Subset | None = None,
     ) -> Selection:
-        """A clone of the search that walked to a size, with seeds.
+        """Fit a clone of the search with the given size and seed.
 
-        Column i of ``X`` is column ``place[i]`` of the table, or of its double behind it, and
-        belongs to the unit ``labels[i]``.
+        Column i of ``X`` is column ``order[i]`` of the table with its copy appended, and belongs to
+        the unit ``labels[i]``.
         """
         units, search = self._units, self.search
-        if place is not None:
-            search = for_columns(search, place % units.n_columns, units.n_columns)
+        if order is not None:
+            search = for_columns(search, order % units.n_columns, units.n_columns)
         labels = units.unit_of if labels is None else labels
         return walked(search, X, y, seed, size, None if units.plain else labels)
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
-    """Refuse a single row, and rows of one class where others are too few to be everywhere."""
+    """Refuse a subsample with only one row or only one class."""
     if len(rows) < 2:
         raise InvalidTable(
-            f"{name} searches in parts of the rows, one of which has a single row. Give more rows, "
-            "or use Probes(...), which searches in all of them."
+            f"{name} searches in subsamples of the rows, one of which has a single row. Give more "
+            "rows, or use Probes(...), which uses all rows."
         )
     if y is None or y.ndim > 1 or y.dtype.names is not None or target_kind(y) != "classification":
         return
@@ -181,25 +194,26 @@ def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
         fewest = int(np.argmin(counts))
         n = f"is {counts[fewest]} row" if counts[fewest] == 1 else f"are {counts[fewest]} rows"
         raise InvalidTarget(
-            f"{name} searches in parts of the rows, one of which has a single class: of class "
-            f"{str(labels[fewest])!r} there {n}. Leave the class out, or use Probes(...), which "
-            "searches in all rows."
+            f"{name} searches in subsamples of the rows, one of which has a single class: there "
+            f"{n} of class {str(labels[fewest])!r}. Leave the class out, or use Probes(...), which "
+            "uses all rows."
         )
 
 
 def expected_unrelated(n: float) -> str:
-    """How many of the columns kept are expected to be unrelated, in words.
+    """Return a sentence about the expected number of unrelated columns.
 
     >>> expected_unrelated(0.2)
-    '0.2 of those kept is expected to be unrelated to the target.'
+    '0.2 of them is expected to be unrelated to the target.'
     """
-    return (
-        f"{n:g} of those kept {'is' if n <= 1 else 'are'} expected to be unrelated to the target."
-    )
+    return f"{n:g} of them {'is' if n <= 1 else 'are'} expected to be unrelated to the target."
 
 
 def count_ahead(standing: Array, n_columns: int, rng: np.random.Generator) -> Array:
-    """For each of the first columns, how many of the others stand ahead; lots decide ties."""
+    """Count, for each of the first ``n_columns`` columns, how many of the later ones score better.
+
+    Ties are broken at random.
+    """
     order = np.lexsort((rng.random(len(standing)), -standing))
     probe = order >= n_columns
     before: Array = np.cumsum(probe) - probe

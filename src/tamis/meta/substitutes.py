@@ -1,4 +1,4 @@
-"""Which columns that were left out could stand in the place of one that was kept."""
+"""Columns that could replace a selected column."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,38 +8,39 @@ import numpy as np
 
 from tamis._arrays import Array, improves
 from tamis._checks import NONE, check_values, integer, number
+from tamis._format import format_count
 from tamis._frame import frame_of
 from tamis._seeds import draw_seed
 from tamis.contract import Selection
-from tamis.contract.choice import counted
 from tamis.exceptions import InvalidParameter
 from tamis.meta.swap_losses import judged_swaps
 from tamis.meta.swaps import cut_down, score_changes
 
-NOTE = "Judged on rows that the selection has seen: compare the swaps, do not quote them."
-#: Rows of a table that are shown.
+NOTE = "The losses are optimistic (rows used for selection): use them only to compare swaps."
+#: Maximum number of swaps that are printed.
 SHOWN = 25
 
 
 class Substitute(NamedTuple):
-    """A column that was left out, in the place of one that was kept; units where there are groups.
+    """A swap of a selected column for another column, or of a group for another group.
 
     Attributes
     ----------
     column, substitute : str or int
-        Names where the table had some, else indices.
+        The selected column and its replacement, by name if the table had names, else by index.
     correlation : float
-        Absolute; of a category or a group the greatest that a sum of its columns can have.
+        Absolute correlation between the two columns. For a categorical column or a group, it is the
+        largest correlation that a linear combination of the indicators or columns can have.
     score_change : float
-        What the criterion gives the substitute beside the other columns kept, less what it gives
-        the column there; nan of a criterion that scores no additions.
+        Gain of adding the substitute to the other selected columns, minus the gain of adding the
+        column. NaN if the criterion does not score additions.
     loss_change : float
-        Mean rise of the squared loss on rows left out, below 0 where the swap predicts better; nan
-        without a target of classes or numbers.
+        Mean change of the squared loss on held-out rows. It is negative if predictions improve with
+        the swap, and NaN if the target consists of neither classes nor numbers.
     standard_error : float
-        Of ``loss_change``, from the differences of the folds.
+        Standard error of ``loss_change``, from its variation over folds.
     stands_in : bool or None
-        Whether the rise is within what is allowed; None where nothing was predicted.
+        Whether ``loss_change`` is at most ``max_loss``. None if there was no target to predict.
     """
 
     column: Any
@@ -53,20 +54,21 @@ class Substitute(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Substitutes:
-    """Swaps of a column that was kept for one that was left out, see :class:`Substitute`.
+    """Swaps of selected columns for other columns, see :class:`Substitute`.
 
-    The rows took part in the selection: compare the swaps, do not quote them.
+    The selection was made on the same rows, so the losses are optimistic. Use them to compare
+    swaps, not as error estimates.
 
     Attributes
     ----------
     swaps : tuple of Substitute
-        By kept column, in the order of the table, the most alike first.
+        The swaps, sorted by selected column in table order, the most similar substitute first.
     loss : float
-        Mean squared loss of the kept columns on rows left out (Brier's score for classes).
+        Mean squared loss of the selected columns on held-out rows (Brier score for classes).
     max_loss : float
-        The rise of it within which a column stands in.
+        The largest increase of the loss for which a column is treated as a substitute.
     n_kept : int
-        Kept columns, or units, whose substitutes were looked for.
+        Number of selected columns, or units, that may be replaced.
     """
 
     swaps: tuple[Substitute, ...]
@@ -81,42 +83,43 @@ class Substitutes:
         return len(self.swaps)
 
     def of(self, column: Any) -> list[Any]:
-        """The columns that stand in for one that was kept.
+        """Return the columns that can replace a selected column.
 
         Parameters
         ----------
         column : str or int
+            The selected column.
         """
         return [swap.substitute for swap in self if swap.column == column and swap.stands_in]
 
     def to_frame(self) -> Any:
-        """One row per swap, as polars or pandas frame."""
+        """Return a polars or pandas frame with one row per swap."""
         return frame_of(self.swaps, Substitute._fields)
 
     def __repr__(self) -> str:
         n_with = len({swap.column for swap in self if swap.stands_in})
-        said = f"<Substitutes for {n_with} of {counted(self.n_kept, 'kept column')}"
+        title = f"<Substitutes for {n_with} of {format_count(self.n_kept, 'selected column')}"
         if not np.isnan(self.loss):
-            said += f": squared loss {self.loss:.4g}, which may rise by {self.max_loss:.2g}"
-        lines = [f"{said}>"]
-        lines += _aligned([_told(swap) for swap in self.swaps[:SHOWN]])
+            title += f": squared loss {self.loss:.4g}, which may rise by {self.max_loss:.2g}"
+        lines = [f"{title}>"]
+        lines += _align([_cells(swap) for swap in self.swaps[:SHOWN]])
         if len(self) > SHOWN:
             lines.append(f"... and {len(self) - SHOWN} more: to_frame() has all")
         return "\n".join([*lines, NOTE] if len(self) else lines)
 
 
-def _told(swap: Substitute) -> tuple[str, ...]:
-    """A swap as the cells of a line."""
+def _cells(swap: Substitute) -> tuple[str, ...]:
+    """Return the cells of a printed row."""
     cells = [str(swap.column), str(swap.substitute), f"|r| {swap.correlation:.2f}"]
     if not np.isnan(swap.score_change):
         cells.append(f"score {swap.score_change:+.3g}")
     if swap.stands_in is not None:
         cells.append(f"loss {swap.loss_change:+.2g} ± {swap.standard_error:.2g}")
-        cells.append("stands in" if swap.stands_in else "loses")
+        cells.append("can replace" if swap.stands_in else "is worse")
     return tuple(cells)
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _align(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -138,7 +141,7 @@ def substitutes(
     n_jobs: int | None,
     sample_weight: Any,
 ) -> Substitutes:
-    """Work of :meth:`tamis.contract.Selection.substitutes`, where the parameters are described."""
+    """Find substitutes, see :meth:`tamis.contract.Selection.substitutes`."""
     asked = {
         "max_loss": number() | NONE,
         "min_correlation": number(least=0, most=1),
@@ -148,26 +151,23 @@ def substitutes(
     given = {"max_loss": max_loss, "min_correlation": min_correlation}
     check_values("substitutes", asked, **given, n_candidates=n_candidates, n_folds=n_folds)
     read, seed = selection._reread(X, y), draw_seed(random_state)
-    read, weights = _weighed(read, sample_weight)
+    read, weights = _weigh(read, sample_weight)
     swaps, units = cut_down(read, weights, min_correlation, n_candidates)
     scores = score_changes(swaps, seed)
     judged = judged_swaps(swaps, estimator, n_folds, seed, n_jobs)
     limit = judged.loss_error if max_loss is None else float(max_loss)
     found = []
-    for i, (old, new, alike) in enumerate(swaps.pairs):
+    for i, (old, new, similarity) in enumerate(swaps.pairs):
         names = (read.labels[int(units[old])], read.labels[int(units[new])])
         rise, error = float(judged.rises[i]), float(judged.errors[i])
         stands = None if np.isnan(rise) else not improves(rise, limit)
-        found.append(Substitute(*names, alike, float(scores[i]), rise, error, stands))
+        found.append(Substitute(*names, similarity, float(scores[i]), rise, error, stands))
     n_free = len(np.setdiff1d(swaps.kept, swaps.grouping.fixed_units))
     return Substitutes(tuple(found), judged.loss, limit, n_free)
 
 
-def _weighed(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
-    """The rows that have a weight, and their weights; a weight of 0 is as if a row were not there.
-
-    Without weights all rows, and None.
-    """
+def _weigh(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
+    """Return the rows with positive weight, and their weights (None if not weighted)."""
     if sample_weight is None:
         return read, None
     n_rows = read.X.shape[0]
@@ -178,8 +178,8 @@ def _weighed(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
     good = weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights >= 0).all()
     if not good or not weights.any():
         raise InvalidParameter(
-            f"substitutes needs a sample_weight for each of {n_rows} rows, numbers of at least 0 "
-            "that are not all 0: those of the fit."
+            f"substitutes needs sample_weight as {n_rows} numbers of at least 0, one per row, "
+            "not all 0. Give the weights of the fit."
         )
     rows = np.flatnonzero(weights)
     target = None if read.y is None else read.y[rows]

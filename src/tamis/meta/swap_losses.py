@@ -1,4 +1,4 @@
-"""What a model loses by swaps of units, on rows that it was not trained on."""
+"""Cross-validated losses of swaps of units."""
 
 from typing import Any, NamedTuple
 
@@ -23,9 +23,9 @@ from tamis.validation.resamples import folds_of
 
 
 class Judged(NamedTuple):
-    """The loss of what is kept, its standard error over rows, and by how much each swap raises it.
+    """The loss with the selected units, its standard error over rows, and its rise for each swap.
 
-    ``errors`` are those of the rises, from the differences of the folds.
+    ``errors`` holds the standard error of each rise, from its variation over folds.
     """
 
     loss: float
@@ -35,7 +35,7 @@ class Judged(NamedTuple):
 
 
 class SwapModel(NamedTuple):
-    """What predicts the target from units of a table, on rows that it was not trained on."""
+    """A model that predicts the target from units of a table, by cross-validation."""
 
     estimator: Any
     X: Array
@@ -47,7 +47,7 @@ class SwapModel(NamedTuple):
     weights: Array | None
 
     def losses(self, subset: Subset) -> list[Array]:
-        """Of the rows of each fold, from these units alone."""
+        """Return the losses on the held-out rows of each fold when the model uses these units."""
         columns = self.grouping.columns(subset)
         table = indicators(self.X[:, columns], columns, self.categories)
         return [
@@ -56,23 +56,23 @@ class SwapModel(NamedTuple):
         ]
 
     def means(self, subset: Subset) -> list[float]:
-        """Of the losses of each fold."""
+        """Return the mean loss on each fold when the model uses these units."""
         return self.means_of(self.losses(subset))
 
     def means_of(self, losses: list[Array]) -> list[float]:
-        """Of the losses of each fold, by the weights of its rows."""
+        """Return the weighted mean loss on each fold."""
         weights = [None if self.weights is None else self.weights[test] for _, test in self.folds]
         return [
             float(np.average(fold, weights=own)) for fold, own in zip(losses, weights, strict=True)
         ]
 
-    def whole(self, losses: list[Array]) -> tuple[float, float]:
-        """The mean loss over all rows, and its standard error."""
+    def total(self, losses: list[Array]) -> tuple[float, float]:
+        """Return the mean loss over all rows, and its standard error."""
         rows, n = np.concatenate(losses), len(self.y)
         own = np.ones(n) if self.weights is None else self.weights
         own = own[np.concatenate([test for _, test in self.folds])] / own.sum()
         mean = float(own @ rows)
-        unit = np.abs(rows - mean).max() or 1.0  # squares of squares are soon out of reach
+        unit = np.abs(rows - mean).max() or 1.0  # so that squares of losses do not overflow
         spread = np.sqrt(n / (n - 1) * (own * (rows - mean) / unit) @ (own * (rows - mean) / unit))
         return mean, float(spread * unit)
 
@@ -80,14 +80,14 @@ class SwapModel(NamedTuple):
 def judged_swaps(
     swaps: Swaps, estimator: Any, n_folds: int, seed: int, n_jobs: int | None
 ) -> Judged:
-    """What a model loses by each swap."""
+    """Return the cross-validated loss of a model, and how much it rises with each swap."""
     nothing = np.full(len(swaps.pairs), np.nan)
     task = _task(swaps)
     if task is None or swaps.y is None or not len(swaps.kept):
         return Judged(np.nan, np.nan, nothing, nothing)
     X, y, weights = dense(swaps.X), swaps.y, swaps.weights
     check_predicts("substitutes", estimator, y, task)
-    chosen = _without_gaps(estimator, X)
+    chosen = _with_imputer(estimator, X)
     if weights is not None and weights_name(chosen) is None:
         raise InvalidParameter(
             f"substitutes cannot use sample_weight: {type(estimator).__name__}.fit does not take "
@@ -102,11 +102,11 @@ def judged_swaps(
     means = parallel_map(model.means, others, n_jobs=n_jobs)
     rises = np.array([np.array(one) - base for one in means]).reshape(-1, n_folds)
     errors = [standard_error(rise, 1 / (n_folds - 1)) for rise in rises]
-    return Judged(*model.whole(kept), rises.mean(axis=1), np.array(errors))
+    return Judged(*model.total(kept), rises.mean(axis=1), np.array(errors))
 
 
 def _task(swaps: Swaps) -> str | None:
-    """How the target is read; None where there is none that an estimator could predict."""
+    """Return the task, or None if there is no target that an estimator could predict."""
     y, criterion = swaps.y, getattr(swaps.walk, "criterion", None)
     if y is None or y.dtype.names is not None:
         return None
@@ -115,8 +115,8 @@ def _task(swaps: Swaps) -> str | None:
     return task if one and task in ("classification", "regression") else None
 
 
-def _without_gaps(estimator: Any, X: Array) -> Any:
-    """A clone of the estimator, behind means in the place of gaps that it does not take."""
+def _with_imputer(estimator: Any, X: Array) -> Any:
+    """Return a clone of the estimator, with mean imputation if it does not accept NaN."""
     model = Ridge() if estimator is None else clone(estimator)
     if not np.isnan(X).any() or get_tags(model).input_tags.allow_nan:
         return model

@@ -1,4 +1,4 @@
-"""Swaps of a selected unit for a similar one: which are tried, and how they score."""
+"""Swaps of a selected unit for a similar one, and their scores."""
 
 from typing import Any, NamedTuple
 
@@ -18,21 +18,21 @@ from tamis.meta.inner_search import unheard, walk_of
 from tamis.search.categories import for_columns, given_categories
 from tamis.validation.held_out import weights_name
 
-#: Singular values below this share of the largest are rounding.
+#: Singular values below this share of the largest one are treated as rounding errors.
 RANK = 1e-10
 
 
-def likeness(X: Array, units: Subset, grouping: Grouping, categories: Mask | None) -> Array:
-    """Absolute correlation of some units with all, of shape (units asked for, all units).
+def similarities(X: Array, units: Subset, grouping: Grouping, categories: Mask | None) -> Array:
+    """Return the absolute correlations between the given units and all units.
 
-    Of a unit of several columns, or a category, it is the greatest correlation that a sum of its
-    columns, or of indicators of its levels, can have: with a number the correlation ratio. Rows in
-    which either of two numbers is missing are left out.
+    For a unit with several columns, it is the largest correlation that a linear combination of the
+    columns can have. A categorical column is replaced by the indicators of its levels. For two
+    numeric columns, rows in which either value is missing are left out.
 
     Examples
     --------
     >>> X = np.array([[0.0, 2, 5], [1, 1, 5], [2, 0, 5], [3, -1, 6]])
-    >>> likeness(X, np.array([0]), Grouping(3), None).round(3)
+    >>> similarities(X, np.array([0]), Grouping(3), None).round(3)
     array([[1.   , 1.   , 0.775]])
     """
     members = [np.array([j]) for j in range(grouping.n_units)]
@@ -65,7 +65,7 @@ def _fill_wide(
     wide: Mask,
     categories: Mask | None,
 ) -> None:
-    """Write in the likeness of pairs in which a unit is more than a number."""
+    """Fill in the correlations of pairs with a unit that is categorical or has several columns."""
     bases = {int(unit): _basis(X, members[unit], categories) for unit in units}
     for other in range(len(members)):
         rows = [i for i, unit in enumerate(units) if wide[unit] or wide[other]]
@@ -80,16 +80,16 @@ def _fill_wide(
 
 
 def _basis(X: Array, columns: Subset, categories: Mask | None) -> Array:
-    """Orthonormal columns that span those of a unit, centred."""
+    """Return an orthonormal basis of the centred columns of a unit."""
     table, _ = scaled_columns(indicators(dense(X[:, columns]), columns, categories), "K")
     left, size, _ = np.linalg.svd(np.nan_to_num(table), full_matrices=False)
     return np.asarray(left[:, size > RANK * max(size.max(initial=0.0), RANK)])
 
 
 def indicators(X: Array, columns: Subset, categories: Mask | None) -> Array:
-    """A table whose categories are replaced by an indicator of each level, NaN being none of them.
+    """Replace each categorical column with one indicator column per level. NaN is not a level.
 
-    ``columns`` says which columns of the table that ``categories`` speaks of these are.
+    ``columns`` holds the position of each column of ``X`` in the mask ``categories``.
     """
     if categories is None or not categories[columns].any():
         return X
@@ -104,14 +104,15 @@ def indicators(X: Array, columns: Subset, categories: Mask | None) -> Array:
 
 
 def dense(X: Any) -> Array:
-    """A table with every entry written out; for a few columns only."""
+    """Convert a table with few columns to a dense array."""
     return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
 class Swaps(NamedTuple):
-    """A table cut down to the units that are kept and their candidates.
+    """The selected units of a table, and the candidates for their replacement.
 
-    ``pairs`` are (kept, candidate, likeness), counted among those units, as ``kept`` is.
+    ``pairs`` contains tuples of (selected unit, candidate, similarity). The unit indices in
+    ``pairs`` and ``kept`` refer to ``X``, which has only the columns of these units.
     """
 
     X: Array
@@ -125,51 +126,51 @@ class Swaps(NamedTuple):
 
     @property
     def walk(self) -> Any:
-        """The part of the search that has a criterion, where there is one."""
+        """The innermost search, which may have a criterion."""
         part = walk_of(self.search)
         while hasattr(part, "search"):
             part = part.search
         return part
 
     def swapped(self, old: int, new: int) -> Subset:
-        """What is kept, with another unit in the place of one."""
+        """Return the selected units with the unit ``old`` replaced by ``new``."""
         return with_unit(self.kept[self.kept != old], new)
 
 
 def cut_down(
     read: Any, weights: Array | None, min_correlation: float, n_candidates: int
 ) -> tuple[Swaps, Subset]:
-    """The units that matter, and which units of the whole table they are."""
+    """Return the selected units with their candidates, and the indices of both in the table."""
     search, grouping, n_columns = read.search, read.search.units_, read.X.shape[1]
     categories = _categories_of(search, n_columns)
     kept = np.flatnonzero(search.unit_support_)
     free = np.setdiff1d(kept, grouping.fixed_units)
-    alike = likeness(read.X, free, grouping, categories)
+    alike = similarities(read.X, free, grouping, categories)
     alike[:, kept] = -1.0
     pairs = []
     for row, unit in enumerate(free):
         best = np.argsort(-alike[row], kind="stable")[:n_candidates]
-        # r = 0.7 of a column and its double must not be lost to rounding
+        # the tolerance keeps a correlation of exactly min_correlation despite rounding
         close = best[alike[row, best] >= min_correlation - 1e-12]
         pairs += [(int(unit), int(other), float(alike[row, other])) for other in close]
     units = np.union1d(kept, np.array([other for _, other, _ in pairs], dtype=np.intp))
     columns = grouping.columns(units)
-    place = {int(unit): index for index, unit in enumerate(units)}
+    position = {int(unit): index for index, unit in enumerate(units)}
     cut = Swaps(
         read.X[:, columns],
         read.y,
         grouping.restricted(units),
         for_columns(search, columns, n_columns),
         None if categories is None else categories[columns],
-        np.array([place[int(unit)] for unit in kept], dtype=np.intp),
-        [(place[old], place[new], r) for old, new, r in pairs],
+        np.array([position[int(unit)] for unit in kept], dtype=np.intp),
+        [(position[old], position[new], r) for old, new, r in pairs],
         weights,
     )
     return cut, units
 
 
 def _categories_of(search: Selection, n_columns: int) -> Mask | None:
-    """Which columns are codes, as any criterion inside was told."""
+    """Return a mask of the columns that any criterion of the search treats as categories."""
     masks = [
         mask
         for given in given_categories(search)
@@ -179,7 +180,7 @@ def _categories_of(search: Selection, n_columns: int) -> Mask | None:
 
 
 def score_changes(swaps: Swaps, seed: int) -> Array:
-    """For each swap what the criterion gives the new unit, less what it gives the old one."""
+    """Return, for each swap, the gain of the new unit minus the gain of the old unit."""
     walk = swaps.walk
     criterion = getattr(walk, "criterion", None)
     changes = np.full(len(swaps.pairs), np.nan)
@@ -190,8 +191,8 @@ def score_changes(swaps: Swaps, seed: int) -> Array:
     scaled = walk.standardize and not criterion.reads_scale
     olds = np.array([old for old, _, _ in swaps.pairs])
     with unheard():
-        weighed = _for_criterion(criterion, swaps.weights)
-        criterion.fit(standardised(swaps.X) if scaled else swaps.X, swaps.y, **weighed)
+        weights = _for_criterion(criterion, swaps.weights)
+        criterion.fit(standardised(swaps.X) if scaled else swaps.X, swaps.y, **weights)
         for old in np.unique(olds):
             here = np.flatnonzero(olds == old)
             asked = np.unique([old, *(swaps.pairs[i][1] for i in here)])
@@ -203,7 +204,10 @@ def score_changes(swaps: Swaps, seed: int) -> Array:
 
 
 def _for_criterion(criterion: Any, weights: Array | None) -> dict[str, Array]:
-    """The weights by the name under which a criterion takes them, nothing where it takes none."""
+    """Return the weights under the parameter name that the criterion uses.
+
+    The dictionary is empty if the criterion does not accept weights.
+    """
     if weights is None or not criterion.takes_metadata:
         return {}
     name = weights_name(criterion.estimator) if hasattr(criterion, "estimator") else None

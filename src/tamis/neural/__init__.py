@@ -1,6 +1,9 @@
-"""Gates on columns, learned by gradients: on the inputs of networks, and without a target.
+"""Feature selection by gates, which are learned factors on the columns.
 
-Everything is closed-form gradients in numpy; folds, restarts and grids are one computation.
+Gates are learned on the inputs of a neural network, or without a target by preserving the distances
+between rows.
+
+Gradients are closed-form numpy code. All folds, restarts and grid points are trained in one batch.
 """
 
 from tamis._lazy import lazy_names

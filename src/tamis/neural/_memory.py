@@ -1,4 +1,4 @@
-"""Bytes that learning gates and networks takes at its peak, from the sizes of the table alone."""
+"""Estimates of the peak memory in bytes that learning gates and networks needs."""
 
 from tamis.neural._objectives import GateSettings
 from tamis.neural.gate_runs import MULTIPLES, MUS
@@ -6,20 +6,27 @@ from tamis.neural.network import groups
 from tamis.neural.redundancy import SINGLE_FROM, through_columns
 from tamis.neural.solver import SINGLE_FROM as SHORT_FROM
 
-#: Past steps and changes that L-BFGS remembers, and vectors that a step is made of.
+#: Number of vectors that L-BFGS stores for each run (6 steps and 6 changes of the gradient), and
+#: number of temporary vectors in a step.
 REMEMBERED, OF_A_STEP = 12, 8
-#: Arrays that a layer of hidden units, and one of outputs, makes on the way there and back.
+#: Number of arrays with the size of the hidden layer, and with the size of the output layer, in a
+#: forward and backward pass.
 OF_HIDDEN, OF_OUTPUTS = 3, 5
-#: Copies of the table: as given, standardised, sorted by class, as the network has it.
+#: Number of copies of the table in memory: the input, the standardised table, the table sorted by
+#: class, and copies inside the network.
 COPIES = 5
-#: Copies of the table for gates that keep distances: as given, standardised, without constants.
+#: Number of copies of the table in UFeSCoR: the input, the standardised table, and the table
+#: without constant columns.
 COPIES_OF_DISTANCES = 3
 
 
 def gate_bytes(
     settings: GateSettings, n: int, d: int, n_classes: int, n_networks: int, n_folds: int
 ) -> float:
-    """Bytes of a ``GateSelector``; ``n_folds`` is 0 unless a weight is "auto"."""
+    """Return the peak memory in bytes that a ``GateSelector`` needs for n rows and d columns.
+
+    ``n_folds`` is the number of cross-validation folds. It is 0 if no weight is "auto".
+    """
     network, redundancy = settings.network, settings.redundancy
     hidden, joint = network.hidden, settings.joint
     n_weights = (d + 1) * hidden + (hidden + 1) * n_classes
@@ -49,20 +56,24 @@ def gate_bytes(
 
 
 def distance_bytes(kind: str, n_rows: int, n: int, d: int) -> float:
-    """Bytes of gates that keep the distances between ``n_rows`` of the rows."""
+    """Return the peak memory in bytes that ``UFeSCoR`` needs for n rows and d columns.
+
+    ``kind`` is the redundancy measure. Distances are computed only between ``n_rows`` of the n
+    rows.
+    """
     table = 8 * COPIES_OF_DISTANCES * n * d + 8 * 6 * n_rows * d
     return table + _held(kind, n, d) + _made(kind, n, d) + 8 * 8 * n_rows**2
 
 
 def _held(kind: str, n: int, d: int) -> float:
-    """Bytes of a redundancy, and of what it makes while it is asked."""
+    """Return the memory in bytes that a dependence matrix and products with it need."""
     if through_columns(kind, n, d):
         return 8.0 * (2 * n * d + 2 * n**2)
     return d**2 * (4.0 if d >= SINGLE_FROM else 8.0)
 
 
 def _made(kind: str, n: int, d: int) -> float:
-    """Bytes that come and go while a redundancy is made."""
+    """Return the memory in bytes of temporary arrays while a dependence matrix is computed."""
     if through_columns(kind, n, d):
         return 8.0 * n * d
     if kind == "information":
@@ -71,6 +82,6 @@ def _made(kind: str, n: int, d: int) -> float:
 
 
 def _points(n_runs: int, n_parameters: int) -> float:
-    """Bytes of what L-BFGS keeps of each run."""
+    """Return the memory in bytes that the state of L-BFGS needs for all runs."""
     remembered = REMEMBERED * (4 if n_parameters >= SHORT_FROM else 8)
     return n_runs * n_parameters * (remembered + 8 * OF_A_STEP)

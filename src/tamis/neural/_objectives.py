@@ -1,8 +1,8 @@
-"""Networks of one hidden layer, and what is minimised: their loss, and the cost of open gates.
+"""Networks with one hidden layer, and the objective of gates on their inputs.
 
-Many networks of one shape form a stack, whose arrays have the network as their first axis: a
-product over a stack is one call for all of its networks. Rows that a network must not learn from
-have weight 0, so that the folds of a cross-validation share one table.
+Networks of the same shape form a stack, whose arrays have the network as their first axis. A single
+matrix product then computes all networks. Rows that a network must not learn from have weight 0, so
+that all cross-validation folds share the same table.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,8 @@ from tamis.neural.solver import GateSolver, Runs
 
 Rows = NDArray[np.intp]
 
-#: Activations: the value of the hidden units, and the derivative as a function of that value.
+#: Activation functions, each with its derivative. The derivative is expressed as a function of the
+#: activation h, the value of the activation function.
 ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
     "tanh": (np.tanh, lambda h: 1 - h**2),
     "sigmoid": (expit, lambda h: h * (1 - h)),
@@ -50,7 +51,10 @@ class Stack(NamedTuple):
     def drawn(
         cls, seed: int, n: int, n_inputs: int, hidden: int, n_classes: int, *, first: int = 0
     ) -> Self:
-        """Small random weights, by the number of each network (Glorot and Bengio 2010)."""
+        """Draw small random weights (Glorot and Bengio 2010) for ``n`` networks.
+
+        Networks are numbered from ``first`` on, and the seed of a network depends on its number.
+        """
         inner, outer = np.empty((n, n_inputs, hidden)), np.empty((n, hidden, n_classes))
         for k in range(n):
             draws = stream(seed, "weights", first + k)
@@ -60,18 +64,18 @@ class Stack(NamedTuple):
 
     @classmethod
     def unpacked(cls, flat: Array, n_inputs: int, hidden: int, n_classes: int) -> Self:
-        """Return the stack whose weights stand one after the other in each row."""
+        """Make a stack from an array with one row of weights for each network."""
         shapes = [(n_inputs, hidden), (hidden,), (hidden, n_classes), (n_classes,)]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
         parts = np.split(flat, ends[:-1], axis=1)
         return cls(*(part.reshape(len(flat), *s) for part, s in zip(parts, shapes, strict=True)))
 
     def packed(self) -> Array:
-        """All weights of each network in one row."""
+        """Return an array in which each row holds all weights of one network."""
         return np.concatenate([part.reshape(len(part), -1) for part in self], axis=1)
 
     def pick(self, which: NDArray[np.intp]) -> "Stack":
-        """Return some of the networks."""
+        """Return a stack of the networks with the given indices."""
         return Stack(*(part[which] for part in self))
 
     @property
@@ -82,9 +86,9 @@ class Stack(NamedTuple):
     def probabilities(
         self, X: Array, activation: str, inner: Array | None = None
     ) -> tuple[Array, Array]:
-        """Softmax of the outputs, of shape (K, n, C), and the values of the hidden units.
+        """Return the class probabilities, of shape (K, rows, C), and the hidden activations.
 
-        ``inner`` replaces the inner weights, as gates times weights do.
+        ``inner`` is used instead of the inner weights, for example the weights times the gates.
         """
         inner = self.inner if inner is None else inner
         hidden = ACTIVATIONS[activation][0](X @ inner + self.inner_bias[:, None])
@@ -95,9 +99,10 @@ class Stack(NamedTuple):
         return p, hidden
 
     def slopes(self, X: Array, hidden: Array, slope: Array, activation: str) -> "Stack":
-        """Derivatives by all weights, from those by the outputs.
+        """Return the derivatives of the loss with respect to all weights (backpropagation).
 
-        Those by the inner weights are by whatever multiplied the inputs: weights times gates.
+        ``slope`` is the derivative of the loss with respect to the outputs before the softmax. If
+        the inputs are gated, the derivatives in ``inner`` are with respect to weights times gates.
         """
         at_hidden = slope @ self.outer.swapaxes(1, 2)
         at_hidden *= ACTIVATIONS[activation][1](hidden)
@@ -105,7 +110,7 @@ class Stack(NamedTuple):
         return Stack(X.T @ at_hidden, at_hidden.sum(axis=1), by_outer, slope.sum(axis=1))
 
     def decay(self, decay: float, slopes: "Stack") -> Array:
-        """Weight decay of each network; its derivative is added to ``slopes``."""
+        """Return the weight decay term of each network. Its derivative is added to ``slopes``."""
         squares = np.zeros(len(self.inner))
         for weights, by_weights in ((self.inner, slopes.inner), (self.outer, slopes.outer)):
             by_weights += decay * weights
@@ -115,7 +120,10 @@ class Stack(NamedTuple):
 
 
 def log_loss(p: Array, codes: NDArray[np.intp], weights: Array) -> tuple[Array, Array]:
-    """Weighted cross-entropy of each network, and its derivative by the outputs."""
+    """Return the weighted cross-entropy of each network, and its derivative.
+
+    The derivative is with respect to the outputs before the softmax.
+    """
     rows = np.arange(len(codes))
     values = -np.einsum("kn,kn->k", weights, np.log(np.maximum(p[:, rows, codes], 1e-300)))
     slope = p * weights[:, :, None]
@@ -124,7 +132,10 @@ def log_loss(p: Array, codes: NDArray[np.intp], weights: Array) -> tuple[Array, 
 
 
 def squared_loss(p: Array, codes: NDArray[np.intp], weights: Array) -> tuple[Array, Array]:
-    """Weighted squared distance of the probabilities to the target vectors, as in (2.4)."""
+    """Return the weighted squared error of the probabilities (2.4), and its derivative.
+
+    The derivative is with respect to the outputs before the softmax.
+    """
     miss = p.copy()
     miss[:, np.arange(len(codes)), codes] -= 1
     values = np.einsum("kn,knc,knc->k", weights, miss, miss)
@@ -136,10 +147,11 @@ LOSSES = {"log": log_loss, "squared": squared_loss}
 
 
 def one_vs_rest(p: Array, c: int, inside: Mask, weights: Array) -> tuple[Array, Array]:
-    """Weighted binary cross-entropy of output c, and its derivative by all outputs.
+    """Return the weighted binary cross-entropy of class c, and its derivative.
 
-    For a row of class c the loss is -log p_c, else -log(1 - p_c) with derivative p_c by output c
-    and -p_c p_k / (1 - p_c) by the others.
+    The derivative is with respect to all outputs before the softmax. The loss of a row of class c
+    is -log p_c. The loss of any other row is -log(1 - p_c), whose derivative is p_c for output c
+    and -p_c p_k / (1 - p_c) for any other output k.
     """
     mine = np.clip(p[:, :, c], 1e-300, None)
     other = np.clip(1 - p[:, :, c], 1e-15, None)
@@ -151,10 +163,11 @@ def one_vs_rest(p: Array, c: int, inside: Mask, weights: Array) -> tuple[Array, 
 
 @dataclass
 class NetworkLoss:
-    """Loss of networks on their weighted rows, with weight decay.
+    """Loss of networks on weighted rows, plus weight decay.
 
-    ``network`` is a NetworkClassifier. ``masks``, of shape (K, F), has the inputs of each network.
-    After a call ``outputs`` holds the probabilities of all rows, by which held-out rows are scored.
+    ``network`` is a NetworkClassifier. ``masks``, of shape (K, F), is 1 for the inputs that a
+    network uses and 0 for the others. After a call, ``outputs`` holds the class probabilities of
+    all rows. They are used to score held-out rows.
     """
 
     network: Any
@@ -168,7 +181,7 @@ class NetworkLoss:
 
     def __call__(self, points: Array, runs: Runs, rows: Rows | None = None) -> tuple[Array, Array]:
         X, codes, weights = self.X, self.codes, self.weights[runs]
-        if rows is not None:  # their weights sum to 1 for each network, as those of all rows do
+        if rows is not None:  # rescale the weights so that they sum to 1 for each network
             X, codes, weights = X[rows], codes[rows], weights[:, rows]
             total = weights.sum(axis=1, keepdims=True)
             weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
@@ -184,11 +197,11 @@ class NetworkLoss:
 
 @dataclass(frozen=True)
 class GateSettings:
-    """What gates are learned by: the parameters of a ``GateSelector``, words and None resolved.
+    """Parameters of a ``GateSelector``, with names and None replaced by objects.
 
-    ``network``, a NetworkClassifier, and ``seed`` have their seeds as numbers. ``scope`` says which
-    rows of the table each row of gates multiplies, see :class:`GateLoss`; ``units`` which columns
-    share a gate.
+    ``network`` is a NetworkClassifier whose ``random_state`` is an integer. ``scope`` defines which
+    rows of the table a row of gates multiplies (see :class:`GateLoss`). ``units`` maps columns to
+    gates. A unit is a column, or a group of columns that is selected as one and shares a gate.
     """
 
     gate: str
@@ -202,26 +215,35 @@ class GateSettings:
     units: GateUnits
 
     def n_rows(self, n_classes: int) -> int:
-        """Number of rows of gates."""
+        """Return the number of rows of gates: 1 for scope "global", else the number of classes."""
         return 1 if self.scope == "global" else n_classes
 
     def dependences(self, X: Array, codes: NDArray[np.intp], n_classes: int) -> list[Dependence]:
-        """Dependence of the units: one for all rows of gates, or one for each."""
+        """Return the dependence matrices of the units.
+
+        The list holds a single matrix that all rows of gates share, or one matrix for each of them.
+        """
         between = self.redundancy.between(X, codes, n_classes, self.scope)
         return group_dependences(between, self.units)
 
 
 @dataclass(frozen=True)
 class GateFolds:
-    """What the runs of each fold learn from: rows, trained networks, redundancy.
+    """Training data of all folds: rows, trained networks and redundancy.
 
     Attributes
     ----------
-    X, codes : the rows of all folds, sorted by class
+    X : array of shape (n_samples, n_features)
+        Rows of all folds, sorted by class.
+    codes : array of shape (n_samples,)
+        Class numbers.
     used : array of bool, of shape (n_folds, n_samples)
+        Mask of the training rows of each fold.
     stack : Stack
-        The networks of the first fold, then those of the second, ...
-    redundancy : for each fold one dependence for all rows of gates, or one for each
+        The networks of the first fold, followed by the networks of the second fold, and so on.
+    redundancy : sequence of sequence of Dependence
+        For each fold, a single dependence matrix that all rows of gates share, or one for each of
+        them.
     """
 
     X: Array
@@ -232,54 +254,49 @@ class GateFolds:
 
     @property
     def n_networks(self) -> int:
-        """Number of networks of each fold."""
+        """Number of networks in each fold."""
         return len(self.stack.inner) // len(self.used)
 
     @property
     def mean_redundancy(self) -> float:
-        """Mean dependence of two columns, over folds and rows of gates."""
+        """Mean dependence over all pairs of units, folds and dependence matrices of a fold."""
         return float(np.mean([phi.mean for fold in self.redundancy for phi in fold]))
 
 
+@dataclass(eq=False, repr=False)
 class GateLoss:
-    """Equations (3.4) to (3.6): the loss of gated networks, and what open gates cost.
+    """Objective of gates: loss of the gated networks, sparsity and redundancy, (3.4) to (3.6).
 
-    A point of a run holds its G x F gate parameters and, where the weights are learned jointly,
-    those of its network behind them. Run r learns from the rows that ``folds.used[fold[r]]`` marks
-    and pays ``mu[r, g]`` for the sparsity and ``lam[r, g]`` for the redundancy of row g of its
-    gates. Frozen, the loss of a run is the mean over the networks of its fold; learned jointly,
-    only their shape matters.
+    A run has G rows of F gates. Its parameters are the G x F gate parameters, followed by the
+    weights of its network if these are learned jointly. Run r is trained on the rows
+    ``folds.used[fold[r]]``. The weights of sparsity and redundancy for row g of its gates are
+    ``mu[r, g]`` and ``lam[r, g]``. If networks are frozen, the loss of a run is the mean over the
+    networks of its fold.
 
-    Scope "global" is one row of gates for all rows of X; "class" is row c for the rows of class c;
-    "one-vs-rest" is row c for all rows, measured by how well output c tells class c from the
-    others.
+    Scope "global" has one row of gates for all rows of X. Scope "class" applies row c of the gates
+    to the rows of class c. Scope "one-vs-rest" applies row c to all rows, and its loss is the
+    binary cross-entropy of output c.
 
     Attributes
     ----------
     terms : tuple of three arrays
         Loss, sparsity and redundancy of each run at the last call.
     pull : array
-        Rise of the loss for each unit that a gate closes, at the last call.
+        Minus the derivative of the loss with respect to each gate, at the last call.
     """
 
-    terms: tuple[Array, Array, Array]
-    pull: Array
+    settings: GateSettings
+    folds: GateFolds
+    fold: Runs
+    mu: Array
+    lam: Array
+    width: float = 1.0
 
-    def __init__(
-        self,
-        settings: GateSettings,
-        folds: GateFolds,
-        fold: Runs,
-        mu: Array,
-        lam: Array,
-        width: float = 1.0,
-    ):
-        self.settings, self.folds, self.fold = settings, folds, fold
-        self.mu, self.lam, self.width = mu, lam, width
-        self.gate = GATES[settings.gate]
-        self.n_classes = folds.stack.shape[2]
-        self.n_rows = settings.n_rows(self.n_classes)
-        self.n_gates = self.n_rows * len(settings.units.sizes)
+    def __post_init__(self) -> None:
+        self.gate = GATES[self.settings.gate]
+        self.n_classes = self.folds.stack.shape[2]
+        self.n_rows = self.settings.n_rows(self.n_classes)
+        self.n_gates = self.n_rows * len(self.settings.units.sizes)
 
     def __call__(self, points: Array, runs: Runs, rows: Rows | None = None) -> tuple[Array, Array]:
         units = self.settings.units
@@ -297,21 +314,22 @@ class GateLoss:
         return loss + sparsity + redundancy, gradient
 
     def _sparsity(self, gate: Array, runs: Runs) -> tuple[Array, Array]:
-        """mu / F times the sum over the gates, mean over their rows, and the derivative."""
+        """Return the weighted mean sparsity penalty of the gates, and its derivative."""
         cost = self.mu[runs] / gate[0].size
         values, slopes = SPARSITY[self.settings.sparsity.kind](gate, self.width)
         return np.einsum("rg,rgf->r", cost, values), cost[:, :, None] * slopes
 
     def _redundancy(self, gate: Array, runs: Runs) -> tuple[Array, Array]:
-        """lam / F(F-1) s' phi s, mean over the rows of gates, and its derivative by the gates.
+        """Return the redundancy term, lam / (F (F - 1)) s' phi s, and its derivative.
 
-        The symmetric double sum gives the derivative the factor 2 that the printed (3.7)-(3.9)
-        have lost.
+        s are the shares of the gates, and the term is averaged over the rows of gates. The
+        derivative of the symmetric double sum has a factor 2, which is missing in the published
+        equations (3.7) to (3.9).
         """
         share, by_gate = self.gate.share(gate)
         n_rows, n_inputs = gate.shape[1:]
         cost = self.lam[runs] / (n_rows * max(n_inputs * (n_inputs - 1), 1))
-        met = np.empty_like(share)  # how much redundancy each gate meets
+        met = np.empty_like(share)  # redundancy of each gate with all others
         fold = self.fold[runs]
         for k in np.unique(fold):
             between = self.folds.redundancy[k]
@@ -324,12 +342,15 @@ class GateLoss:
     def _loss(
         self, gate: Array, weights: Array, runs: Runs, rows: Rows | None, by_weights: Array
     ) -> tuple[Array, Array]:
-        """Loss of each run and its derivative by the gates; that by learned weights is added."""
+        """Return the loss of each run, and its derivative with respect to the gates.
+
+        The derivative with respect to jointly learned weights is added to ``by_weights``.
+        """
         n_runs, fold, network = len(gate), self.fold[runs], self.settings.network
         joint, networks = self.settings.joint, self.folds.stack
         if joint:
             each, stack = 1, Stack.unpacked(weights, *networks.shape)
-        else:  # every run meets every network of its fold
+        else:  # each run uses all networks of its fold
             each = self.folds.n_networks
             stack = networks.pick((fold[:, None] * each + np.arange(each)).ravel())
         values, by_gate = np.zeros(n_runs), np.zeros_like(gate)
@@ -355,7 +376,11 @@ class GateLoss:
         return values, by_gate
 
     def _views(self, rows: Rows | None) -> Iterator[tuple[int, Array, NDArray[np.intp], Array]]:
-        """For each row of gates the rows of X that pass it, their targets, their shares by fold."""
+        """Yield each row of gates with the rows of X that it applies to.
+
+        Each item holds the index of the row of gates, the rows of X, their class numbers, and their
+        weights in each fold.
+        """
         X, codes, used = self.folds.X, self.folds.codes, self.folds.used
         if rows is not None:
             X, codes, used = X[rows], codes[rows], used[:, rows]
@@ -374,5 +399,8 @@ class GateLoss:
 
 
 def _shared(used: Mask) -> Array:
-    """Equal shares of the rows used in each fold, together 1, or 0 where there are none."""
+    """Return the weights of the rows in each fold.
+
+    Used rows of a fold have equal weights, which sum to 1. All other rows have weight 0.
+    """
     return used / np.maximum(used.sum(axis=1, keepdims=True), 1)

@@ -1,6 +1,6 @@
-"""From a table to gates: gates of many runs, the grid of weights that "auto" tries, and stages.
+"""Training of gates: batches of runs, the grid of weights for "auto", and resumable stages.
 
-Training can be stopped after each stage, and goes on from the state that the stage yielded.
+Training can be stopped after each stage and resumed from the state that the stage yielded.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,43 +20,45 @@ from tamis.neural.network import deal, histories, train
 from tamis.neural.redundancy import GateUnits
 from tamis.neural.solver import Runs
 
-#: What weights of sparsity and redundancy may be.
+#: Constraints on the sparsity weight ``mu`` and the redundancy weight ``lam``.
 WEIGHT = number(least=0)
 WEIGHTS = WEIGHT | several(WEIGHT, "one such number for each class") | one_of("auto")
-#: Weights of the sparsity that "auto" tries: from one that hardly closes a gate to one that leaves
-#: few open, each four or five times the one before.
+#: Sparsity weights that "auto" tries. Each is four or five times the previous one. The first one
+#: closes hardly any gates, and the last one leaves only a few gates open.
 MUS = (0.05, 0.25, 1.0, 4.0)
-#: Weights of the redundancy that "auto" tries, in multiples of mu / (2 mean phi), at which the
-#: redundancy of gates that are all open outweighs what holds bounded ones open.
+#: Redundancy weights that "auto" tries, as multiples of mu / (2 mean phi), where mean phi is the
+#: mean dependence over all pairs of columns. From the multiple 1 on, the redundancy of fully open
+#: gates outweighs the sparsity term that keeps bounded gates open.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: Networks that score the chosen columns: trained as one that is to predict, though for half as
-#: long, since there is one for each point and fold.
+#: Parameters of the networks that score the selected columns. These networks are trained for half
+#: as many iterations as a network for prediction, because each grid point and fold needs its own.
 SCORING = {"solver": "lbfgs", "max_iter": 100, "decay": 1e-3}
-#: Folds by which "auto" scores: each network learns from two thirds of the rows, and the fewest
-#: networks are trained that say anything of held-out rows.
+#: Number of cross-validation folds of "auto". With three folds, few networks are needed, and two
+#: thirds of the rows are left for training.
 N_FOLDS = 3
 
-#: The columns that a selector would keep, from the gates.
+#: Function from gates to a mask of the selected columns.
 Choose: TypeAlias = Callable[[Array], Mask]
 
 
 @dataclass(frozen=True, repr=False)
 class GatePath:
-    """What every pair of weights came to, on rows that were held out.
+    """Held-out accuracy for each pair of weights, as returned by :func:`gate_path`.
 
     Attributes
     ----------
     mu, lam : arrays of shape (n_points,)
-        Weights of sparsity and redundancy, ``lam`` rising for each ``mu``.
+        Weights of sparsity and redundancy. For each ``mu``, ``lam`` increases.
     accuracy : array of shape (n_points,)
-        Accuracy of networks trained on the chosen columns, mean over the folds.
+        Mean held-out accuracy, over the folds, of networks trained on the selected columns.
     error : array of shape (n_points,)
-        Standard error of the accuracy, from the number of rows.
+        Standard error of the accuracy, computed from the accuracy and the number of rows.
     loss : array of shape (n_points,)
-        Mean loss on the same rows.
+        Mean held-out loss over the folds.
     size : array of shape (n_points,)
-        Number of columns chosen, mean over the folds.
+        Mean number of selected columns over the folds.
     support : array of bool, of shape (n_points, n_folds, n_features)
+        Mask of the selected columns.
     """
 
     mu: Array
@@ -69,16 +71,16 @@ class GatePath:
 
     @property
     def best(self) -> int:
-        """Position of the greatest accuracy; of equals that of the least loss."""
+        """Index of the grid point with the highest accuracy. Ties go to the lowest loss."""
         return int(np.lexsort((self.loss, -self.accuracy))[0])
 
     def state(self) -> State:
-        """Return the path for JSON."""
+        """Return the path as JSON types."""
         return packed_all(vars(self))
 
     @classmethod
     def restored(cls, state: State) -> "GatePath":
-        """Return the path that :meth:`state` wrote."""
+        """Return the path that a state of :meth:`state` describes."""
         return cls(**unpacked_all(state, [field.name for field in fields(cls)]))
 
     def __len__(self) -> int:
@@ -92,20 +94,21 @@ class GatePath:
 
 
 class GateRuns(NamedTuple):
-    """Gates of R runs and how they came about.
+    """Trained gates of R runs.
 
     Attributes
     ----------
     points : array of shape (R, n_parameters)
-        Where each run ended: gate parameters and, if learned jointly, weights.
+        Final gate parameters, followed by the weights if they are learned jointly.
     gates : array of shape (R, G, F)
-        In absolute value; those wide open differ by what the loss would rise if they closed.
+        Absolute values of the gates. Fully open gates are ranked by the loss that they prevent.
     values : array of shape (R,)
-        What was minimised, at the end.
+        Final values of the objective.
     history : dict of str to array of shape (n_epochs, R)
-        ``loss``, ``sparsity`` and ``redundancy``, in the end nan for runs that ended early.
+        Terms ``loss``, ``sparsity`` and ``redundancy`` of the objective after each epoch. The
+        columns of runs that ended early are filled up with nan.
     diverged : array of bool, of shape (R,)
-        Whether a run came to where the objective is not finite, and was taken back.
+        Whether the objective of a run was not finite at some point. Such points are discarded.
     """
 
     points: Array
@@ -125,18 +128,24 @@ def learn_gates(
     start: Array | None = None,
     first: Runs | None = None,
 ) -> GateRuns:
-    """Learn gates for each row of ``mu`` and ``lam``, on the fold of that run.
+    """Learn gates in R runs, each with its own fold, ``mu`` and ``lam``.
 
     Parameters
     ----------
     settings : GateSettings
+        Parameters of the selector.
+    folds : GateFolds
+        Training data of all folds.
     fold : array of int, of shape (R,)
+        Fold of each run.
     mu, lam : arrays of shape (R, 1 or number of classes)
+        Weights of sparsity and redundancy for each run and row of gates.
     start : array of shape (R, n_parameters), optional
-        ``points`` of an earlier call; by default open gates and, if learned jointly, the weights
-        of one of the networks of the fold.
+        Starting points, which are ``points`` of an earlier call. By default all gates start open.
+        If weights are learned jointly, they start at the weights of one network of the fold.
     first : array of int, of shape (R,), optional
-        Which of them; by default the first.
+        Index, within its fold, of the network whose weights are the starting point. The default is
+        0.
     """
     objective = GateLoss(settings, folds, fold, mu, lam)
     gate, n_gates = objective.gate, objective.n_gates
@@ -144,7 +153,7 @@ def learn_gates(
     diverged = np.zeros(len(fold), dtype=bool)
 
     def note_terms(evaluated: Runs, runs: Runs, points: Array) -> None:
-        """Note the terms of the runs that were the ``evaluated`` ones of the last call."""
+        """Store the objective's terms for ``runs``, at positions ``evaluated`` of the last call."""
         terms = np.array([term[evaluated] for term in objective.terms])
         finite = np.isfinite(terms).all(axis=0)
         diverged[runs[~finite]] = True
@@ -160,24 +169,18 @@ def learn_gates(
         points = np.concatenate([gate.awake(b), weights], axis=1)
     lowest = np.full(points.shape[1], -np.inf)
     lowest[:n_gates] = gate.lowest
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen by its value
+    size = len(folds.X), settings.seed
+    options: dict[str, Any] = dict(longest=gate.longest, lowest=lowest, watch=note_terms)
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are handled below
         for width in settings.sparsity.widths:
             objective.width = width
-            points, values = settings.solver.minimise(
-                objective,
-                points,
-                len(folds.X),
-                settings.seed,
-                longest=gate.longest,
-                lowest=lowest,
-                watch=note_terms,
-            )
+            points, values = settings.solver.minimise(objective, points, *size, **options)
         if not np.isfinite(values).all():
             raise InvalidParameter(
-                "GateSelector cannot begin: what it minimises is not finite with all gates open. "
-                f"mu (up to {mu.max():.3g}) or lam (up to {lam.max():.3g}) is too large."
+                "GateSelector needs a finite objective with all gates open. Lower mu (up to "
+                f"{mu.max():.3g}) or lam (up to {lam.max():.3g})."
             )
-        objective(points, np.arange(len(points)))  # for the pull at the end
+        objective(points, np.arange(len(points)))  # sets objective.pull at the final points
     b = points[:, :n_gates].reshape(len(points), objective.n_rows, -1)
     gates = gate.spread_open(gate(b)[0], objective.pull)
     names = ("loss", "sparsity", "redundancy")
@@ -185,12 +188,12 @@ def learn_gates(
 
 
 def close_constant(gates: Array, Z: Array, units: GateUnits) -> Array:
-    """Close the gates of columns that do not vary in the rows of ``Z``."""
+    """Set the gates of units whose columns are all constant in ``Z`` to 0."""
     return gates * (units.sum((np.ptp(Z, axis=0) > 0) * 1.0) > 0)
 
 
 def rising(mu: Array, lam: Array | None, mean_redundancy: float) -> Array:
-    """For each step of the path the weight of the redundancy that goes with each ``mu``."""
+    """Return increasing redundancy weights for each ``mu``, of shape (n_lam, n_mu)."""
     if lam is not None:
         return np.repeat(lam[:, None], len(mu), axis=1)
     closing = np.where(mu > 0, mu, 1.0) / (2 * max(mean_redundancy, 1e-3))
@@ -199,11 +202,10 @@ def rising(mu: Array, lam: Array | None, mean_redundancy: float) -> Array:
 
 @dataclass(frozen=True)
 class GateGrid:
-    """A grid of weights, tried on standardised columns whose rows are sorted by class.
+    """Cross-validation of a grid of weights; see :func:`tamis.neural.gate_path`.
 
-    ``mu`` and ``lam`` are rising numbers, None for those of "auto". In every fold networks are
-    trained, gates learned for each ``mu`` along rising ``lam``, each from where the one before
-    ended, and new networks trained on the columns that ``choose`` keeps.
+    ``Z`` holds standardised columns, with rows sorted by class. ``mu`` and ``lam`` are increasing
+    weights, or None for the default grid. ``choose`` selects columns, given their gates.
     """
 
     settings: GateSettings
@@ -215,21 +217,22 @@ class GateGrid:
     n_folds: int
 
     def path(self) -> GatePath:
-        """Try the whole grid."""
+        """Evaluate the whole grid and return the results."""
         *_, last = self.stages({})
         return GatePath.restored(last["path"])
 
     def stages(self, state: State) -> Iterator[State]:
-        """Yield the state after the networks of the folds, after each ``lam``, and at the end.
+        """Yield the state after training the networks, after each ``lam``, and at the end.
 
-        Goes on from a state that it gave; the last holds the ``path`` and nothing else.
+        Training resumes from ``state``, which is a state yielded by an earlier call, or empty. The
+        last state holds only the ``path``.
         """
         network, n_classes = self.settings.network, int(self.codes.max()) + 1
         fold_of = deal(self.codes, self.n_folds, self.settings.seed)
         held_out = fold_of == np.arange(self.n_folds)[:, None]
         if "networks" not in state:
             runs = np.repeat(held_out, network.restarts, axis=0)
-            # they end where they end, not where they are best on the rows that score
+            # no early stopping, because it would use the rows that score the grid points
             trained = train(network, self.Z, self.codes, runs, early_stopping=False)
             state = {"networks": packed(trained.stack.packed()), "chosen": []}
             yield state
@@ -247,7 +250,7 @@ class GateGrid:
         yield {"path": self._score(held_out, mu, lams, chosen).state()}
 
     def _advance(self, state: State, folds: GateFolds, mu: Array, level: Array) -> State:
-        """Go on to the next ``lam``, for every fold and ``mu``."""
+        """Learn gates with the next ``lam``, for all folds and all ``mu``. Return the new state."""
         fold, which = (part.ravel() for part in np.indices((self.n_folds, len(mu))))
         n_rows = self.settings.n_rows(int(self.codes.max()) + 1)
         mus, lams = (np.repeat(w[which, None], n_rows, axis=1) for w in (mu, level))
@@ -262,7 +265,7 @@ class GateGrid:
         return {**state, "points": packed(runs.points), "chosen": masks}
 
     def _score(self, held_out: Mask, mu: Array, lams: Array, chosen: Mask) -> GatePath:
-        """Score networks trained on the chosen columns, all at once, on the held-out rows."""
+        """Train networks on the selected columns of each grid point, and score held-out rows."""
         # (n_lam, n_folds, n_mu, F) -> (n_mu, n_lam, n_folds, F)
         by_point = chosen.reshape(len(lams), self.n_folds, len(mu), -1).transpose(2, 0, 1, 3)
         support = by_point.reshape(-1, *by_point.shape[2:])
@@ -276,12 +279,12 @@ class GateGrid:
             masks=masks,
             early_stopping=False,
         )
-        rows = held_out.sum(axis=1) / held_out.size * self.n_folds  # folds may differ by a row
+        rows = held_out.sum(axis=1) / held_out.size * self.n_folds  # share of the rows in each fold
         accuracy, loss = (
             found.reshape(n_points, self.n_folds) @ rows
             for found in (trained.accuracy, trained.loss)
         )
-        accuracy = accuracy.round(12)  # equal accuracies are equal, and none is above 1
+        accuracy = accuracy.round(12)  # so that ties are exact, and no accuracy exceeds 1
         return GatePath(
             mu=np.repeat(mu, len(lams)),
             lam=lams.T.ravel(),
@@ -294,7 +297,7 @@ class GateGrid:
 
 
 def read_weights(mu: Any, lam: Any, scope: str, n_rows: int) -> dict[str, Array | None]:
-    """Weights of sparsity and redundancy for each row of gates, None where "auto" finds them."""
+    """Return ``mu`` and ``lam`` as arrays with one value per row of gates, or None for "auto"."""
     weights = {"mu": mu, "lam": lam}
     auto = any(isinstance(given, str) for given in weights.values())
     for name, given in weights.items():
@@ -303,47 +306,46 @@ def read_weights(mu: Any, lam: Any, scope: str, n_rows: int) -> dict[str, Array 
             continue
         if np.ndim(given) and len(given) != n_rows:
             raise InvalidParameter(
-                f"GateSelector needs one {name} for each row of gates, which with scope="
-                f"{scope!r} are {n_rows}, but got {len(given)}."
+                f"GateSelector(scope={scope!r}) needs {n_rows} value(s) of {name}, got "
+                f"{len(given)}. Or give one number for all."
             )
         weights[name] = each = np.full(n_rows, given, dtype=float)
         if auto and np.ptp(each) > 0:
             raise InvalidParameter(
-                f"GateSelector needs {name} as one number where the other weight is 'auto', "
-                f"not one for each class ({each.tolist()!r}). Give numbers for both."
+                f"GateSelector needs {name} as one number if the other weight is 'auto', but got "
+                f"one for each class ({each.tolist()!r}). Give numbers for both."
             )
     return weights
 
 
+@dataclass(eq=False, repr=False)
 class GateTraining:
-    """What a selector learns from one table.
+    """Training of a ``GateSelector`` on a table, in stages.
 
-    ``mu`` and ``lam`` are those of :func:`read_weights`. The state after a stage holds what was
-    found so far and goes through JSON unchanged: ``network`` first; then, where a weight is "auto",
-    the ``walk`` over the grid until there is a ``path``; then ``points`` after each of the
-    ``levels`` of lam up to the one that is wanted; in the end ``gates``, their ``history``, ``mu``,
-    ``lam`` and whether they ``diverged``.
+    ``mu`` and ``lam`` are the weights that :func:`read_weights` returns. The state after a stage
+    contains only JSON types. Stages add these keys, in this order:
+
+    * ``network``, the state of the trained network;
+    * if a weight is "auto", ``walk``, the state of the grid, which is finally replaced by ``path``;
+    * ``points``, the current parameters, and ``levels``, how many values of lam are done;
+    * at the end ``gates``, ``history``, ``mu``, ``lam`` and ``diverged``.
     """
 
-    def __init__(
-        self,
-        settings: GateSettings,
-        choose: Choose,
-        X: Array,
-        y: NDArray[Any],
-        *,
-        mu: Array | None,
-        lam: Array | None,
-    ):
-        self.settings, self.choose, self.mu, self.lam = settings, choose, mu, lam
-        self.X, self.y = X, y
-        self.classes, codes = class_codes(y)
+    settings: GateSettings
+    choose: Choose
+    X: Array
+    y: NDArray[Any]
+    mu: Array | None
+    lam: Array | None
+
+    def __post_init__(self) -> None:
+        self.classes, codes = class_codes(self.y)
         by_class = np.argsort(codes, kind="stable")
-        self.Z, self.codes = standardised(X)[by_class], codes[by_class]
-        self._phi = settings.dependences(self.Z, self.codes, len(self.classes))
+        self.Z, self.codes = standardised(self.X)[by_class], codes[by_class]
+        self._phi = self.settings.dependences(self.Z, self.codes, len(self.classes))
 
     def stages(self, state: State) -> Iterator[State]:
-        """Yield the state after each stage that is still to be done."""
+        """Yield the state after each remaining stage."""
         if "gates" in state:
             return
         if "network" not in state:
@@ -353,14 +355,14 @@ class GateTraining:
         if (self.mu is None or self.lam is None) and "path" not in state:
             mu, lam = (None if given is None else given[:1] for given in (self.mu, self.lam))
             grid = GateGrid(self.settings, self.choose, self.Z, self.codes, mu, lam, N_FOLDS)
-            for walk in grid.stages(state.get("walk", {})):
+            for found in grid.stages(state.get("walk", {})):
                 rest = _without(state, "walk")
-                state = {**rest, **walk} if "path" in walk else {**rest, "walk": walk}
+                state = {**rest, **found} if "path" in found else {**rest, "walk": found}
                 yield state
         yield from self._learn(state)
 
     def _learn(self, state: State) -> Iterator[State]:
-        """Learn gates under the weights given, or along the path up to the best of it."""
+        """Learn gates with the given weights or, for "auto", with lam rising to the best point."""
         used = np.ones((1, len(self.Z)), dtype=bool)
         network = clone(self.settings.network).restore(state["network"], self.classes)
         folds = GateFolds(self.Z, self.codes, used, network.networks(), [self._phi])
@@ -388,7 +390,7 @@ class GateTraining:
         }
 
     def _levels(self, state: State, folds: GateFolds) -> tuple[Array, list[Array]]:
-        """The weight of sparsity, and those of redundancy up to the one that is wanted."""
+        """Return the sparsity weight, and all redundancy weights up to the final one."""
         if self.mu is not None and self.lam is not None:
             return self.mu, [self.lam]
         path, n_rows = GatePath.restored(state["path"]), self.settings.n_rows(len(self.classes))

@@ -1,6 +1,7 @@
-"""Gates on the inputs of a network, and what an open one costs."""
+"""Gate functions for the inputs of a network, and their sparsity penalties."""
 
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,39 +11,43 @@ from sklearn.base import BaseEstimator
 from tamis._arrays import Array
 from tamis._checks import Constraints, number, one_of, several
 
-#: Below this an absolute value is rounded off, so that it has a slope everywhere.
+#: The absolute value of a gate is smoothed below this scale, so that it has a derivative at 0.
 ROUNDING = 1e-3
-#: Widths of one that is annealed: from 1 to a tenth, each is a good half of the one before, near
-#: enough for gates to follow their minimum.
+#: Number of widths of an annealed penalty. From 1 to 0.1, each width is a little more than half of
+#: the previous width. These changes are small enough for the gates to follow their minimum.
 N_WIDTHS = 5
 
 
 class Gate(ABC):
-    """Function of a free parameter b that multiplies a column."""
+    """Gate function. A gate is a factor on a column, and depends on a parameter b."""
 
-    #: Where b starts, with the gate open.
+    #: Initial value of b, at which the gate is open.
     start: ClassVar[float]
-    #: How far b may move in one step of a minimiser that can see far: a gate that is shut by one
-    #: long step has no slope left to open by.
+    #: Largest change of b in one step of L-BFGS. A gate that a long step has closed has no gradient
+    #: that could open it again.
     longest: ClassVar[float] = np.inf
-    #: The least b that such a minimiser may go to.
+    #: Lower bound of b for L-BFGS.
     lowest: ClassVar[float] = -np.inf
-    #: From here on a gate is wide open, and its width says nothing more of its column.
+    #: Gates above this value are fully open. Their values do not rank the columns.
     wide: ClassVar[float] = np.inf
 
     @abstractmethod
     def __call__(self, b: Array) -> tuple[Array, Array]:
-        """Value of the gate, and its derivative by b."""
+        """Return the value of the gate, and its derivative with respect to b."""
 
     def awake(self, b: Array) -> Array:
-        """Where to go on from another minimum: wide open gates have no slope to close by."""
+        """Return starting values of b for the next training.
+
+        Fully open gates are closed a little, because otherwise they have no gradient.
+        """
         return b
 
     def spread_open(self, gates: Array, pull: Array) -> Array:
-        """Return gates in absolute value, those wide open in the order of what keeps them open.
+        """Return the absolute values of gates, with fully open gates ranked by their effect.
 
-        ``pull`` is the rise of the loss for each unit that a gate closes; the last axes of both are
-        the gates of a run. Wide open gates are spread over the range from ``wide`` to 1.
+        ``pull`` is minus the derivative of the loss with respect to each gate. Fully open gates are
+        spread over the range from ``wide`` to 1, in proportion to ``pull``. The last two axes of
+        both arrays are the gates of a run.
         """
         gates = np.abs(gates)
         wide = gates >= self.wide
@@ -52,11 +57,11 @@ class Gate(ABC):
 
     @abstractmethod
     def share(self, gate: Array) -> tuple[Array, Array]:
-        """What the gate counts for in the redundancy, and its derivative by the gate."""
+        """Return the gate's factor in the redundancy term, and the derivative of this factor."""
 
 
 class LinearGate(Gate):
-    """The parameter itself, counted by its square (3.4), (3.5)."""
+    """Gate that equals its parameter b. The redundancy term uses b squared (3.4), (3.5)."""
 
     start = 1.0
 
@@ -68,10 +73,10 @@ class LinearGate(Gate):
 
 
 class BoundedGate(Gate):
-    """A gate between 0 (closed) and 1 (open), counted as it is (2.4), (3.6).
+    """Gate between 0 (closed) and 1 (open). The redundancy term uses its value (2.4), (3.6).
 
-    A gate that nothing bids to close comes to 1, whatever its column is worth: of 500 columns a
-    hundred may be there.
+    A gate ends at 1 if the objective does not push it to close, even if its column is only weakly
+    relevant. In a table with 500 columns, a hundred gates may end at 1.
     """
 
     wide = 0.99
@@ -81,12 +86,12 @@ class BoundedGate(Gate):
 
 
 class BellGate(BoundedGate):
-    """exp(-b^2): b = 0 is open; far out the gate is closed and hardly moves any more."""
+    """Gate exp(-b^2), open at b = 0. For large b it is closed and its gradient vanishes."""
 
     start = 0.1
     longest = 0.2
-    #: The gate is the same on both sides of 0: a step that opens the gates which matter most passes
-    #: through 0, and further steps of its kind would close them on the other side.
+    #: The gate is symmetric in b. Without this bound, a step that opens the most relevant gates
+    #: would go beyond b = 0, and the next steps would close them at negative b.
     lowest = 0.01
 
     def __call__(self, b: Array) -> tuple[Array, Array]:
@@ -98,7 +103,7 @@ class BellGate(BoundedGate):
 
 
 class SigmoidGate(BoundedGate):
-    """1 / (1 + exp(-b)), from a gate that is nine tenths open."""
+    """Gate 1 / (1 + exp(-b)), whose initial value is 0.9."""
 
     start = 2.2
     longest = 1.0
@@ -115,36 +120,41 @@ GATES: dict[str, Gate] = {"linear": LinearGate(), "bell": BellGate(), "sigmoid":
 
 
 def smooth_l0(gate: Array, width: float) -> tuple[Array, Array]:
-    """1 - exp(-g^2 / 2a^2), the number of gates that are not 0 as ``width`` a goes to 0 (3.2)."""
+    """Return 1 - exp(-g^2 / (2 a^2)) for a gate g, and its derivative (3.2).
+
+    This is a smooth indicator of non-zero gates. It becomes exact as the ``width`` a goes to 0.
+    """
     closed = np.exp(-(gate**2) / (2 * width**2))
     return 1 - closed, gate / width**2 * closed
 
 
 def smooth_l1(gate: Array, width: float) -> tuple[Array, Array]:
-    """|g|, rounded off at 0 (2.1)."""
+    """Return the absolute value of a gate, smoothed at 0, and its derivative (2.1)."""
     length = np.sqrt(gate**2 + ROUNDING**2)
     return length - ROUNDING, gate / length
 
 
 def undecided(gate: Array, width: float) -> tuple[Array, Array]:
-    """g (1 - g), which pushes a gate to either end (3.6)."""
+    """Return g (1 - g) for a gate g, and its derivative (3.6). It pushes the gate to 0 or 1."""
     return gate * (1 - gate), 1 - 2 * gate
 
 
-#: Penalties of one gate: the value and its derivative.
+#: Sparsity penalties of a gate by name. Each function returns the penalty and its derivative.
 SPARSITY = {"l0": smooth_l0, "l1": smooth_l1, "bell": undecided}
 
 
+@dataclass(eq=False, repr=False)
 class Sparsity(BaseEstimator):
-    """What an open gate g costs a :class:`GateSelector`.
+    """Penalty on open gates in a :class:`GateSelector`.
 
     Parameters
     ----------
     kind : {"l0", "l1", "bell"}, default="l0"
-        1 - exp(-g^2 / 2 width^2), which counts the gates that are not 0; the size of the gate; or
-        g (1 - g), which drives a gate to 0 or 1.
+        Penalty of a gate g. "l0" is 1 - exp(-g^2 / (2 width^2)); its sum approximately counts the
+        gates that are not 0. "l1" is the absolute value of g. "bell" is g (1 - g), which drives a
+        gate to 0 or 1.
     width : float or pair of float, default=0.35
-        Of "l0"; a pair is annealed from the first to the second.
+        Width of the "l0" penalty. A pair anneals the width from the first to the second value.
 
     Examples
     --------
@@ -158,12 +168,12 @@ class Sparsity(BaseEstimator):
         "width": number(above=0) | several(number(above=0), "a pair of them", 2),
     }
 
-    def __init__(self, kind: str = "l0", *, width: Any = 0.35):
-        self.kind = kind
-        self.width = width
+    kind: str = "l0"
+    _: KW_ONLY
+    width: Any = 0.35
 
     @property
     def widths(self) -> Array:
-        """One width, or those from the first to the last of a pair."""
+        """Widths that are used one after the other: only one unless ``width`` is a pair."""
         first, last = self.width if np.ndim(self.width) else (self.width, self.width)
         return np.geomspace(first, last, N_WIDTHS if first != last else 1)

@@ -1,6 +1,7 @@
-"""A classifier of one hidden layer whose folds and restarts are trained in one computation."""
+"""Classifier with one hidden layer, whose folds and restarts are trained in one batch."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
 
@@ -19,66 +20,76 @@ from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_al
 from tamis.neural.solver import SOLVERS, GateSolver, Runs
 from tamis.response.tuners import units_tried
 
-#: Folds by which hidden units are chosen.
+#: Number of cross-validation folds for choosing the number of hidden units.
 FOLDS = 5
-#: Standard deviations beyond which a new row is brought nearer: sums of weights times numbers of
-#: this size are finite, and activations or probabilities are at their ends long before.
+#: Largest standardised value in a new row. Rows with larger values are scaled down, so that
+#: products with weights stay finite. This hardly changes predictions, because activation functions
+#: are saturated at much smaller values.
 FARTHEST = 1e100
-#: Numbers of an array that holds something for each network: 128 MB, which a machine reads in some
-#: tenths of a second, so that an interrupt is soon answered.
+#: Maximum number of values in the arrays of a group of networks (128 MB). A pass over these values
+#: takes a few tenths of a second, so that the user can interrupt the training without delay.
 MOST_NUMBERS = 1 << 24
-#: Relative change of the loss at which each minimiser stops.
+#: Each optimiser stops when the relative change of the loss is below this number.
 TOLERANCE = {"lbfgs": 1e-6, "adam": 1e-5}
 
 
+@dataclass(eq=False, repr=False)
 class NetworkClassifier(ClassifierMixin, BaseEstimator):
-    """Multi-layer perceptron, kept where it was best on held-out rows.
+    """Multi-layer perceptron with one hidden layer, early stopping and restarts.
 
-    Several networks are trained at one time: one for each fold left out, times ``restarts``. Each
-    is kept at the epoch of its greatest validation accuracy, of equals at the one of least
-    validation loss; the best of all predicts, or all of them together.
+    ``restarts`` networks are trained for each validation fold, all in one batch. Each network keeps
+    the weights of the epoch with the highest validation accuracy; ties go to the lowest validation
+    loss. Predictions come from the best network or from the mean of all.
 
     Parameters
     ----------
     hidden : int or "auto", default=10
-        Number of hidden units. "auto" tries 1 to 3 for each column, all numbers up to 8, else eight
-        in growing steps, and takes the one of the greatest mean accuracy over five folds, of equals
-        the least: eight or nine times the work.
+        Number of hidden units. "auto" tries numbers from 1 to 3 per column: all of them if there
+        are at most eight, otherwise eight numbers in growing steps. It uses the number with the
+        highest mean accuracy over five folds. Ties go to the lowest number. Training with "auto"
+        takes about eight times as long as with a given number.
     activation : {"tanh", "sigmoid", "relu"}, default="tanh"
+        Activation function of the hidden units.
     loss : {"log", "squared"}, default="log"
-        Cross-entropy, or the squared distance of the probabilities to the target vector.
+        Cross-entropy, or the squared error of the probabilities.
     decay : float or "auto", default="auto"
         Weight decay: half of it times the sum of squared weights is added to the mean loss. "auto"
-        is 0.001, or 0.01 where there are more columns than rows.
+        is 0.001, or 0.01 if there are more columns than rows.
     solver : {"lbfgs", "adam"}, default="lbfgs"
+        Optimiser.
     max_iter : int, default=200
-        Epochs, or iterations of L-BFGS, at the most.
+        Maximum number of epochs, or of iterations of L-BFGS.
     learning_rate : float, default=0.02
-        Of Adam.
+        Learning rate of Adam.
     batch_size : int or None, default=None
-        Rows of each step of Adam; None for all.
+        Number of rows per step of Adam. None uses all rows.
     validation : int, float or None, default=5
-        Folds, each left out by one network; the share of rows that all networks leave out; or None
-        to learn from all rows to the end.
+        Rows that are held out for early stopping. An integer is a number of folds, each of which is
+        held out from a different network. A float is the share of rows that is held out from all
+        networks. None means no early stopping.
     restarts : int, default=1
-        Networks for each fold, from different weights.
+        Number of networks per fold, with different initial weights.
     combine : {"best", "mean"}, default="best"
-        Whether the best network predicts, or the mean of the probabilities of all.
+        Predict with the best network, or with the mean of the probabilities of all networks.
     random_state : int, generator or None, default=None
+        Seed of the folds and the initial weights.
 
     Attributes
     ----------
     classes_ : array
+        Class labels.
     hidden_ : int
-        Number of hidden units.
+        Number of hidden units that was used.
     validation_score_ : float
-        Accuracy of the best network on the rows that it was chosen by, which is optimistic; nan
-        where none were held out.
-    n_networks_, n_iter_ : int
-        Number of networks; number of epochs of the longest training.
+        Held-out accuracy of the best network. It is optimistic, because the network was chosen with
+        the same rows. It is nan if ``validation`` is None.
+    n_networks_ : int
+        Number of trained networks.
+    n_iter_ : int
+        Number of epochs of the longest training.
     history_ : dict of str to array of shape (n_epochs, n_networks)
-        ``validation_accuracy`` and ``validation_loss``, in the end nan for networks that ended
-        early.
+        ``validation_accuracy`` and ``validation_loss``. The columns of networks that ended early
+        are filled up with nan.
 
     Examples
     --------
@@ -92,9 +103,6 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     Yang (2011), Feature selection and model selection for supervised learning algorithms, sec. 3.4
     (hidden units by five folds).
     """
-
-    #: A number to all that reads it but :meth:`fit` and :meth:`cost`.
-    hidden: Any
 
     _constraints: ClassVar[Constraints] = {
         "hidden": integer(1) | one_of("auto"),
@@ -110,39 +118,24 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         "combine": one_of("best", "mean"),
     }
 
-    def __init__(
-        self,
-        hidden: int | str = 10,
-        *,
-        activation: str = "tanh",
-        loss: str = "log",
-        decay: float | str = "auto",
-        solver: str = "lbfgs",
-        max_iter: int = 200,
-        learning_rate: float = 0.02,
-        batch_size: int | None = None,
-        validation: int | float | None = 5,
-        restarts: int = 1,
-        combine: str = "best",
-        random_state: Any = None,
-    ):
-        self.hidden = hidden
-        self.activation = activation
-        self.loss = loss
-        self.decay = decay
-        self.solver = solver
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.validation = validation
-        self.restarts = restarts
-        self.combine = combine
-        self.random_state = random_state
+    hidden: Any = 10
+    _: KW_ONLY
+    activation: str = "tanh"
+    loss: str = "log"
+    decay: float | str = "auto"
+    solver: str = "lbfgs"
+    max_iter: int = 200
+    learning_rate: float = 0.02
+    batch_size: int | None = None
+    validation: int | float | None = 5
+    restarts: int = 1
+    combine: str = "best"
+    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train the networks on the standardised columns of ``X``."""
         check_parameters(self)
-        with np.errstate(over="ignore", invalid="ignore"):  # a sum of finite numbers may not be
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of finite numbers may overflow
             table, target = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(target)
         self.classes_, codes = class_codes(target)
@@ -165,7 +158,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def cost(self, n_samples: int, n_features: int) -> float:
-        """Memory that a training on this number of rows, of two classes, takes."""
+        """Estimate the memory in bytes that training needs, for two classes and this table size."""
         check_parameters(self)
         n_networks, hidden = self.n_networks(n_samples), self.hidden
         if hidden == "auto":
@@ -174,36 +167,36 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return n_networks * each + 40.0 * n_samples * n_features
 
     def n_networks(self, n_samples: int) -> int:
-        """Number of networks that are trained on this number of rows."""
+        """Return the number of networks for a table with this number of rows."""
         folds = min(self.validation or 1, n_samples) if is_int(self.validation) else 1
         return int(folds) * self.restarts
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each class."""
+        """Return the probability of each class."""
         check_is_fitted(self)
-        with np.errstate(over="ignore", invalid="ignore"):  # rows may be out of all proportion
+        with np.errstate(over="ignore", invalid="ignore"):  # values may be extremely large
             table = validate_data(self, X, dtype=np.float64, reset=False)
             Z = _within_reach(self._scaling(table))
         p: Array = self.networks().probabilities(Z, self.activation)[0].mean(axis=0)
         return p
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable class."""
+        """Return the most probable class."""
         p = self.predict_proba(X)
         return self.classes_[p.argmax(axis=1)]
 
     def networks(self) -> Stack:
-        """The networks that predict, whose inputs are the standardised columns."""
+        """Return the networks used for prediction. Their inputs are the standardised columns."""
         return self._stack if self.combine == "mean" else self._stack.pick(np.array([self._best]))
 
     def decay_of(self, n_samples: int, n_features: int) -> float:
-        """The weight decay for a table of this size."""
+        """Return the weight decay for a table of this size."""
         if self.decay == "auto":
             return 1e-2 if n_features > n_samples else 1e-3
         return float(self.decay)
 
     def state(self) -> State:
-        """Everything that a fitted network has learned, but for its classes, for JSON."""
+        """Return the fitted attributes, except for the classes, as JSON types."""
         return {
             "hidden": self.hidden_,
             "scaling": packed_all(self._scaling._asdict()),
@@ -215,7 +208,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         }
 
     def restore(self, state: State, classes: NDArray[Any]) -> Self:
-        """Become the fitted network that :meth:`state` wrote."""
+        """Set the fitted attributes from a state that :meth:`state` returned."""
         self.classes_ = classes
         exponent, *others = unpacked_all(state["scaling"], ColumnScale._fields).values()
         self._scaling = ColumnScale(exponent.astype(np.intc), *others)
@@ -230,7 +223,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _choose_hidden(settings: NetworkClassifier, Z: Array, codes: NDArray[np.intp]) -> int:
-    """Number of hidden units of the greatest mean accuracy over folds; of ties the least."""
+    """Return the number of hidden units with the highest cross-validated accuracy."""
     held_out = held_out_rows(codes, FOLDS, 1, settings.random_state)
     best, greatest = 1, -np.inf
     for hidden in units_tried(Z.shape[1]):
@@ -242,18 +235,16 @@ def _choose_hidden(settings: NetworkClassifier, Z: Array, codes: NDArray[np.intp
 
 
 def _within_reach(Z: Array) -> Array:
-    """Rows in their own direction, none farther than what the networks can compute with."""
-    Z = np.nan_to_num(Z, nan=0.0)  # nan is a constant column, infinite in a new row
+    """Scale down rows that are too large for the networks, without changing their direction."""
+    Z = np.nan_to_num(Z, nan=0.0)  # an infinite value in a constant column has become nan
     far = np.abs(Z).max(axis=1, keepdims=True)
     return Z * (FARTHEST / np.maximum(far, FARTHEST))
 
 
 class Trained(NamedTuple):
-    """Networks, their accuracy and loss on held-out rows, and how they came there.
+    """Trained networks, with their accuracy and loss on held-out rows.
 
-    ``history`` has an array of shape (n_epochs, n_networks) for each of ``validation_accuracy`` and
-    ``validation_loss``, in the end nan for networks that ended early; it is empty where no rows
-    were held out.
+    ``history`` has the form of ``NetworkClassifier.history_``. It is empty if no rows are held out.
     """
 
     stack: Stack
@@ -264,7 +255,7 @@ class Trained(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The network of greatest accuracy; of ties the one of least loss."""
+        """Index of the network with the highest accuracy. Ties go to the lowest loss."""
         return int(np.lexsort((self.loss, -self.accuracy))[0])
 
 
@@ -277,16 +268,22 @@ def train(
     masks: Array | None = None,
     early_stopping: bool = True,
 ) -> Trained:
-    """Train one network for each row of ``held_out``, which marks what it must not learn from.
+    """Train one network for each row of ``held_out``.
 
     Parameters
     ----------
     settings : NetworkClassifier
-        With ``random_state`` as a number.
-    masks : array of shape (n_networks, n_features)
-        1 for the inputs that a network has, 0 for others.
-    early_stopping : bool
-        Whether a network is kept where it was best on its held-out rows; else where it ended.
+        Parameters of the networks. ``random_state`` must be an integer.
+    X : array of shape (n_samples, n_features)
+        Standardised columns.
+    codes : array of shape (n_samples,)
+        Class numbers.
+    held_out : array of bool, of shape (n_networks, n_samples)
+        Mask of the held-out rows of each network.
+    masks : array of shape (n_networks, n_features), optional
+        1 for the columns that a network uses as inputs, 0 for the others.
+    early_stopping : bool, default=True
+        Keep the weights of the best epoch on the held-out rows instead of the last epoch.
     """
     shape, found, diverged = (settings.hidden, int(codes.max()) + 1), [], False
     for group in groups(len(held_out), X.shape[1], *shape, len(X)):
@@ -303,7 +300,7 @@ def train(
         diverged |= watch.diverged
     if diverged:
         warn(
-            "The training of a network diverged; its best weights before that are kept. Use a "
+            "The training of a network diverged; the best weights before that are used. Use a "
             "smaller learning_rate.",
             NotConverged,
             stacklevel=2,
@@ -321,7 +318,7 @@ def train(
 def groups(
     n_networks: int, n_inputs: int, hidden: int, n_classes: int, n_samples: int
 ) -> Iterator[slice]:
-    """Networks that are trained together: as many as there is room for, at least one."""
+    """Yield slices of networks that fit into memory together. A slice has at least one network."""
     numbers = n_samples * (hidden + n_classes) + (n_inputs + n_classes + 1) * hidden + n_classes
     size = min(max(MOST_NUMBERS // numbers, 1), n_networks)
     return (slice(k, min(k + size, n_networks)) for k in range(0, n_networks, size))
@@ -337,7 +334,7 @@ def _train(settings: Any, watch: "_Watch", start: Array) -> Trained:
         learning_rate=settings.learning_rate,
         batch_size=settings.batch_size,
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is never kept
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite points are discarded
         points, values = solver.minimise(
             objective, start, len(objective.X), settings.random_state, watch=watch.see
         )
@@ -349,7 +346,10 @@ def _train(settings: Any, watch: "_Watch", start: Array) -> Trained:
 
 
 class _Watch:
-    """Keeps the point of each network that did best on its held-out rows, or the last."""
+    """Callback that keeps the best weights of each network on its held-out rows.
+
+    Without early stopping it keeps the last weights.
+    """
 
     def __init__(self, objective: NetworkLoss, held_out: Mask, start: Array, early_stopping: bool):
         self.objective, self.held_out = objective, held_out
@@ -361,7 +361,11 @@ class _Watch:
         self._seen: list[tuple[Runs, Array]] = []
 
     def see(self, evaluated: Runs, runs: Runs, points: Array) -> None:
-        """Score the ``runs``, which were the ``evaluated`` ones of the last call."""
+        """Score the networks ``runs`` on their held-out rows.
+
+        ``evaluated`` are the positions of these networks in the last call of the loss, and
+        ``points`` are their weights.
+        """
         p, shares = self.objective.outputs[evaluated], self._shares[runs]
         codes = self.objective.codes
         accuracy = np.einsum("kn,kn->k", shares, p.argmax(axis=2) == codes)
@@ -378,18 +382,18 @@ class _Watch:
 
     @property
     def n_iter(self) -> int:
-        """Number of points, the start not counted, that the longest training came to."""
+        """Number of iterations of the longest training."""
         return int(max(np.bincount(np.concatenate([runs for runs, _ in self._seen]))) - 1)
 
     @property
     def history(self) -> dict[str, Array]:
-        """Accuracy and loss of every network at the points it came to, one after the other."""
+        """Held-out accuracy and loss of every network after each iteration."""
         names = ("validation_accuracy", "validation_loss")
         return histories(names, self._seen, len(self.loss))
 
 
 def _side_by_side(tables: list[Array]) -> Array:
-    """Join tables of different lengths side by side, shorter ones filled up with nan."""
+    """Join tables of different lengths horizontally. Shorter ones are filled up with nan."""
     longest = max(len(table) for table in tables)
     missing = [np.full((longest - len(table), table.shape[1]), np.nan) for table in tables]
     return np.hstack([np.vstack(pair) for pair in zip(tables, missing, strict=True)])
@@ -398,9 +402,10 @@ def _side_by_side(tables: list[Array]) -> Array:
 def histories(
     names: tuple[str, ...], seen: list[tuple[Runs, Array]], n_runs: int
 ) -> dict[str, Array]:
-    """Tables of shape (n_epochs, n_runs) by name: what was seen of each run in turn, then nan.
+    """Return one table of shape (n_epochs, n_runs) for each name.
 
-    Each of ``seen`` holds some runs, and one row of their values for each name.
+    Each item of ``seen`` belongs to an epoch. It holds the indices of the runs that were still
+    active, and their values, with one row for each name. All other entries are nan.
     """
     counts = np.zeros(n_runs, dtype=np.intp)
     tables = np.full((len(names), len(seen), n_runs), np.nan)
@@ -411,30 +416,30 @@ def histories(
 
 
 def deal(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Return the fold of each row, the rows of every class shared out evenly, however few.
+    """Return the fold of each row, stratified by class.
 
-    The folds that get one row more follow on from class to class, so that folds differ by one row
-    at the most.
+    A class may have fewer rows than there are folds. Each class starts at the fold after the last
+    fold of the previous class, so that the sizes of the folds differ by at most one row.
     """
-    folds, given = np.empty(len(codes), dtype=np.intp), 0
+    folds, n_done = np.empty(len(codes), dtype=np.intp), 0
     for c in range(codes.max() + 1):
         rows = stream(seed, "folds", c).permutation(np.flatnonzero(codes == c))
-        folds[rows] = (given + np.arange(len(rows))) % n_folds
-        given += len(rows)
+        folds[rows] = (n_done + np.arange(len(rows))) % n_folds
+        n_done += len(rows)
     return folds
 
 
 def held_out_rows(
     codes: NDArray[np.intp], validation: int | float | None, restarts: int, seed: int
 ) -> Mask:
-    """Return one row for each network: the rows that it leaves out."""
+    """Return a mask of held-out rows, of shape (networks, rows)."""
     if validation is None:
         return np.zeros((restarts, len(codes)), dtype=bool)
     if validation >= 1:
         n_folds = min(int(validation), len(codes))
         folds = deal(codes, n_folds, seed)
         return np.repeat(folds == np.arange(n_folds)[:, None], restarts, axis=0)
-    # a share of the rows, at least one and not all, of every class as evenly as can be
+    # hold out a share of the rows, stratified by class: at least one row, but not all
     draws = stream(seed, "part").uniform(size=len(codes))
     share = np.clip(validation, 1 / len(codes), 1 - 1 / len(codes))
     passed = np.floor(np.arange(len(codes) + 1) * share + 1e-9)

@@ -1,4 +1,4 @@
-"""Accuracy and number of columns by the weights of open gates and redundancy."""
+"""Cross-validated accuracy of gates over a grid of sparsity and redundancy weights."""
 
 from typing import Any
 
@@ -25,23 +25,38 @@ def gate_path(
     lam: ArrayLike | None = None,
     folds: int = 3,
 ) -> GatePath:
-    """Accuracy and number of columns over a grid of weights, by cross-validation.
+    """Cross-validate a gate selector over a grid of sparsity and redundancy weights.
 
-    In every fold networks are trained, gates learned for each ``mu`` along rising ``lam``, each
-    from where the one before ended, columns chosen as the selector would, and new networks trained
-    on these, which are scored on the rows left out. All folds and all ``mu`` are one computation.
-    Columns are standardised over all rows, as the selector will do; no label of a row left out has
-    a part in anything but its score. The score of the best of many points is optimistic: measure a
-    selection on rows that the path has not seen.
+    Each fold takes four steps:
+
+    1. train networks on the training rows;
+    2. for each ``mu``, learn gates with increasing ``lam``, each starting from the previous result;
+    3. select columns with the selector's choice;
+    4. train new networks on the selected columns and score them on the held-out rows.
+
+    All folds and all ``mu`` are trained in one batch. Columns are standardised over all rows, as in
+    the selector. The labels of held-out rows are used only for the score. The score of the best
+    grid point is optimistic, because the point was chosen by this score. Estimate the error of a
+    selection on other held-out rows.
 
     Parameters
     ----------
     selector : GateSelector
-    X, y : the table and its classes
+        Selector to cross-validate. It is not changed.
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+        Class labels.
     mu, lam : arrays of numbers, optional
-        By default the numbers that the selector has; in place of "auto", 0.05 to 4 for ``mu``
-        and for ``lam`` up to eight times mu / (2 mean phi).
+        Weights to try. By default the selector's weights are used. If these are "auto", the grid is
+        0.05 to 4 for ``mu``, and 0 to eight times mu / (2 mean phi) for ``lam``, where mean phi is
+        the mean redundancy over all pairs of columns.
     folds : int, default=3
+        Number of folds.
+
+    Returns
+    -------
+    GatePath
+        Accuracy, loss and selected columns at each grid point.
 
     Examples
     --------
@@ -79,10 +94,10 @@ def gate_path(
 
 
 def _read_grid(name: str, given: Any, held: Any) -> Array | None:
-    """Numbers of one weight, None for those of "auto"."""
+    """Return the sorted values to try for a weight, or None for "auto"."""
     if given is None and np.ndim(held) > 0:
         raise InvalidParameter(
-            f"gate_path walks along one {name} for all classes, but the selector has {held!r}. "
+            f"gate_path needs one {name} for all classes, but the selector has {held!r}. "
             f"Give gate_path {name} as numbers."
         )
     values = held if given is None else given

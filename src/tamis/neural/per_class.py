@@ -1,6 +1,7 @@
-"""Orders of columns by their gates, and the choice of the best columns of every class."""
+"""Rankings of columns by their gates, and a choice of the best columns of each class."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,15 +14,18 @@ from tamis.exceptions import IncompatibleCriterion
 
 
 class ClassFeature(NamedTuple):
-    """A column as the gates of one class see it.
+    """Column with its gate for one class, from :meth:`GateSelector.features_for`.
 
     Attributes
     ----------
     column : int
+        Index of the column.
     name : str
+        Name of the column.
     gate : float
+        Gate of the column for the class.
     mean, spread : arrays of shape (n_classes,)
-        Mean and standard deviation of the column in every class, in its own units.
+        Mean and standard deviation of the column in each class, on the original scale.
     """
 
     column: int
@@ -31,15 +35,14 @@ class ClassFeature(NamedTuple):
     spread: Array
 
 
+@dataclass(eq=False, repr=False)
 class PerClass(Choice):
-    """The best columns of every class, together.
-
-    For gates of each class: the union of the ``n_features`` widest of each class.
+    """Choice that selects the best columns of each class, for gates by class.
 
     Parameters
     ----------
     n_features : int
-        How many of each class.
+        Number of columns to select for each class. The columns with the widest gates are selected.
 
     Examples
     --------
@@ -54,15 +57,14 @@ class PerClass(Choice):
 
     _constraints: ClassVar[Constraints] = {"n_features": integer(1)}
 
-    def __init__(self, n_features: int):
-        self.n_features = n_features
+    n_features: int
 
     def check(self, search: Any, criterion: Criterion) -> None:
         check_parameters(self)
         if getattr(search, "scope", "global") == "global":
             raise IncompatibleCriterion(
-                f"PerClass needs gates for each class, which {type(search).__name__} has only as "
-                "GateSelector(scope='class'). Use that, or ask for a number of features."
+                f"PerClass needs gates for each class, but this {type(search).__name__} has none. "
+                "Use GateSelector(scope='class'), or ask for a number of features."
             )
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
@@ -71,15 +73,16 @@ class PerClass(Choice):
 
 
 def by_width(gates: Array) -> Iterator[Entries]:
-    """Add columns one by one, the widest gate first."""
+    """Add columns one by one, in decreasing order of their gates."""
     score = gates.max(axis=0)
     yield Entries(best_first(score), Scores(np.arange(len(score)), score))
 
 
 def by_rank(gates: Array) -> Iterator[Entries]:
-    """Add columns one by one, the first of every class, then the second of every class, ...
+    """Add columns one by one, in the order of their best rank among all classes.
 
-    Linear gates have a scale of their own for each class, so that only their order compares.
+    The best column of each class comes first, then the second best of each class, and so on. Linear
+    gates of different classes have different scales, so only their ranks are comparable.
     """
     score, rank = gates.max(axis=0), _best_rank(gates)
     wide = best_first(score)
@@ -88,7 +91,7 @@ def by_rank(gates: Array) -> Iterator[Entries]:
 
 
 def by_class(gates: Array) -> Iterator[Step]:
-    """Add the next column of every class at each step, together."""
+    """Add the next best column of every class in each step."""
     score, rank = gates.max(axis=0), _best_rank(gates)
     for last in range(rank.max() + 1):
         fresh = np.flatnonzero(rank == last)
@@ -96,6 +99,6 @@ def by_class(gates: Array) -> Iterator[Step]:
 
 
 def _best_rank(gates: Array) -> Subset:
-    """Best rank of each column among the rows of gates, from 0 for the widest."""
+    """Return each column's best rank among all classes. Rank 0 is the widest gate."""
     ranks: Subset = np.min([np.argsort(best_first(row)) for row in gates], axis=0)
     return ranks

@@ -1,6 +1,10 @@
-"""Redundancy: the dependence phi between each two columns, or units of columns."""
+"""Redundancy, measured by the dependence phi of each pair of columns or units.
+
+A unit is a column, or a group of columns that is selected as one.
+"""
 
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,27 +15,31 @@ from tamis._arrays import Array, Subset, standardised
 from tamis._checks import NONE, Constraints, one_of
 from tamis.exceptions import InvalidParameter
 
-#: Measures of dependence.
+#: Names of the measures of dependence.
 KINDS = ("pearson", "squared", "information")
-#: Columns up to which a matrix of all pairs is kept: 256 MB, for each class and fold.
+#: Up to this many columns, a matrix of all pairs is stored. At this size, the matrix takes 256 MB
+#: for each class and fold.
 MOST_COLUMNS = 8_000
-#: Where a standardised column is cut into three levels for its mutual information.
+#: Cuts that divide a standardised column into three levels, from which mutual information is
+#: computed.
 CUTS = (-0.5, 0.5)
-#: From here on the matrix is kept in single precision: each step of a fit reads the whole of it.
+#: From this many columns on, the matrix of all pairs is stored in single precision. Each step of a
+#: fit reads the whole matrix, so a smaller matrix saves time.
 SINGLE_FROM = 1000
 
 
+@dataclass(eq=False, repr=False)
 class Redundancy(BaseEstimator):
-    """How far two columns say the same, for a :class:`GateSelector`.
+    """Measure of the redundancy of two columns, for a :class:`GateSelector`.
 
     Parameters
     ----------
     kind : {"pearson", "squared", "information"}, default="pearson"
         The absolute correlation of two columns, its square, or their normalised mutual
-        information; 0 where a column does not vary.
+        information. Constant columns have redundancy 0.
     level : {"global", "class"} or None, default=None
-        Whether it is taken over all rows or inside each class; None is over all rows for gates of
-        scope "global", and inside each class for others.
+        "global" computes redundancy over all rows, and "class" inside each class. None means
+        "global" for gates of scope "global", and "class" for other scopes.
 
     Examples
     --------
@@ -46,19 +54,21 @@ class Redundancy(BaseEstimator):
         "level": one_of("global", "class") | NONE,
     }
 
-    def __init__(self, kind: str = "pearson", *, level: str | None = None):
-        self.kind = kind
-        self.level = level
+    kind: str = "pearson"
+    _: KW_ONLY
+    level: str | None = None
 
     def inside_classes(self, scope: str) -> bool:
-        """Whether the rows of each class are looked at alone."""
-        level = self.level or ("global" if scope == "global" else "class")
-        return level == "class"
+        """Return whether redundancy is computed inside each class."""
+        return scope != "global" if self.level is None else self.level == "class"
 
     def between(
         self, X: Array, codes: NDArray[np.intp], n_classes: int, scope: str
     ) -> "list[Dependence]":
-        """Dependence of the columns: one for all rows of gates, or one for each."""
+        """Return the dependence matrices of the columns.
+
+        The list holds a single matrix that all rows of gates share, or one matrix for each of them.
+        """
         if not self.inside_classes(scope):
             return dependences(self.kind, X)
         inside = dependences(self.kind, X, codes, n_classes)
@@ -66,20 +76,20 @@ class Redundancy(BaseEstimator):
 
 
 class Dependence(ABC):
-    """Symmetric matrix of dependences with zeros on its diagonal."""
+    """Symmetric matrix of the dependence of each pair of columns, with a zero diagonal."""
 
     @abstractmethod
     def times(self, shares: Array) -> Array:
-        """The matrix times each row of ``shares``."""
+        """Multiply each row of ``shares`` by the matrix."""
 
     @property
     @abstractmethod
     def mean(self) -> float:
-        """Mean dependence of two different columns."""
+        """Mean dependence over all pairs of different columns."""
 
 
 class PairMatrix(Dependence):
-    """Dependence of every two columns, held."""
+    """Dependence that is stored as a matrix of all pairs."""
 
     def __init__(self, phi: Array):
         np.fill_diagonal(phi, 0)
@@ -96,25 +106,21 @@ class PairMatrix(Dependence):
 
 
 class SquaredCorrelation(Dependence):
-    """Squared correlations through the columns themselves, never held as a matrix of pairs.
+    """Squared correlations, computed from the columns without a matrix of all pairs.
 
     With standardised columns z of length 1,
     sum_j (z_i . z_j)^2 s_j = z_i' (sum_j s_j z_j z_j') z_i,
-    so that each row of shares needs n^2 numbers in place of F^2.
+    so that each row of shares s needs a matrix of size n^2 (rows) instead of F^2 (columns).
     """
 
     def __init__(self, columns: Array):
         self._columns = columns
-        self._own = np.einsum("ij,ij->j", columns, columns) ** 2  # 1, or 0 without variance
+        self._own = np.einsum("ij,ij->j", columns, columns) ** 2  # 1, or 0 for constant columns
 
     def times(self, shares: Array) -> Array:
-        product = [self._times(s) - self._own * s for s in shares]
-        return np.array(product, dtype=shares.dtype).reshape(shares.shape)
-
-    def _times(self, share: Array) -> Array:
         z = self._columns
-        product: Array = np.einsum("ij,ij->j", z, ((z * share) @ z.T) @ z)
-        return product
+        product = [np.einsum("ij,ij->j", z, ((z * s) @ z.T) @ z) - self._own * s for s in shares]
+        return np.array(product, dtype=shares.dtype).reshape(shares.shape)
 
     @property
     def mean(self) -> float:
@@ -126,16 +132,17 @@ class SquaredCorrelation(Dependence):
 def dependences(
     kind: str, X: Array, codes: NDArray[np.intp] | None = None, n_classes: int = 0
 ) -> list[Dependence]:
-    """Dependence of the columns: over all rows, or inside each class where ``codes`` are given.
+    """Return the dependence matrix over all rows or, if ``codes`` is given, one for each class.
 
-    Inside a class of no or one row no two columns depend on each other.
+    ``codes`` are class numbers. The dependence in a class with fewer than two rows is 0.
 
     Parameters
     ----------
     kind : {"pearson", "squared", "information"}
-        The absolute correlation; its square; or the mutual information of the columns cut into
-        three levels at half a standard deviation from the mean, divided by the geometric mean of
-        their entropies. All are 1 for copies and 0 where a column does not vary.
+        The absolute correlation, its square, or the normalised mutual information. For mutual
+        information, columns are cut into three levels at half a standard deviation from the mean,
+        and the result is divided by the geometric mean of the entropies. All measures are 1 for
+        duplicate columns and 0 for constant ones.
     """
     check_columns(kind, X.shape[1])
     if codes is None:
@@ -146,20 +153,25 @@ def dependences(
 def check_columns(
     kind: str, n_columns: int, fewer: str = "Ranking(FisherScore(), n_features_to_select={})"
 ) -> None:
-    """Refuse a table too wide for a number for every two columns, before any work.
+    """Raise an error if a table has too many columns for a matrix of all pairs.
 
-    ``fewer`` is the expression that leaves as many columns as can be had.
+    ``fewer`` is the code that the message recommends. It selects the largest possible number of
+    columns.
     """
     if kind != "squared" and n_columns > MOST_COLUMNS:
         raise InvalidParameter(
-            f"redundancy={kind!r} holds a number for every two columns, too many for "
-            f"{n_columns} columns ({MOST_COLUMNS} can be held). Use redundancy='squared', or leave "
-            f"the weakest columns out first, as by {fewer.format(MOST_COLUMNS)}."
+            f"redundancy={kind!r} computes a matrix of all pairs of columns, so it accepts at most "
+            f"{MOST_COLUMNS} columns, got {n_columns}. Use redundancy='squared', or select columns "
+            f"first, for example with {fewer.format(MOST_COLUMNS)}."
         )
 
 
 def through_columns(kind: str, n_rows: int, n_columns: int) -> bool:
-    """Whether squares go through the columns: where that is less work, or the only way."""
+    """Return whether dependence is computed without a matrix of all pairs.
+
+    This is possible only for squared correlations. It is done if it takes fewer operations than the
+    matrix, or if the matrix would be too large.
+    """
     return kind == "squared" and (2 * n_rows**2 < n_columns or n_columns > MOST_COLUMNS)
 
 
@@ -167,7 +179,7 @@ def _dependence(kind: str, X: Array) -> Dependence:
     n_rows, n_columns = X.shape
     dtype = np.float32 if n_columns >= SINGLE_FROM else np.float64
     columns = standardised(X) / np.sqrt(n_rows) if n_rows > 1 else np.zeros((1, n_columns))
-    if n_rows < 2 or through_columns(kind, n_rows, n_columns):  # without rows all is 0
+    if n_rows < 2 or through_columns(kind, n_rows, n_columns):
         return SquaredCorrelation(columns)
     if kind == "information":
         return PairMatrix(_information(columns * np.sqrt(n_rows)).astype(dtype, copy=False))
@@ -177,7 +189,7 @@ def _dependence(kind: str, X: Array) -> Dependence:
 
 
 class MeanDependence(Dependence):
-    """Mean over the classes, phi_CL, for gates that all classes share."""
+    """Mean of the dependence inside each class, for gates that all classes share."""
 
     def __init__(self, parts: list[Dependence]):
         self._parts = parts
@@ -192,7 +204,7 @@ class MeanDependence(Dependence):
 
 
 class GateUnits:
-    """Columns that share a gate: the unit of each column.
+    """Assignment of columns to units. The columns of a unit share a gate.
 
     >>> pairs = GateUnits(np.array([0, 1, 0, 1]))
     >>> pairs.spread(np.array([2.0, 3.0])), pairs.sum(np.arange(4.0))
@@ -206,17 +218,17 @@ class GateUnits:
         self._starts = np.cumsum(self.sizes) - self.sizes
 
     def spread(self, values: Array) -> Array:
-        """Repeat values of the units, along the last axis, for each of their columns."""
+        """Repeat the value of each unit for all its columns. Units are the last axis."""
         return values[..., self.unit_of]
 
     def sum(self, values: Array) -> Array:
-        """Add up values of the columns, along the last axis, for each unit."""
+        """Sum the values of the columns of each unit. Columns are the last axis."""
         total: Array = np.add.reduceat(values[..., self._order], self._starts, axis=-1)
         return total
 
 
 class GroupedDependence(Dependence):
-    """Dependence of two units: the mean over the pairs of their columns."""
+    """Dependence of two units: the mean over all pairs of a column of each."""
 
     def __init__(self, between: Dependence, units: GateUnits):
         self._between, self._units = between, units
@@ -243,17 +255,17 @@ class GroupedDependence(Dependence):
 
 
 def group_dependences(between: list[Dependence], units: GateUnits) -> list[Dependence]:
-    """Dependences of the units, from those of the columns."""
+    """Return the dependence matrices of units, given the matrices of columns."""
     if (units.sizes == 1).all():
         return between
     return [GroupedDependence(phi, units) for phi in between]
 
 
 def _information(columns: Array) -> Array:
-    """Normalised mutual information of every two columns of three levels."""
+    """Cut columns into levels, and return the normalised mutual information of each pair."""
     levels = np.digitize(columns, CUTS)
     marks = np.stack([levels == level for level in range(len(CUTS) + 1)]).astype(float)
-    share = marks.mean(axis=1)  # of each level in each column
+    share = marks.mean(axis=1)  # share of each level in each column
     entropy = -_x_log_x(share).sum(axis=0)
     joint_entropy = np.zeros((columns.shape[1], columns.shape[1]))
     for one in marks:

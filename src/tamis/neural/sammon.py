@@ -1,6 +1,7 @@
-"""Gates that keep the distances between rows, without a target."""
+"""UFeSCoR: unsupervised selection by gates that preserve the distances between rows."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 from warnings import warn
 
@@ -26,73 +27,80 @@ from tamis.neural.redundancy import (
     group_dependences,
 )
 
-#: Shares of ``beta`` by which gates are driven to 0 or 1, one after the other.
+#: Factors by which ``beta`` is multiplied in successive descents.
 STAGES = (0.0, 1.0)
-#: Weights of the number of columns are tried up to this one, where it outweighs all other terms by
-#: more than any table has columns.
+#: Largest value of ``alpha``, the weight of the term for the number of columns, that is tried. With
+#: this value the term outweighs all others.
 HEAVIEST = 1e7
-#: How far starting points are from each other: enough to end apart, near enough that the number of
-#: open gates is about right.
+#: Relative spread of the starting points. It is large enough to reach different local minima, and
+#: small enough that the sum of the gates is about right.
 JITTER = 0.1
-#: Distances shrink to this share at least where a gradient divides by them: a slope that large
-#: opens any gate, and its square is still far from overflow.
+#: Lower bound of a distance by which the gradient is divided, relative to the original distance.
+#: With this bound the gradient is still large enough to open any gate, but its square does not
+#: overflow.
 LEAST = 1e-6
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class UFeSCoR(Embedded):
-    r"""Gates on the columns that keep the distances between rows, with controlled redundancy.
+    r"""Unsupervised selection by gates that preserve distances, with controlled redundancy.
 
-    Minimises over :math:`g_k = e^{-b_k^2}`, for a wanted number r of p columns,
+    To select r of p columns, the method minimises over the gates :math:`g_k = e^{-b_k^2}`
 
     .. math:: SE + \frac{\alpha}{(p-r)^2}\Big(\sum_k g_k - r\Big)^2
         + \frac{4\beta}{p} \sum_k g_k (1 - g_k)
         + \frac{\gamma}{p(p-1)} \sum_{i \ne j} g_i g_j \rho_{ij}^2
 
-    with Sammon's error of the distances :math:`d_{ij}^2 = \sum_k g_k^2 (x_{ik} - x_{jk})^2` against
-    those of all columns, :math:`SE = \frac{1}{\sum d^*_{ij}} \sum_{i<j} (d^*_{ij} - d_{ij})^2 /
-    d^*_{ij}`; equal rows have no part in it. Columns are standardised, and ``y`` is ignored. A
-    column without variance has a closed gate.
+    Sammon's error :math:`SE = \frac{1}{\sum d^*_{ij}} \sum_{i<j} (d^*_{ij} - d_{ij})^2 / d^*_{ij}`
+    compares the gated distances :math:`d_{ij}^2 = \sum_k g_k^2 (x_{ik} - x_{jk})^2` with the
+    distances :math:`d^*_{ij}` over all columns. Pairs of equal rows are left out. Columns are
+    standardised, and ``y`` is ignored. Gates of constant columns are closed.
 
     Parameters
     ----------
     n_features_to_select : int, float or Choice, default=0.5
-        The number r, or share, of columns whose gates are widest; ``Threshold(0.5)`` keeps those
-        that are as wide, however many, and leaves the term of r out.
+        Number r, or share, of columns to select, in order of their gates. ``Threshold(0.5)``
+        selects the columns whose gates are at least 0.5, and drops the term with r.
     alpha : float, default=3.0
-        Weight of the number of columns; raised tenfold until as many gates as wanted are open.
+        Weight of the term that sets the number of columns. It is multiplied by 10 until r gates are
+        open.
     beta : float, default=0.1
-        Weight that drives gates to 0 or 1, after a descent without it.
+        Weight of the term that drives gates to 0 or 1. It is added after a first descent.
     gamma : float, default=1.0
-        Weight of redundancy; with 0 distances alone decide.
+        Weight of the redundancy. With 0 the method only preserves distances.
     redundancy : {"pearson", "squared", "information"}, default="squared"
         Dependence of two columns: the absolute correlation, its square, or their normalised mutual
-        information; 0 where a column does not vary.
+        information. Constant columns have dependence 0.
     restarts : int, default=10
-        Starting points; kept are the gates whose widest r have the least objective alone.
+        Number of starting points. Each run is scored by the objective with its r widest gates open
+        and all others closed. The run with the lowest objective is used.
     max_rows : int, default=200
-        Rows whose distances are kept; of more a sample is drawn. A step costs O(rows^2 p).
+        Maximum number of rows whose distances are used; larger tables are sampled. A step costs
+        O(rows^2 p).
     random_state : int, Generator or None, default=None
-        Seed of the starting points. They are drawn by the positions of the columns, so that columns
-        in another order may end in another local minimum.
+        Seed of the sample and the starting points. Starting points depend on the order of the
+        columns, so reordered columns may lead to a different local minimum.
     feature_groups : mapping, sequence or None, default=None
-        Columns that share a gate, and are taken or left as one unit: ``{"name": ["a", "b"]}`` or
-        one label per column, as in :class:`tamis.search.Forward`. p and r then count units, and the
-        redundancy of two is the mean over the pairs of their columns.
+        Columns that share a gate and are selected as one unit: ``{"name": ["a", "b"]}`` or one
+        label per column, as in :class:`tamis.search.Forward`. p and r then count units, and the
+        redundancy of two units is the mean over the pairs of their columns.
     fixed_features : str, int, sequence of them, or None, default=None
-        Columns, or names of groups, that are always kept.
+        Columns, or names of groups, that are always selected.
 
     Attributes
     ----------
     gates_ : array of shape (n_features,)
+        Gate of each column, between 0 and 1.
     alpha_ : float
-        The weight that held the number.
+        Final value of ``alpha``.
     history_ : dict of str to array
-        The terms without their weights at each iteration: sammon, size, binary, redundancy.
+        Terms of the objective at each iteration, without their weights: ``sammon``, ``size``,
+        ``binary`` and ``redundancy``.
     rows_ : array of int
-        The rows whose distances were looked at.
+        Rows whose distances were used.
 
-    See :class:`tamis.contract.Selection` for what else it knows. The value of a step of ``trace_``
-    is Sammon's error, with a minus, of the columns that it holds.
+    See :class:`tamis.contract.Selection` for other attributes. The value of a step of ``trace_`` is
+    minus Sammon's error of the columns selected so far.
 
     References
     ----------
@@ -121,33 +129,19 @@ class UFeSCoR(Embedded):
         "max_rows": integer(2),
     }
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: Any = 0.5,
-        alpha: float = 3.0,
-        beta: float = 0.1,
-        gamma: float = 1.0,
-        redundancy: str = "squared",
-        restarts: int = 10,
-        max_rows: int = 200,
-        random_state: Any = None,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.redundancy = redundancy
-        self.restarts = restarts
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
+    n_features_to_select: Any = 0.5
+    alpha: float = 3.0
+    beta: float = 0.1
+    gamma: float = 1.0
+    redundancy: str = "squared"
+    restarts: int = 10
+    max_rows: int = 200
+    random_state: Any = None
+    feature_groups: Any = None
+    fixed_features: Any = None
 
     def cost(self, n_samples: int, n_features: int) -> float:
-        """Memory that a fit to a table of this size takes."""
+        """Estimate the memory in bytes that a fit to a table of this size needs."""
         rows = min(n_samples, self.max_rows)
         return distance_bytes(self.redundancy, rows, n_samples, n_features)
 
@@ -169,7 +163,7 @@ class UFeSCoR(Embedded):
                 state = found
                 yield state
         else:
-            warn("UFeSCoR: no column varies, so all gates stay closed.", DegenerateData, 2)
+            warn("UFeSCoR: all columns are constant, so no gate opens.", DegenerateData, 2)
             nothing = np.empty((0, len(SammonObjective.TERMS)))
             state = _state(float(self.alpha), 0, _Descent(np.array(0.0), nothing[:, 0], nothing))
         best, gates = _best(state), np.zeros(units.n_units)
@@ -183,7 +177,7 @@ class UFeSCoR(Embedded):
         }
 
     def _rows(self, n_rows: int, seed: int) -> Subset:
-        """Return the rows whose distances are looked at."""
+        """Return the rows whose distances are used."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)
         return np.sort(stream(seed, "rows").choice(n_rows, self.max_rows, replace=False))
@@ -191,10 +185,10 @@ class UFeSCoR(Embedded):
     def _descents(
         self, Z: Array, rows: Subset, units: GateUnits, size: int | None, seed: int, state: State
     ) -> Iterator[State]:
-        """Descend from several starting points, on columns that vary; yield the best so far.
+        """Minimise from several starting points. Yield the state with the best result so far.
 
-        The first descent is made again, under a weight ten times as heavy, until it holds the
-        number of columns; the others are made under that weight.
+        ``Z`` has no constant columns. The first descent is repeated, each time with ten times the
+        ``alpha``, until the wanted number of gates is open. Later descents use the final ``alpha``.
         """
         (phi,) = group_dependences(dependences(self.redundancy, Z), units)
         sample = Z[rows]
@@ -237,7 +231,11 @@ class UFeSCoR(Embedded):
 
 
 class _Descent(NamedTuple):
-    """Where a descent ended: what its widest gates are worth, the gates, the terms on the way."""
+    """Result of a descent.
+
+    ``value`` is the objective with only the widest gates open, ``gates`` holds the final gates, and
+    ``history`` the terms of the objective at each iteration.
+    """
 
     value: Array
     gates: Array
@@ -245,7 +243,7 @@ class _Descent(NamedTuple):
 
 
 def _state(alpha: float, n_descents: int, best: _Descent) -> State:
-    """State after some descents, for JSON."""
+    """Return the state after ``n_descents`` descents, as JSON types."""
     return {"alpha": alpha, "descents": n_descents, "best": packed_all(best._asdict())}
 
 
@@ -261,14 +259,14 @@ def _descend(
     units: GateUnits,
     draw: np.random.Generator,
 ) -> _Descent:
-    """Descend from a starting point of its own; the weight of beta comes last."""
+    """Minimise the objective from a random starting point, first without the term with beta."""
     n_gates, (alpha, beta, gamma) = len(units.sizes), weights
     share = 0.5 if size is None else size / n_gates
-    # around the gates whose sum is right; at b = 0 the gradient would be 0
+    # start near equal gates with the wanted sum, but not at b = 0, where the gradient is 0
     jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_gates)
     point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
     history: list[tuple[float, ...]] = []
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is seen by its value
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are handled below
         for stage in STAGES:
             objective = SammonObjective(rows, size, (alpha, stage * beta, gamma), phi, units)
             found = minimize(
@@ -281,8 +279,8 @@ def _descend(
             point = found.x
     if not (np.isfinite(found.fun) and np.isfinite(point).all()):
         raise InvalidParameter(
-            f"UFeSCoR cannot go on: what it minimises is not finite. alpha ({alpha:.3g}), beta "
-            f"({beta:.3g}) or gamma ({gamma:.3g}) is too large."
+            f"UFeSCoR needs a finite objective. Lower alpha ({alpha:.3g}), beta ({beta:.3g}) or "
+            f"gamma ({gamma:.3g})."
         )
     value = found.fun if size is None else objective.of_the_widest(point)
     terms = np.reshape(history, (-1, len(SammonObjective.TERMS)))
@@ -290,15 +288,15 @@ def _descend(
 
 
 def _order(gates: Array, units: Grouping | None) -> Subset:
-    """Units that are fixed, then the others, the widest gate first."""
-    first = gates.copy()
+    """Return the indices of all units: fixed units first, the others by decreasing gates."""
+    scores = gates.copy()
     if units is not None:
-        first[units.fixed_units] = np.inf
-    return best_first(first)
+        scores[units.fixed_units] = np.inf
+    return best_first(scores)
 
 
 def _values(gates: Array, rows: Array, units: Grouping) -> Array:
-    """Sammon's error, with a minus, as units are added in their order."""
+    """Return minus Sammon's error after each unit is added, in the order of the gates."""
     before = distances(rows)
     squares, values = np.zeros_like(before), np.empty(len(gates))
     for k, unit in enumerate(_order(gates, units)):
@@ -309,7 +307,10 @@ def _values(gates: Array, rows: Array, units: Grouping) -> Array:
 
 
 class SammonObjective:
-    """What :class:`UFeSCoR` minimises, and its gradient, at parameters b of the gates exp(-b^2)."""
+    """Objective of :class:`UFeSCoR`, and its gradient.
+
+    Both are functions of the parameters b of the gates exp(-b^2).
+    """
 
     TERMS = ("sammon", "size", "binary", "redundancy")
 
@@ -325,11 +326,11 @@ class SammonObjective:
         self.size, self.weights, self.units = size, weights, units
         self.before = distances(X)
         self.known = self.before > 0
-        self.scale = self.before.sum() / 2 or 1.0  # each pair is there twice; all rows may be equal
+        self.scale = self.before.sum() / 2 or 1.0  # pairs are counted twice; all rows may be equal
         self.terms: tuple[float, ...] = ()
 
     def of_the_widest(self, b: Array) -> float:
-        """The objective with the widest gates open and all others closed."""
+        """Return the objective with the widest gates open and all others closed."""
         gates = np.zeros(len(b))
         gates[best_first(np.exp(-(b**2)))[: self.size]] = 1
         return self._at(gates)[0]
@@ -340,7 +341,7 @@ class SammonObjective:
         return value, slope * (-2 * b * gates)
 
     def _at(self, g: Array) -> tuple[float, Array]:
-        """Value and derivative by the gates."""
+        """Return the objective and its derivative with respect to each gate."""
         p = len(g)
         error, slope = self._sammon(g)
         alpha, beta, gamma = self.weights
@@ -355,10 +356,10 @@ class SammonObjective:
         return value, slope
 
     def _sammon(self, g: Array) -> tuple[float, Array]:
-        """Sammon's error and its derivative by each gate.
+        """Return Sammon's error and its derivative with respect to each gate.
 
-        With c_ij the derivative by d_ij^2, that by g_k^2 is the sum over pairs of
-        c_ij (x_ik - x_jk)^2, which two products with the matrix of c give for all k.
+        If c_ij is the derivative with respect to d_ij^2, the derivative with respect to g_k^2 is
+        the sum over pairs of c_ij (x_ik - x_jk)^2. Two matrix products with c compute it for all k.
         """
         opened = self.units.spread(g)
         after = distances(self.X * opened)
@@ -371,7 +372,7 @@ class SammonObjective:
 
 
 def distances(X: Array) -> Array:
-    """Euclidean distances between rows; what is only rounding is 0."""
+    """Return the Euclidean distances between rows, with 0 for distances due to rounding."""
     squares = np.einsum("ij,ij->i", X, X)
     apart = squares[:, None] + squares - 2 * (X @ X.T)
     apart[apart <= 1e-13 * (squares[:, None] + squares)] = 0
@@ -380,7 +381,7 @@ def distances(X: Array) -> Array:
 
 
 def error_of(before: Array, after: Array) -> float:
-    """Sammon's error of distances; rows that are equal before have no part in it."""
+    """Return Sammon's error of changed distances. Pairs with original distance 0 are left out."""
     known = before > 0
     if not known.any():
         return 0.0

@@ -1,7 +1,8 @@
-"""Selection by gates on the inputs of a network, with control of redundancy."""
+"""Selection by gates on the inputs of a network, with controlled redundancy."""
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 from warnings import warn
@@ -34,108 +35,117 @@ from tamis.neural.per_class import ClassFeature, PerClass, by_class, by_rank, by
 from tamis.neural.redundancy import KINDS, GateUnits, Redundancy, check_columns
 from tamis.neural.solver import SOLVERS, GateSolver
 
-#: The network that stands behind the gates by default. Its weights tell the gates what matters, so
-#: that they are held smaller than is best for a network that predicts, and the gates stand before
-#: all of its networks at once: before the best alone they are noisier.
+#: Parameters of the default network. The weight decay is stronger than is best for prediction, so
+#: that the weights reflect relevance. Gates on all networks are less noisy than gates on the best
+#: network alone.
 NETWORK: dict[str, Any] = {"decay": 0.01, "combine": "mean"}
 
-#: Parts that a word may stand for: their class.
+#: Parameters that may be given by name, such as sparsity="l0", and the class of each.
 PARTS: dict[str, Any] = {"sparsity": Sparsity, "redundancy": Redundancy, "solver": GateSolver}
-#: Rows of a class below which correlations inside it are mostly chance.
+#: In a class with fewer rows than this, correlations between columns are mostly chance.
 FEW_ROWS = 5
-#: A bounded gate below this is closed, and a linear one below this share of the width of its
-#: sparsity, where it costs a twentieth of what an open one does.
+#: A bounded gate below CLOSED is closed. A linear gate is closed below SHARE_OF_WIDTH times the
+#: width of the sparsity penalty, where its penalty is a twentieth of that of an open gate.
 CLOSED, SHARE_OF_WIDTH = 0.1, 1 / 3
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GateSelector(Embedded):
-    """Gates on the inputs of a multi-layer perceptron, open where a column is needed.
+    """Selection by learned gates on the inputs of a multi-layer perceptron.
 
-    A network is trained and frozen; then a gate for every column (or for every class and column)
-    is learned that keeps the loss small while open gates, and pairs of open gates on columns that
-    say the same, cost something:
+    First a network is trained and frozen. Then a gate is learned for each column (or for each class
+    and column). The objective is the loss of the gated network, plus penalties on open gates and on
+    pairs of open gates whose columns are redundant:
 
         loss(x * gate) + mu / F * sum_j sparsity(gate_j)
                        + lam / (F (F - 1)) * sum_{i != j} share_i share_j phi_ij
 
-    Gates of scope "class" multiply the rows of their own class only, so that the gated network
-    sees the label: it never predicts. What a selection is worth is told by a network trained on
-    the plain columns, such as :class:`NetworkClassifier`.
+    F is the number of columns, phi_ij is the redundancy of columns i and j, and share is the square
+    of a linear gate or the value of any other gate.
+
+    Gates of scope "class" multiply only the rows of their own class, so the gated network sees the
+    label and cannot be used for prediction. To measure a selection, train another model on the
+    selected columns, for example a :class:`NetworkClassifier`.
 
     Parameters
     ----------
     n_features_to_select : int, float or Choice, default=0.5
-        How many columns are kept, by their gates: a number, a share, ``Threshold(0.9)`` or, for
-        gates of each class, ``PerClass(2)``. Where every class has its own, the widest counts;
-        linear gates have no common scale, so that a number takes the first of every class, then
-        the second of every class, and so on.
+        Columns to select by their gates: a number, a share, ``Threshold(0.9)`` or, for gates by
+        class, ``PerClass(2)``. With gates by class, a column is ranked by its widest gate. Linear
+        gates of different classes have different scales, so a number selects the best column of
+        each class first, then the second best of each class, and so on.
     network : NetworkClassifier or None, default=None
-        The network behind the gates; None is ``NetworkClassifier(decay=0.01, combine="mean")``. Its
-        weights tell the gates what matters, so that they are held smaller than is best for a
-        network that predicts. With ``combine="mean"`` the gates stand before all of its networks at
-        once; learned jointly, each network has gates of its own, and those of the lowest objective
-        are kept. Without a ``random_state`` of its own it has the seed of the selector.
+        The gated network. None is ``NetworkClassifier(decay=0.01, combine="mean")``, with more
+        weight decay than is best for prediction, so that the weights reflect relevance. With
+        ``combine="mean"`` the gates apply to all of its networks at once; with ``joint=True`` each
+        network has its own gates, and those with the lowest objective are used. If its
+        ``random_state`` is None, it uses the seed of the selector.
     gate : {"linear", "bell", "sigmoid"}, default="linear"
-        The parameter b itself, from 1; exp(-b^2), from 0.99; or 1 / (1 + exp(-b)), from 0.9.
+        Gate as a function of its parameter b. "linear" is b and starts at 1, "bell" is exp(-b^2)
+        and starts at 0.99, and "sigmoid" is 1 / (1 + exp(-b)) and starts at 0.9.
     scope : {"global", "class", "one-vs-rest"}, default="global"
-        One gate for each column; one for each class and column that multiplies the rows of this
-        class only, as printed; or one for each class and column that multiplies all rows, learned
-        by how well they tell this class from the others (by cross-entropy, whatever the loss of the
-        network is), which does not see the label.
+        "global" learns one gate for each column. "class" and "one-vs-rest" learn one gate for each
+        class and column. With "class", as published, a gate multiplies only the rows of its class.
+        With "one-vs-rest", a gate multiplies all rows, and the loss is the binary cross-entropy of
+        its class; these gates do not see the label.
     sparsity : {"l0", "l1", "bell"} or Sparsity, default="l0"
-        What an open gate costs; ``Sparsity("l0", width=0.1)`` has more to say.
+        Penalty on open gates. Pass an object such as ``Sparsity("l0", width=0.1)`` to set more
+        options.
     redundancy : {"pearson", "squared", "information"} or Redundancy, default="pearson"
-        phi, how far two columns say the same; ``Redundancy("pearson", level="class")`` has more to
-        say.
+        Measure of the redundancy phi of two columns. Pass an object such as
+        ``Redundancy("pearson", level="class")`` to set more options.
     mu, lam : float, array of one number for each class, or "auto", default="auto"
-        Weights of sparsity and redundancy. "auto" takes those under which a network trained on the
-        chosen columns does best on rows that were held out, along :func:`gate_path`.
+        Weights of sparsity and redundancy. "auto" uses the grid point of :func:`gate_path` with
+        the highest held-out accuracy.
     joint : bool, default=False
-        Whether the weights of the network go on learning with the gates.
+        Whether the weights of the network are trained further, together with the gates.
     solver : {"lbfgs", "adam"} or GateSolver, default="lbfgs"
-        Of the gates, and of weights that are learned with them; ``GateSolver("adam",
-        max_iter=200)`` has more to say. The network is trained by a solver of its own.
+        Optimiser of the gates and of jointly trained weights. Pass an object such as
+        ``GateSolver("adam", max_iter=200)`` to set more options. The network has its own ``solver``
+        parameter.
     task : {"auto", "classification"}, default="auto"
-        "classification" says that each of many different numbers in ``y`` is a class.
+        "classification" treats a numeric ``y`` with many different values as class labels.
     random_state : int, generator or None, default=None
+        Seed of the network, the folds and the mini-batches.
     feature_groups : mapping, sequence or None, default=None
-        Columns that share a gate, and are taken or left as one unit: ``{"name": ["a", "b"]}`` or
-        one label per column, as in :class:`tamis.search.Forward`. F is then the number of units,
-        and phi of two units the mean over the pairs of their columns.
+        Columns that share a gate and are selected as one unit: ``{"name": ["a", "b"]}`` or one
+        label per column, as in :class:`tamis.search.Forward`. F is then the number of units, and
+        phi of two units is the mean over the pairs of their columns.
     fixed_features : str, int, sequence of them, or None, default=None
-        Columns, or names of groups, that are always kept; their gates are learned as all others.
+        Columns, or names of groups, that are always selected. Their gates are learned too.
 
     Attributes
     ----------
     gates_ : array of shape (n_features,)
-        The gate of each column, in absolute value; the widest of its classes where each has its
-        own. Columns without variance have closed gates. Bounded gates that nothing bids to close
-        all come to 1: those beyond 0.99 are spread up to 1 by how fast the loss would rise if they
-        closed.
+        Absolute value of the gate of each column; with gates by class, the widest one. Gates of
+        constant columns are 0. Bounded gates above 0.99 are fully open. They are ranked by how much
+        the loss would rise if they closed, and spread over the range from 0.99 to 1.
     class_gates_ : array of shape (n_classes, n_features)
-        Gates by class, but for scope "global".
-    feature_importances_ : array
-        ``gates_``.
+        Absolute values of the gates by class. Not set for scope "global".
+    feature_importances_ : array of shape (n_features,)
+        The same as ``gates_``.
     classes_ : array
+        Class labels.
     network_ : NetworkClassifier
-        The network in front of which the gates were learned, on all columns.
+        The gated network, trained on all columns.
     history_ : dict of str to array of shape (n_epochs,)
-        ``loss`` (with the weight decay, where weights are learned), ``sparsity`` and
-        ``redundancy``, the terms of what was minimised, under the weights that were used.
+        Terms of the objective with the final weights: ``loss`` (including the weight decay of
+        jointly trained weights), ``sparsity`` and ``redundancy``.
     n_iter_ : int
         Number of epochs of the gates.
     mu_, lam_ : array of shape (1,) or (n_classes,)
         The weights that were used.
-    path_ : GatePath
-        The grid that "auto" looked at; None where both weights were given.
+    path_ : GatePath or None
+        Results of the grid that "auto" tried, or None if both weights were given.
 
-    See :class:`tamis.contract.Selection` for what else it knows.
+    See :class:`tamis.contract.Selection` for other attributes.
 
     Notes
     -----
-    The printed gradients of the source lack the factor 2 of the symmetric double sum; the gradients
-    here are those of the printed objective. Bounded gates all start to close when ``lam`` passes
-    mu / (2 mean phi), where the grid of "auto" has its middle; linear ones close by ``mu`` alone.
+    The gradients published in the reference lack the factor 2 of the symmetric double sum. This
+    implementation uses the exact gradients of the published objective. Bounded gates start to close
+    when ``lam`` exceeds mu / (2 mean phi), the middle of the "auto" grid. Linear gates can close
+    because of ``mu`` alone.
 
     References
     ----------
@@ -156,7 +166,7 @@ class GateSelector(Embedded):
 
     fewer = "Then(Ranking(FisherScore(), n_features_to_select={}), GateSelector(...))"
     quick = "mrmr"
-    #: BlockSource whose ``random_state``, where it is None, is that of the selector.
+    #: Parameters that use the selector's ``random_state`` if their own is None.
     seeds_parts: ClassVar[tuple[str, ...]] = ("network",)
 
     _constraints: ClassVar[Constraints] = {
@@ -172,41 +182,25 @@ class GateSelector(Embedded):
         "task": one_of("auto", "classification"),
     }
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: Any = 0.5,
-        network: NetworkClassifier | None = None,
-        gate: str = "linear",
-        scope: str = "global",
-        sparsity: str | Sparsity = "l0",
-        redundancy: str | Redundancy = "pearson",
-        mu: Any = "auto",
-        lam: Any = "auto",
-        joint: bool = False,
-        solver: str | GateSolver = "lbfgs",
-        task: str = "auto",
-        random_state: Any = None,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.n_features_to_select = n_features_to_select
-        self.network = network
-        self.gate = gate
-        self.scope = scope
-        self.sparsity = sparsity
-        self.redundancy = redundancy
-        self.mu = mu
-        self.lam = lam
-        self.joint = joint
-        self.solver = solver
-        self.task = task
-        self.random_state = random_state
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
+    n_features_to_select: Any = 0.5
+    network: NetworkClassifier | None = None
+    gate: str = "linear"
+    scope: str = "global"
+    sparsity: str | Sparsity = "l0"
+    redundancy: str | Redundancy = "pearson"
+    mu: Any = "auto"
+    lam: Any = "auto"
+    joint: bool = False
+    solver: str | GateSolver = "lbfgs"
+    task: str = "auto"
+    random_state: Any = None
+    feature_groups: Any = None
+    fixed_features: Any = None
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; one of a part may be set where a word or None stands for the part.
+        """Set parameters, including nested ones such as ``network__hidden``.
+
+        This works even if the outer parameter is None or given by name.
 
         >>> GateSelector().set_params(network__hidden=3).network
         NetworkClassifier(combine='mean', decay=0.01, hidden=3)
@@ -228,9 +222,9 @@ class GateSelector(Embedded):
         if fresh and within and counts.min() < FEW_ROWS:
             few = ", ".join(str(label) for label in classes[counts < FEW_ROWS])
             warn(
-                f"GateSelector takes the redundancy inside each class, but {few} has fewer than "
-                f"{FEW_ROWS} rows, whose correlations are mostly chance. redundancy="
-                f"Redundancy({kind!r}, level='global') takes it over all rows.",
+                f"GateSelector computes the redundancy inside each class, but {few} has fewer than "
+                f"{FEW_ROWS} rows, whose correlations are mostly chance. Use redundancy="
+                f"Redundancy({kind!r}, level='global') to compute it over all rows.",
                 DegenerateData,
                 stacklevel=5,
             )
@@ -258,7 +252,7 @@ class GateSelector(Embedded):
         self.n_iter_ = max(len(self.history_["loss"]) - 1, 1)
         self.mu_, self.lam_ = unpacked(state["mu"]), unpacked(state["lam"])
         self.path_ = GatePath.restored(state["path"]) if "path" in state else None
-        # powers of two bring columns of any size to where sums and squares are finite
+        # scale by powers of two, so that sums and squares stay finite
         exponent = np.frexp(np.abs(X).max(axis=0))[1]
         rows = [np.ldexp(X[np.asarray(y) == label], -exponent) for label in self.classes_]
         self._class_means = np.ldexp([part.mean(axis=0) for part in rows], exponent)
@@ -266,14 +260,14 @@ class GateSelector(Embedded):
 
     @property
     def nested(self) -> bool:  # type: ignore[override]
-        """False for the best of each class, where a step may add nothing new."""
+        """Whether the path is nested. False for ``PerClass``, because a step may add no column."""
         return not isinstance(self.n_features_to_select, PerClass)
 
     def _ranked(self) -> Iterator[Event]:
         return self._ordered(self._unit_gates)
 
     def _ordered(self, gates: Array) -> Iterator[Event]:
-        """Units in the order of their gates, as the choice needs them."""
+        """Rank the units by their gates, in the order that the choice needs."""
         if isinstance(self.n_features_to_select, PerClass):
             return by_class(gates)
         counted = self._choice().size(gates.shape[1], "GateSelector") is not None
@@ -282,7 +276,7 @@ class GateSelector(Embedded):
         return by_width(gates)
 
     def _chosen(self, gates: Array) -> Mask:
-        """Return the columns that such gates keep; none where no gate passes a threshold."""
+        """Return a mask of the columns that the choice selects. It may be all False."""
         support = np.zeros(gates.shape[1], dtype=bool)
         trace = Trace.of(len(support), self._around_fixed(self._ordered(gates)))
         with suppress(NothingSelected):
@@ -290,19 +284,19 @@ class GateSelector(Embedded):
         return self._units.mask(support)
 
     def _part(self, name: str) -> Any:
-        """Return the object that a parameter holds, or that a word or None stands for."""
+        """Return a parameter as an object. Replace None or a name by the object it stands for."""
         given = getattr(self, name)
         if name == "network":
             return NetworkClassifier(**NETWORK) if given is None else given
         return PARTS[name](given) if isinstance(given, str) else given
 
     def _network_seed(self, seed: int) -> int:
-        """Return the seed that the network brings, or that of the selector."""
+        """Return a seed from the network's ``random_state``. If it is None, return ``seed``."""
         own = None if self.network is None else self.network.random_state
         return seed if own is None else draw_seed(own)
 
     def _settings(self, seed: int, network_seed: int) -> GateSettings:
-        """Return the parameters as learning needs them."""
+        """Return the parameters in the form that training needs."""
         return GateSettings(
             gate=self.gate,
             scope=self.scope,
@@ -314,7 +308,7 @@ class GateSelector(Embedded):
         )
 
     def cost(self, n_samples: int, n_features: int, n_classes: int = 2) -> float:
-        """Memory that a fit to a table of this size takes."""
+        """Estimate the memory in bytes that a fit to a table of this size needs."""
         settings = self._settings(0, 0)
         n_folds = N_FOLDS if "auto" in (str(self.mu), str(self.lam)) else 0
         n_networks = settings.network.n_networks(n_samples)
@@ -326,28 +320,30 @@ class GateSelector(Embedded):
         check_cost("GateSelector", cost, *X.shape, fewer=self.fewer, quick=self.quick)
 
     def features_for(self, label: Any) -> list[ClassFeature]:
-        """Return the columns that tell one class, the widest gate first, with means by class.
+        """Return the columns in decreasing order of their gates for one class.
 
         Parameters
         ----------
         label : one of ``classes_``
+            Class label.
 
         Returns
         -------
         list of ClassFeature
-            For each column its number, name, gate, and its mean and standard deviation in every
+            For each column its index, name and gate, and its mean and standard deviation in each
             class, in the order of ``classes_``.
         """
         check_is_fitted(self)
         if self.scope == "global":
             raise IncompatibleCriterion(
-                "features_for needs gates for each class, but these are of scope 'global'. Fit "
+                "features_for needs gates for each class, but scope is 'global'. Fit "
                 "GateSelector(scope='class', ...)."
             )
         known = self.classes_.tolist()
         if np.ndim(label) > 0 or label not in known:
             raise InvalidParameter(
-                f"features_for knows the classes {', '.join(map(repr, known))}, not {label!r}."
+                f"features_for needs one of the classes {', '.join(map(repr, known))}, got "
+                f"{label!r}."
             )
         gates = self.class_gates_[known.index(label)]
         names = getattr(self, "feature_names_in_", np.arange(len(gates)).astype(str))
@@ -364,22 +360,22 @@ class GateSelector(Embedded):
 
     @property
     def feature_importances_(self) -> Array:
-        """The gates."""
+        """The same as ``gates_``."""
         return self.gates_
 
     def _check(self) -> None:
         if self.network is not None and self.network.hidden == "auto":
             raise InvalidParameter(
                 "GateSelector needs a network with a number of hidden units, not hidden='auto'. "
-                "Fit NetworkClassifier(hidden='auto') to the table, and write the hidden_ it found."
+                "Fit NetworkClassifier(hidden='auto') to the table, and use its hidden_."
             )
         for name in ("network", *PARTS):
             check_parameters(self._part(name))
         super()._check()
         if self._part("sparsity").kind == "bell" and self.gate == "linear":
             raise InvalidParameter(
-                "GateSelector(sparsity='bell') pushes a gate to 0 or 1, which a linear gate does "
-                "not keep to. Use gate='bell' or gate='sigmoid'."
+                "GateSelector(sparsity='bell') needs a gate between 0 and 1, but gate is 'linear'. "
+                "Use gate='bell' or gate='sigmoid'."
             )
 
     def _size(self, n_units: int) -> int | None:
@@ -388,15 +384,15 @@ class GateSelector(Embedded):
 
     def _doubt(self) -> None:
         chosen = self.support_.copy()
-        chosen[self.units_.columns(self.units_.fixed_units)] = False  # these nobody chose
+        chosen[self.units_.columns(self.units_.fixed_units)] = False
         gates, width = self.gates_[chosen], np.min(self._part("sparsity").width)
         closed = width * SHARE_OF_WIDTH if self.gate == "linear" else CLOSED
         n_open = int(np.sum(gates >= closed))
         if n_open < len(gates):
             warn(
-                f"GateSelector keeps {len(gates)} column(s), but only {n_open} of the gates are "
-                "open; the order of the others is hardly more than chance. Ask for fewer columns, "
-                "or lower mu or lam.",
+                f"GateSelector selects {len(gates)} column(s), but only {n_open} of the gates are "
+                "open; the order of the others is mostly chance. Ask for fewer columns, or lower "
+                "mu or lam.",
                 DegenerateData,
                 stacklevel=5,
             )

@@ -1,11 +1,12 @@
-"""Minimisers of many functions at one time: each call evaluates one point of every run.
+"""Optimisers (L-BFGS, Adam) that minimise many functions in one batch.
 
-An objective is called as ``objective(points, runs)`` with one row of ``points`` for each of the
-``runs`` and returns their values and gradients. Small problems are dominated by the cost of a
-call, so twenty-five runs in one call are far cheaper than one after the other.
+An objective is called as ``objective(points, runs)``, where row i of ``points`` belongs to the run
+with the index ``runs[i]``. It returns the value and gradient of each run. For small problems the
+overhead of a call dominates, so a single call for many runs is much cheaper than one call per run.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -19,45 +20,47 @@ from tamis._seeds import stream
 SOLVERS = ("lbfgs", "adam")
 
 Runs = NDArray[np.intp]
-#: Called with every point that runs have come to: their indices in the last call, the runs, the
-#: points.
+#: Callback for accepted points. Its arguments are the positions of the runs in the last call of the
+#: objective, the indices of the runs, and their points.
 Watch = Callable[[Runs, Runs, Array], None]
 Batches = Callable[[int], Iterator[NDArray[np.intp]]]
 
-#: Least fall of the value that a step must bring, as a share of what the slope promises, and the
-#: share of the slope that may be left (Armijo and Wolfe).
+#: Constants of the Armijo condition (sufficient decrease) and of the Wolfe condition (curvature).
 SUFFICIENT_FALL, SLOPE_LEFT = 1e-4, 0.9
+#: Maximum number of step lengths that a line search tries.
 MOST_TRIALS = 25
-#: From this number of parameters on past steps are remembered in single precision: reading them is
-#: most of the work, and they only shape the direction.
+#: From this many parameters on, past steps are stored in single precision. Reading past steps is
+#: most of the work, and rounding them only affects the search direction.
 SINGLE_FROM = 10_000
 
 
 class BatchObjective(Protocol):
-    """Values and gradients of the runs at their points; on some rows of the data, if given."""
+    """Function that returns the values and gradients of runs, on all rows or only on ``rows``."""
 
     def __call__(
         self, points: Array, runs: Runs, rows: NDArray[np.intp] | None = None
     ) -> tuple[Array, Array]: ...
 
 
+@dataclass(eq=False, repr=False)
 class GateSolver(BaseEstimator):
-    """Minimiser of a :class:`GateSelector`.
+    """Optimiser of a :class:`GateSelector`.
 
-    Before the same network both kinds end at the same linear gates; bounded ones, which stay open
-    or closed, may be decided differently.
+    With the same network both kinds find the same linear gates. Bounded gates may end at different
+    local minima.
 
     Parameters
     ----------
     kind : {"lbfgs", "adam"}, default="lbfgs"
+        Algorithm.
     max_iter : int, default=1000
-        Iterations of L-BFGS, or epochs of Adam, at the most.
+        Maximum number of iterations of L-BFGS, or of epochs of Adam.
     tol : float, default=1e-5
-        Relative change of the objective below which gates are at rest.
+        Relative change of the objective below which the optimiser stops.
     learning_rate : float, default=0.02
-        Of Adam.
+        Learning rate of Adam.
     batch_size : int or None, default=None
-        Rows of each step of Adam; None for all.
+        Number of rows per step of Adam. None uses all rows.
 
     Examples
     --------
@@ -74,28 +77,19 @@ class GateSolver(BaseEstimator):
         "batch_size": integer(1) | NONE,
     }
 
-    def __init__(
-        self,
-        kind: str = "lbfgs",
-        *,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        learning_rate: float = 0.02,
-        batch_size: int | None = None,
-    ):
-        self.kind = kind
-        self.max_iter = max_iter
-        self.tol = tol
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
+    kind: str = "lbfgs"
+    _: KW_ONLY
+    max_iter: int = 1000
+    tol: float = 1e-5
+    learning_rate: float = 0.02
+    batch_size: int | None = None
 
     def minimise(
         self, objective: BatchObjective, start: Array, n_samples: int, seed: int, **options: Any
     ) -> tuple[Array, Array]:
-        """Return where every run ends, and its value there.
+        """Return the final point and value of each run.
 
-        ``options`` are those of :func:`lbfgs` and :func:`adam`; ranges and lengths of steps, which
-        Adam does not know, are left out there.
+        ``options`` are the options of :func:`lbfgs`. Adam ignores bounds and step lengths.
         """
         options |= {"max_iter": self.max_iter, "tol": self.tol}
         if self.kind == "lbfgs":
@@ -106,7 +100,7 @@ class GateSolver(BaseEstimator):
 
 
 def batches(n_samples: int, size: int | None, seed: int) -> Batches | None:
-    """Rows of each step of an epoch, sorted, in an order drawn by its number; None for all."""
+    """Return a function that draws the mini-batches of an epoch, or None for full batches."""
     if size is None or size >= n_samples:
         return None
 
@@ -118,7 +112,7 @@ def batches(n_samples: int, size: int | None, seed: int) -> Batches | None:
 
 
 def _ignore(evaluated: Runs, runs: Runs, points: Array) -> None:
-    """Watch nothing."""
+    """Do nothing. This is the default callback."""
 
 
 def lbfgs(
@@ -132,15 +126,16 @@ def lbfgs(
     lowest: Array | float = -np.inf,
     watch: Watch = _ignore,
 ) -> tuple[Array, Array]:
-    """Limited-memory BFGS in lock-step: every run has its own line search and its own end.
+    """Minimise by limited-memory BFGS, with a line search and a stopping rule for each run.
 
-    A run ends when its value falls by less than ``tol``, relatively, in five steps together, or
-    when no step along its direction lowers it. A value that is not finite counts as too long a
-    step; no parameter moves by more than ``longest`` in one step, nor below its ``lowest``.
+    A run ends when the relative decrease of its value over five steps is below ``tol``, or when no
+    step along its direction lowers the value. A step to a non-finite value is treated as too long.
+    No parameter changes by more than ``longest`` in one step, or falls below ``lowest``.
 
     Returns
     -------
     points, values : arrays of shape (n_runs, n_parameters) and (n_runs,)
+        Final point and value of each run.
     """
     points = start.copy()
     everyone = np.arange(len(points))
@@ -179,7 +174,7 @@ def lbfgs(
 
 
 class _LineSearches:
-    """Line searches: the next step of each run, between one too short and one too long."""
+    """Line searches of all runs. Each bisects between a step that is too short and one too long."""
 
     def __init__(self, n_runs: int, longest: float):
         self._longest = longest
@@ -190,49 +185,52 @@ class _LineSearches:
     def begin(
         self, runs: Runs, gradients: Array, directions: Array, first: Array | float = 1.0
     ) -> None:
-        """New directions, and the step that is tried first."""
+        """Set new directions and the first step length to try."""
         self._slope[runs] = _dot(gradients, directions)
         self._furthest[runs] = self._longest / _largest(directions)
         self.length[runs] = np.minimum(first, self._furthest[runs])
         self._low[runs], self._high[runs], self._trials[runs] = 0.0, np.inf, 0
 
     def weigh(self, runs: Runs, change: Array, slope_left: Array) -> tuple[Mask, Mask]:
-        """Which steps are taken, by what they changed; which runs are stuck. Others try again."""
+        """Return masks of the accepted steps and of the runs that are stuck.
+
+        All other runs try a different step length.
+        """
         step, slope = self.length[runs], self._slope[runs]
         fallen = np.isfinite(change) & (change <= SUFFICIENT_FALL * step * slope)
         flat = slope_left >= SLOPE_LEFT * slope
-        # too long where the value has not fallen, too short where it still falls steeply
+        # too long if the value has not fallen enough, too short if it still falls steeply
         self._high[runs[~fallen]] = step[~fallen]
         self._low[runs[fallen & ~flat]] = step[fallen & ~flat]
         self._trials[runs] += 1
-        weary = self._trials[runs] >= MOST_TRIALS
+        last_trial = self._trials[runs] >= MOST_TRIALS
         longer = np.minimum(2 * step, self._furthest[runs])
         between = (self._low[runs] + self._high[runs]) / 2
         self.length[runs] = np.where(np.isinf(self._high[runs]), longer, between)
-        accepted = fallen & (flat | weary | (step >= self._furthest[runs]))
-        return accepted, weary & ~accepted
+        accepted = fallen & (flat | last_trial | (step >= self._furthest[runs]))
+        return accepted, last_trial & ~accepted
 
 
 class _History:
-    """Last steps of each run and the changes of the gradient over them, in rings.
+    """Ring buffer of the last steps of each run and of the changes of the gradient over them.
 
     The approximate inverse Hessian is used in its compact form (Byrd, Nocedal and Schnabel 1994,
-    theorem 2.2): it reads what is remembered three times for a direction, one run after the other,
-    where the usual recursion would go through it pair by pair.
+    theorem 2.2). A direction then needs three passes over the buffer instead of a recursion over
+    the stored pairs.
     """
 
     def __init__(self, n_runs: int, memory: int, n_parameters: int):
         dtype = np.float32 if n_parameters >= SINGLE_FROM else np.float64
         self._memory = memory
         self._pairs = np.zeros((n_runs, 2 * memory, n_parameters), dtype)  # steps, then changes
-        # steps and changes times changes; an empty slot has a curvature of 1 and steps of 0
+        # inner products of steps and changes with changes; an empty position has curvature 1
         self._products = np.zeros((n_runs, 2 * memory, memory))
         self._products[:, :memory] = np.eye(memory)
         self._scale = np.ones(n_runs)
         self._next = np.zeros(n_runs, dtype=np.intp)
 
     def add(self, run: int, step: Array, change: Array) -> None:
-        """Remember a step of a run, if the gradient grew along it."""
+        """Store a step of a run and the change of its gradient, if the curvature is positive."""
         curvature, size = step @ change, change @ change
         if not curvature > 1e-10 * size:
             return
@@ -241,26 +239,26 @@ class _History:
         products = pairs @ pairs[memory + slot]
         self._products[run, memory + slot] = products[memory:]
         self._products[run, :, slot] = products
-        self._products[run, slot, slot] = curvature  # rounding could make it negative
+        self._products[run, slot, slot] = curvature  # exact; the rounded product may be negative
         self._scale[run] = curvature / size
         self._next[run] = (slot + 1) % memory
 
     def downhill(
         self, runs: Runs, gradients: Array, points: Array, lowest: Array | float = -np.inf
     ) -> Array:
-        """Directions in which the values fall, and no parameter leaves its range."""
+        """Return descent directions that do not move parameters below their lower bound."""
         directions = _inside(-self.times(runs, gradients), points, lowest)
-        uphill = _dot(gradients, directions) >= 0  # by rounding, or by what may not move
+        uphill = _dot(gradients, directions) >= 0  # due to rounding, or to parameters at a bound
         directions[uphill] = _inside(-gradients[uphill], points[uphill], lowest)
         return directions
 
     def times(self, runs: Runs, gradients: Array) -> Array:
-        """The approximate inverse Hessian times each gradient."""
+        """Multiply the approximate inverse Hessian of each run by its gradient."""
         memory, scale = self._memory, self._scale[runs, None]
         pairs = [self._pairs[run] for run in runs]
         single = gradients.astype(self._pairs.dtype, copy=False)
         along = np.array([pair @ g for pair, g in zip(pairs, single, strict=True)], dtype=float)
-        age = (self._next[runs, None] + np.arange(memory)) % memory  # the oldest first
+        age = (self._next[runs, None] + np.arange(memory)) % memory  # oldest position first
         row = np.arange(len(runs))[:, None]
         products = self._products[runs]
         R = np.triu(products[row[:, None], age[:, :, None], age[:, None]])
@@ -272,13 +270,13 @@ class _History:
         shares[row, age] = _solve(R.swapaxes(1, 2), w)
         shares[row, memory + age] = -scale * u
         result = scale * gradients
-        for moved, share, pair in zip(result, shares.astype(single.dtype), pairs, strict=True):
-            moved += share @ pair
+        for product, share, pair in zip(result, shares.astype(single.dtype), pairs, strict=True):
+            product += share @ pair
         return result
 
 
 def _solve(matrices: Array, rows: Array) -> Array:
-    """Solution of each system of equations."""
+    """Solve one system of linear equations for each matrix and row."""
     return np.linalg.solve(matrices, rows[:, :, None])[:, :, 0].astype(float, copy=False)
 
 
@@ -293,11 +291,11 @@ def adam(
     batches: Batches | None = None,
     watch: Watch = _ignore,
 ) -> tuple[Array, Array]:
-    """Adam (Kingma and Ba 2015), for every run until its value rests or ``max_iter`` epochs.
+    """Minimise by Adam (Kingma and Ba 2015). Return the best point and value of each run.
 
-    A run ends when its value changes by less than ``tol``, relatively, over ``patience`` epochs, or
-    is no longer finite; then the best point it came to is given back. ``batches`` gives the rows of
-    each step of an epoch, by default all rows in one step.
+    A run ends after ``max_iter`` epochs, when the relative change of its value over ``patience``
+    epochs is below ``tol``, or when the value is no longer finite. ``batches`` is a function that
+    returns the mini-batches of an epoch. By default all rows form a single batch.
     """
     points = start.copy()
     mean, square = np.zeros_like(points), np.zeros_like(points)
@@ -328,21 +326,21 @@ def adam(
 
 
 def _inside(directions: Array, points: Array, lowest: Array | float) -> Array:
-    """Directions without what leads a parameter below its least value."""
+    """Return directions without the components that would move a parameter below its bound."""
     return np.where((points <= lowest) & (directions < 0), 0.0, directions)
 
 
 def _norm(rows: Array) -> Array:
-    """Length of each row, infinite where it is too long to be squared."""
+    """Return the norm of each row, or infinity if the square of the norm overflows."""
     with np.errstate(over="ignore"):
         return np.sqrt(_dot(rows, rows))
 
 
 def _largest(rows: Array) -> Array:
-    """Largest absolute value of each row, never 0."""
+    """Return the largest absolute value of each row, or a tiny number instead of 0."""
     return np.maximum(np.abs(rows).max(axis=1), np.finfo(float).tiny)
 
 
 def _dot(left: Array, right: Array) -> Array:
-    """Scalar product of each pair of rows."""
+    """Return the scalar product of each pair of rows."""
     return np.einsum("rp,rp->r", left, right)

@@ -1,8 +1,8 @@
 """Charts of selections and experiments, as altair charts.
 
-Each function returns a chart without title in light colours: show it in a notebook, or write it as
-SVG, PNG or PDF by ``chart.save("curve.svg")``. Needs the extra ``app``. The charts themselves are
-in :mod:`tamis.report.charts`.
+Each function returns a chart without a title, to be shown in a notebook or saved as SVG, PNG or PDF
+with ``chart.save("curve.svg")``. Needs the extra ``app``. The code of the charts is in
+:mod:`tamis.report.charts`.
 """
 
 from typing import Any

@@ -1,13 +1,12 @@
-"""The methods of the literature, by their names.
+"""Methods of the literature, available by name.
 
-A recipe is a short function that returns an expression of criterion and search. Options go to the
-search by keyword, and every recipe keeps half of the columns unless told otherwise::
+A recipe is a short function that returns a search with a criterion. Keyword options are passed to
+the search. Most recipes select half of the columns by default::
 
     tamis.recipe("svm-rfe", C=10, n_features_to_select=5)
 """
 
-from tamis.recipes import (  # noqa: F401 (they write into the book)
-    information,
+from tamis.recipes import (  # noqa: F401 (they register recipes)
     literature,
     models,
     sensitivity,

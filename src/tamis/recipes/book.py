@@ -1,4 +1,4 @@
-"""The book of recipes: what a recipe is, and how to find one."""
+"""The recipes: their definition, registration and lookup."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tamis.spec.plugins import find_plugins, load_plugins
 from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
-#: Parameters of every selection that a composition hands to both of its parts.
+#: Parameters that a composition of two searches passes to both of them.
 UNITS = ("feature_groups", "fixed_features")
 
 
@@ -28,13 +28,22 @@ class Recipe:
     Attributes
     ----------
     name : str
-        Lower case, with hyphens.
+        Name in lower case, with hyphens.
     summary : str
-        What it does, in one line.
+        Description in one line.
     reference : str
-        Who described it.
+        The publication that describes the method.
     make : callable
-        Function of the options that returns the selector.
+        Function that returns the selector, given options.
+
+    Examples
+    --------
+    >>> from tamis.recipes import find
+    >>> recipe = find("fisher-score")[0]
+    >>> recipe.expression
+    'Ranking(FisherScore())'
+    >>> recipe(n_features_to_select=2)
+    Ranking(criterion=FisherScore(), n_features_to_select=2)
     """
 
     name: str
@@ -44,21 +53,21 @@ class Recipe:
 
     @cached_property
     def targets(self) -> frozenset[str]:
-        """Kinds of target it can use: "classification", "regression" or both."""
+        """Kinds of target that the method supports, such as "classification"."""
         return targets_of(self.make())
 
     @property
     def expression(self) -> str:
-        """The selector it makes without options, as an expression."""
+        """Expression that builds the selector without options."""
         return write(self.make())
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Options and their defaults: those of the recipe, then those of its search."""
+        """Options of the recipe and of its search, with their defaults."""
         own = signature(self.make).parameters.values()
-        held = last_search(self.make()).get_params(deep=False)
-        held.pop("criterion", None)
-        return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | held
+        of_search = last_search(self.make()).get_params(deep=False)
+        of_search.pop("criterion", None)
+        return {p.name: p.default for p in own if p.kind is not Parameter.VAR_KEYWORD} | of_search
 
     def as_function(self) -> Make:
         """Return the recipe as a function whose signature names all options."""
@@ -83,60 +92,60 @@ class Recipe:
         return self.make(**params).set_params(**units)
 
 
-#: Recipes of tamis by name; :func:`register` writes them in.
+#: All registered recipes by name. :func:`register` adds them.
 BOOK: dict[str, Recipe] = {}
 
 
 def all_recipes() -> dict[str, Recipe]:
-    """Return all recipes by name, those of other installed packages included."""
+    """Return all recipes by name, including those of other installed packages."""
     for name, make in load_plugins(recipes=True).items():
         if name not in BOOK:
             package = find_plugins()[name].dist
-            _write_in(name, make, f"package {package.name}" if package else "")
+            _add(name, make, f"package {package.name}" if package else "")
     return BOOK
 
 
 def register(reference: str) -> Callable[[Make], Make]:
-    """Register a function as the recipe of its name."""
+    """Return a decorator that registers a function as a recipe, named after the function."""
 
-    def write_in(make: Make) -> Make:
-        _write_in(make.__name__.replace("_", "-"), make, reference)
+    def decorate(make: Make) -> Make:
+        _add(make.__name__.replace("_", "-"), make, reference)
         return make
 
-    return write_in
+    return decorate
 
 
-def _write_in(name: str, make: Make, reference: str) -> None:
+def _add(name: str, make: Make, reference: str) -> None:
     summary = (make.__doc__ or name).strip().splitlines()[0]
     BOOK[name] = Recipe(name, summary, reference, make)
 
 
 def eliminate(criterion: Any, options: dict[str, Any], step: float = 1) -> RecursiveElimination:
-    """Return recursive elimination by a criterion, in steps of this size by default."""
+    """Return recursive elimination with the given criterion. Options may override ``step``."""
     return RecursiveElimination(criterion, **{"step": step} | options)
 
 
 def last_search(selector: Selection) -> Selection:
-    """Return the search that decides in the end."""
+    """Return the last search of a composition, which makes the final selection."""
     if isinstance(selector, TableSelector):
         return last_search(selector.search)
     return last_search(selector.second) if isinstance(selector, Then) else selector
 
 
 def targets_of(selector: Any) -> frozenset[str]:
-    """Return the kinds of target that every criterion inside can use."""
+    """Return the kinds of target that all criteria of a selector support."""
     if isinstance(selector, TableSelector | Rounds):
         return targets_of(selector.search)
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
     if isinstance(selector, Fusion):
         return frozenset.intersection(*map(targets_of, selector.searches))
-    # an embedded selector is its own criterion
+    # an embedded selector acts as its own criterion
     return frozenset(getattr(getattr(selector, "criterion", selector), "targets", TASKS))
 
 
 def names() -> list[str]:
-    """Names of all recipes, in alphabetical order.
+    """Return the names of all recipes in alphabetical order.
 
     >>> from tamis.recipes import names
     >>> "svm-rfe" in names()
@@ -146,12 +155,12 @@ def names() -> list[str]:
 
 
 def find(words: str = "") -> list[Recipe]:
-    """Recipes whose name, summary or reference holds all the words.
+    """Return the recipes whose name, summary or reference contains all of the given words.
 
     Parameters
     ----------
     words : str, default=""
-        With spaces between them; none are all recipes.
+        Words separated by spaces. An empty string finds all recipes.
 
     Examples
     --------
@@ -168,14 +177,14 @@ def find(words: str = "") -> list[Recipe]:
 
 
 def recipe(name: str, **params: Any) -> Selection:
-    """Selector of a method of the literature.
+    """Return the selector of a recipe, not yet fitted.
 
     Parameters
     ----------
     name : str
-        One of :func:`names`.
+        A name in :func:`names`.
     **params
-        Options of the recipe, and of the search that it returns.
+        Options of the recipe and of its search.
 
     Examples
     --------
@@ -189,14 +198,14 @@ def recipe(name: str, **params: Any) -> Selection:
 
 
 def class_names() -> list[str]:
-    """Names of the criteria, searches and choices."""
+    """Return the class names of all criteria, searches and choices."""
     return [name for group in catalogue().values() for name in group]
 
 
 def unknown(name: str) -> InvalidSpec:
-    """The error for a name that no recipe has."""
+    """Return the error to raise for an unknown name."""
     near = did_you_mean(str(name), [*names(), *class_names()])
     return InvalidSpec(
-        f"No method is called {name!r}.{near} Write the name of a recipe (`tamis methods` lists "
-        f'them, and tamis.recipes.names()) or an expression such as Forward(Scatter("J3")).'
+        f"No method is called {name!r}.{near} Write the name of a recipe (`tamis methods` or "
+        f'tamis.recipes.names() lists them) or an expression such as Forward(Scatter("J3")).'
     )

@@ -1,4 +1,4 @@
-"""From a name, an expression or nothing to a selector, and from there to a selection."""
+"""``select``, with the steps that find the requested method and prepare X and y."""
 
 import re
 from collections.abc import Sequence
@@ -48,21 +48,23 @@ from tamis.table.frames import (
     drop_columns,
     is_frame,
     library_of,
+    need_polars,
     take_rows,
 )
 
-#: What :func:`select` runs when no method is named.
+#: Method that :func:`select` uses if none is named, for each kind of target.
 DEFAULTS = dict.fromkeys(("classification", "regression", SURVIVAL), "Auto()")
-#: Start of ``cv`` for folds in the time order of a column.
+#: Prefix of ``cv`` values that request folds in the time order of a column.
 TIME = "time:"
 
 
 def method(text: str) -> Selection:
-    """Selector meant by a recipe's name, with or without options, or by an expression.
+    """Return the selector that a recipe name or an expression describes.
 
     Parameters
     ----------
     text : str
+        The name of a recipe, with or without options, or an expression.
 
     Examples
     --------
@@ -84,7 +86,7 @@ def method(text: str) -> Selection:
         return _as_selector(parse(text), text)
     if (name := named[1]) not in all_recipes():
         raise unknown(name)
-    # an identifier of the same length, so that positions in messages stay right
+    # replaced by an identifier of the same length, so that positions in error messages stay right
     word = name.replace("-", "_")
     made = parse(word + text[len(name) :], also={word: BOOK[name].as_function()})
     return _as_selector(made, text)
@@ -109,24 +111,24 @@ def prepare(
     Parameters
     ----------
     asked : str, Selection or None, default=None
-        The method.
+        The method. The default is :class:`tamis.auto.Auto`.
     y : array or None, default=None
-        The target, which says what kind of method is needed.
+        The target. If given, the method is checked against it.
     n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features, scoring, cv, \
     class_weight
-        As of :func:`select`.
+        As in :func:`select`.
     """
     kind = _kind(y, task)
     if asked is None and kind == "none":
         raise InvalidTarget(
-            "select needs y to choose a method by. Give y, or name a method that does without."
+            "select needs y or a method. Pass y, or name a method that needs no target."
         )
     asked = DEFAULTS[kind] if asked is None else asked
     made = method(asked) if isinstance(asked, str) else _as_selector(asked, asked)
     selector = clone(made)
-    # integers that look like classes may be regressed on, as ratings are
+    # integers that look like classes, such as ratings, may also be a numeric target
     integers = kind == "classification" and task == "auto" and np.asarray(y).dtype.kind in "iuf"
-    if targets_of(selector) == {SURVIVAL}:  # which two columns may be, too
+    if targets_of(selector) == {SURVIVAL}:  # a censored target may be an array with two columns
         integers = np.asarray(y).ndim == 2
     if kind != "none" and not integers:
         _check_kind(asked, selector, kind)
@@ -164,65 +166,66 @@ def select(
     device: str | None = None,
     **params: Any,
 ) -> Selection:
-    """Select columns in one line, and return the fitted selection.
+    """Select columns in one line, and return the fitted selector.
 
     Parameters
     ----------
     X : array, or frame of pandas, polars or pyarrow, of shape (n_samples, n_features)
-        A frame may hold gaps, categories, dates and booleans beside numbers: it is then encoded by
-        a :class:`tamis.table.TableSelector` around the method, which speaks of its own columns.
-        The path of a Parquet file or folder, a source of :mod:`tamis.blocks` or a collection
-        of Dask is read in blocks of rows, for methods that can learn from them; where no method is
-        named, at most 20 000 rows are drawn from it in one pass, and the answer says so.
+        The table. A frame may contain missing values, categories, dates and booleans. In that case,
+        a :class:`tamis.table.TableSelector` around the method encodes it, and reports columns of
+        the frame. The path of a Parquet file or folder, a source of :mod:`tamis.blocks` or a Dask
+        collection is read in row blocks, if the method can learn from them. Without a method, at
+        most 20 000 rows are sampled in a single pass, and the summary reports their number.
     y : array of shape (n_samples,), optional
-        A censored target is a structured array of event and time. Dates and durations are read as
-        numbers of days.
+        The target. A censored target is a structured array of event and time. Dates and durations
+        are converted to numbers of days.
     method : str or Selection, optional
         A recipe such as "svm-rfe", an expression such as ``Forward(Scatter("J3"))``, or a selector.
         The default is :class:`tamis.auto.Auto`, which orders the columns in several ways inside
         each fold, selects the smallest set of columns that predicts held-out rows about as well as
         the best one, and reports its error. It takes up to a minute, and may select nothing.
     target : str, optional
-        Name of a column of the frame ``X`` that is the target: it is taken out of ``X`` and stands
-        for ``y``, which is then left out. The table is looked through as :func:`tamis.inspect`
-        does, and identifiers and codes of the target are set aside, with a warning.
+        Name of the target column in the frame ``X``, instead of ``y``. The table is checked as by
+        :func:`tamis.inspect`, and columns that look like identifiers or codes of the target are
+        excluded with a warning.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. By itself, an integer target of at most 20 values is read as classes.
+        How to read ``y``. With "auto", an integer target of at most 20 values is read as classes.
     n_features_to_select : int, float, "best" or Choice, optional
-        How many columns to keep; in place of the method's own number.
+        Number or share of columns to select, or how to choose it, instead of the method's default.
     random_state : int, optional
-        Given to every part of the method that draws at random and has no seed of its own.
+        Seed for every part of the method that is random and has no seed of its own.
     n_jobs : int, optional
-        Given to every criterion that can use several processes.
+        Number of processes, used by every criterion that supports several.
     keep : sequence of str, default=()
         Columns of a frame to use although they look like an identifier or a code of the target.
     feature_groups : mapping of name to columns, or one label per column, optional
-        Columns that are taken or left as one unit, by names or indices; see
-        :class:`tamis.search.Forward`. ``n_features_to_select`` then counts units.
+        Columns that are selected together as a unit, given by names or indices; see
+        :class:`tamis.search.Forward`. If given, ``n_features_to_select`` counts units.
     fixed_features : str, int or list of them, optional
-        Columns, or names of groups, that are always kept, and count among those kept.
+        Columns, or names of groups, that are always selected. They are included in the number of
+        selected columns.
     scoring : str or scorer, optional
-        The score that decides without a method, such as "roc_auc" or "neg_log_loss"; see
-        :class:`tamis.auto.Auto`.
+        Score by which candidates are compared if no method is named, such as "roc_auc" or
+        "neg_log_loss"; see :class:`tamis.auto.Auto`.
     cv : int, splitter, list of (train, test) or "time:COLUMN", optional
-        Folds without a method; see :class:`tamis.auto.Auto`. With "time:COLUMN" the rows of a frame
-        are sorted by that column, and every test fold lies after its training rows.
+        Folds if no method is named; see :class:`tamis.auto.Auto`. With "time:COLUMN", the rows of a
+        frame are sorted by that column, and every test fold lies after its training rows.
     class_weight : dict or "balanced", optional
-        Weights of the classes without a method; see :class:`tamis.auto.Auto`.
+        Class weights if no method is named; see :class:`tamis.auto.Auto`.
     device : str, optional
-        A device of torch, such as "cuda": kernel criteria (``HSIC``, ``ParzenInformation``,
-        ``WeightNorm``, sensitivities of machines with a Gaussian kernel) compute their scores
-        there, in double precision, ``NewtonSVC`` and ``NewtonSVR`` train there, and what else there
-        is on the processor, with a warning. ``record_.places`` says where each part ran.
+        A torch device, such as "cuda". Kernel criteria (``HSIC``, ``ParzenInformation``,
+        ``WeightNorm``, sensitivities of SVMs with a Gaussian kernel) compute their scores on it in
+        double precision, and ``NewtonSVC`` and ``NewtonSVR`` are trained on it. Everything else
+        runs on the CPU, with a warning. ``record_.places`` lists the device of each part.
     **params
-        Per-row metadata for ``fit``: ``groups``, whose rows stay together in all folds, and
-        ``sample_weight``. The name of a column of the frame ``X`` stands for its values; the column
-        is then taken out of ``X``.
+        Per-row metadata for ``fit``: ``sample_weight``, and ``groups``, whose rows stay together in
+        all folds. Each is an array, or the name of a column in the frame ``X``. That column is
+        removed from ``X``.
 
     Returns
     -------
     Selection
-        The fitted selector, see :class:`tamis.contract.Selection` for what it knows.
+        The fitted selector; see :class:`tamis.contract.Selection` for its attributes.
 
     Examples
     --------
@@ -247,12 +250,12 @@ def select(
         return _select_in_blocks(X, y, target, method, keep, device, options, params)
     if isinstance(y, str):
         raise InvalidTarget(
-            f"select needs y as one value a row, not a name. Write target={y!r} for a column of a "
-            f"frame, or method={y!r} for a method."
+            f"select needs y with one value per row, got the text {y!r}. Write target={y!r} for a "
+            f"column of a frame, or method={y!r} for a method."
         )
     X, y = collected(X), as_numpy("select", y)
     if device is not None:
-        X = as_numpy("select", X)  # the device that is named, not that of a tensor
+        X = as_numpy("select", X)  # a named device overrides the device of a tensor
     if target is not None:
         X, y = _without_target(X, y, target)
     X = _take_rows_metadata(X, params)
@@ -280,10 +283,10 @@ def _select_in_blocks(
     options: dict[str, Any],
     params: dict[str, Any],
 ) -> Selection:
-    """Select from a table that is read in blocks of rows; without a method from some rows."""
+    """Select from a table in row blocks. Without a method, Auto uses a sample of its rows."""
     if device is not None:
         warn(
-            f"What is read in blocks of rows is computed on the processor, not on {device!r}.",
+            f"A table in row blocks is processed on the CPU, not on {device!r}.",
             DeviceWarning,
             stacklevel=3,
         )
@@ -293,31 +296,32 @@ def _select_in_blocks(
         return prepare(method, table.labels.values, **options).fit(source, **params)
     if given := sorted(name for name, value in params.items() if value is not None):
         raise InvalidParameter(
-            f"select takes no {', '.join(given)} where rows are drawn from a larger table. Leave "
-            "it out, or give a table that is held at once."
+            f"select cannot use {', '.join(given)} when it samples rows of a larger table. Leave "
+            "it out, or pass a table that fits into memory."
         )
-    # the automatic selection looks at some rows of a long table in any case
+    # Auto uses only a sample of a long table anyway
     rows = draw_rows(X, y, target, seed=options["random_state"] or 0)
     with on_rows_drawn(rows.drawn):
         return select(rows.X, rows.y, target=rows.target, keep=keep, **options)
 
 
 def _for_table(selector: Selection, X: Any, y: Any, keep: Sequence[str]) -> Selection:
-    """Wrap the selector in one that encodes X, if X is more than numbers without missing values.
+    """Wrap the selector in an encoder if X has text, dates or missing values.
 
-    With a target, columns that would be left out are a reason too.
+    If a target is given, X is also wrapped if columns have to be excluded.
     """
     if isinstance(selector, TableSelector):
         return selector.set_params(keep=keep) if len(keep) else selector
     if not is_frame(X):
         return selector
+    need_polars()
     from tamis.table.alerts import is_plain
 
     return selector if is_plain(X, y, keep) else TableSelector(selector, keep=keep)
 
 
 def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[Any, Any]:
-    """Return a frame without the column that is the target, and that column."""
+    """Return a frame without the column ``target``, and the values of that column."""
     if np.ndim(target):
         raise InvalidParameter(
             f"select needs target as the name of a column, not a {type(target).__name__} of "
@@ -325,13 +329,13 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
         )
     if y is not None:
         raise InvalidParameter(
-            f"select needs the target once, but both y and target={target!r} are given. Leave one "
-            "of them out."
+            f"select needs either y or target, got both y and target={target!r}. Leave one of them "
+            "out."
         )
     if not is_frame(X):
         raise InvalidParameter(
-            f"select needs a frame of pandas, polars or pyarrow to find {role}={target!r} in, not "
-            f"{type(X).__name__}. Give the values, or the whole frame."
+            f"select needs a frame of pandas, polars or pyarrow for {role}={target!r}, not "
+            f"{type(X).__name__}. Pass the values, or the whole frame."
         )
     columns = column_names(X)
     if columns.count(target) != 1:
@@ -344,12 +348,13 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
     if library_of(X) == "pandas":
         return X.drop(columns=[target]), X[target]
     if library_of(X) == "polars":
-        return drop_columns(X, [target]), _answers(X.get_column(target))
-    return X.drop([target]), np.array(_answers(as_polars(X.select([target]))[target]).to_list())
+        return drop_columns(X, [target]), _polars_target(X.get_column(target))
+    column = as_polars(X.select([target]))[target]
+    return X.drop([target]), np.array(_polars_target(column).to_list())
 
 
 def _take_rows_metadata(X: Any, params: dict[str, Any]) -> Any:
-    """Put the columns that groups and weights name in their place, and return X without them."""
+    """Replace column names in ``params`` by the columns' values. Return X without these columns."""
     for name, column in params.items():
         if isinstance(column, str):
             X, params[name] = _without_target(X, None, column, name)
@@ -358,7 +363,7 @@ def _take_rows_metadata(X: Any, params: dict[str, Any]) -> Any:
 
 
 def _in_time_order(X: Any, y: Any, cv: str, params: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Sort all rows by the column that ``cv`` names; its folds follow the rows."""
+    """Sort all rows by the column that ``cv`` names. Return them with a splitter in time order."""
     if not cv.startswith(TIME):
         raise InvalidParameter(
             f"select needs cv as a number of folds, a splitter, a list of (train, test) or "
@@ -371,13 +376,13 @@ def _in_time_order(X: Any, y: Any, cv: str, params: dict[str, Any]) -> tuple[Any
     return take_rows(X, order), None if y is None else np.asarray(y)[order], TimeSeriesSplit()
 
 
-def _answers(column: Any) -> Any:
-    """A column of polars as a target: numbers or texts, one in every row."""
-    name, column = column.name, column.alias("target")  # polars takes names for patterns
+def _polars_target(column: Any) -> Any:
+    """Return a polars column as an array of numbers or strings that can be used as a target."""
+    name, column = column.name, column.alias("target")  # a name may look like a pattern to polars
     check_target_rows("select", column)
     if column.dtype.is_nested() or str(column.dtype) in ("Binary", "Object"):
         raise InvalidTarget(
-            f"The target {name!r} holds {column.dtype} values. Give one class or number per row."
+            f"The target {name!r} has {column.dtype} values. Pass one class or number per row."
         )
     if column.dtype.is_temporal():
         from tamis.table.kinds import days_of
@@ -392,10 +397,10 @@ def _as_selector(made: Any, asked: Any) -> Selection:
     if isinstance(made, Criterion):
         raise InvalidSpec(
             f"{asked} is a criterion, and a method needs a search around it. Write "
-            f"Forward({asked}), or Ranking, RecursiveElimination, ... in its place."
+            f"Forward({asked}), or another search such as Ranking or RecursiveElimination."
         )
     raise InvalidSpec(
-        f"{asked} is no method. Write a recipe such as 'svm-rfe', or a search with a criterion "
+        f"{asked} is not a method. Write a recipe such as 'svm-rfe', or a search with a criterion "
         'such as Forward(Scatter("J3")).'
     )
 
@@ -409,7 +414,7 @@ def _kind(y: ArrayLike | None, task: str) -> str:
 
 
 def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
-    """Refuse a method for classes where y is a real target, and the reverse."""
+    """Raise an error if the method does not support this kind of target."""
     if kind in (able := targets_of(selector)):
         return
     if not able:
@@ -420,7 +425,7 @@ def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
     if not selector.__sklearn_tags__().target_tags.required:
         return
     need = min(able)
-    spoken = {
+    kinds = {
         "classification": "classes",
         "regression": "a real target",
         SURVIVAL: "a censored target",
@@ -429,21 +434,21 @@ def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
     if SURVIVAL in (need, kind):
         instead = "Auto() or Ranking(CoxScore())" if kind == SURVIVAL else DEFAULTS[kind]
         raise IncompatibleCriterion(
-            f"{shown} needs {spoken[need]}, but y is {spoken[kind]}. Give another target (a "
+            f"{shown} needs {kinds[need]}, but y is {kinds[kind]}. Pass another target (a "
             f"structured array of event and time, --time and --event), or use {instead}."
         )
     others = ", ".join(name for name in names() if kind in BOOK[name].targets)
     raise IncompatibleCriterion(
-        f"{shown} needs {spoken[need]}, but y is read as {spoken[kind]}. Write task={need!r} "
-        f"(--task {need}) to read it so, or use one of {others}."
+        f"{shown} needs {kinds[need]}, but y is read as {kinds[kind]}. Write task={need!r} "
+        f"(--task {need}) to change that, or use one of {others}."
     )
 
 
 def _fill(selector: Selection, name: str, empty: Any, value: Any, outside: str = "") -> None:
-    """Set every parameter of this name that was left empty, but none inside ``outside``."""
-    for key, held in selector.get_params().items():
+    """Set every parameter of this name whose value is ``empty``, except inside ``outside``."""
+    for key, current in selector.get_params().items():
         path = key.split("__")
-        if path[-1] == name and held == empty and (not outside or outside not in path):
+        if path[-1] == name and current == empty and outside not in path:
             selector.set_params(**{key: value})
 
 
@@ -456,7 +461,7 @@ def _set_units(selector: Any, name: str, given: Any) -> None:
 
 
 def _set_measures(selector: Any, asked: Any, **given: Any) -> None:
-    """Set how the automatic selection measures; other methods have no such parameters."""
+    """Set parameters that only Auto has, or raise an error for any other method."""
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return
@@ -467,8 +472,8 @@ def _set_measures(selector: Any, asked: Any, **given: Any) -> None:
     if not isinstance(selector, Auto):
         names = ", ".join(given)
         raise InvalidParameter(
-            f"{names} is for the automatic selection, and {asked} has its own. Leave {names} out, "
-            "or name no method."
+            f"{names} is for the automatic selection, and {asked} has no such option. Leave "
+            f"{names} or the method out."
         )
     selector.set_params(**given)
 
@@ -477,7 +482,7 @@ def _resize(selector: Selection, n_features_to_select: Any) -> None:
     last = last_search(selector)
     if "n_features_to_select" not in last.get_params(deep=False):
         raise InvalidParameter(
-            f"{type(last).__name__} takes no number of features: it decides how many it keeps. "
-            "Leave n_features_to_select (--features) out."
+            f"{type(last).__name__} takes no number of features, because it determines the number "
+            "itself. Leave n_features_to_select (--features) out."
         )
     last.set_params(n_features_to_select=n_features_to_select)

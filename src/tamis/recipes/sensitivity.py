@@ -1,7 +1,7 @@
-"""Sensitivity of trained models: FSPP 1 to 4, MLP-FSPP, MOI, SD-L and SD-G.
+"""Recipes based on the sensitivity of trained models: FSPP 1 to 4, MLP-FSPP, MOI, SD-L and SD-G.
 
-Without hyper-parameters each tunes its model once, on all columns, before anything is selected, and
-lets the kernel's width follow the number of columns; a ``gamma`` that is given is used as it is.
+By default, each recipe tunes its model once before the search, on all columns. The kernel width
+adapts to the number of columns during the search. A given ``gamma`` stays fixed.
 """
 
 from typing import Any
@@ -16,11 +16,12 @@ from tamis.recipes.book import eliminate, register
 SHEN = "Shen, Ong, Li and Wilder-Smith (2008), Feature selection via sensitivity analysis of SVM"
 YANG = "Yang, Shen, Ong and Li (2009), Feature selection for MLP neural network"
 ONG = "Yang and Ong (2011), Feature selection using probabilistic prediction of SVR"
-#: Quantiles that stand for a column: the scores of all values to three digits.
+#: Replace each column's values by its 32 quantiles. Scores agree with those for all values of the
+#: column to three digits.
 SAMPLED: dict[str, Any] = {"on": "auto", "n_values": 32}
-#: As published: one shuffle of a column, on the training rows, and one column at a time.
+#: The published form: each column is shuffled once, on the training rows.
 PERMUTED: dict[str, Any] = {"by": "permutation", "on": "training", "n_values": None}
-#: A parameter of a model, None to tune it.
+#: A parameter of a model. None means that it is tuned.
 Tuned = float | None
 
 
@@ -31,9 +32,8 @@ def _network(n_hidden: int, decay: float) -> Any:
 
 
 def _fspp(C: Tuned, gamma: Any, **how: Any) -> Any:
-    machine = SVC(C=1.0 if C is None else C, gamma=gamma)
-    how = SAMPLED | how
-    return criteria.PosteriorSensitivity(criteria.TunedSVC(C) if gamma is None else machine, **how)
+    svc = criteria.TunedSVC(C) if gamma is None else SVC(C=1.0 if C is None else C, gamma=gamma)
+    return criteria.PosteriorSensitivity(svc, **SAMPLED | how)
 
 
 def _rank(criterion: Any, options: dict[str, Any]) -> Selection:
@@ -42,90 +42,95 @@ def _rank(criterion: Any, options: dict[str, Any]) -> Selection:
 
 @register(SHEN)
 def fspp1_init(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Rank by the share of rows whose predicted class changes as a column is perturbed.
+    """Rank by the share of rows whose predicted class changes when a column is perturbed.
 
-    Of hundreds of columns none changes a class alone: all score 0, and a warning says that the
-    lowest indices are kept. Use ``fspp2-init`` there.
+    With hundreds of columns, no single column changes a predicted class. All scores are 0 in that
+    case, the columns with the lowest indices are selected, and a warning is issued. Use
+    ``fspp2-init`` instead.
     """
     return _rank(_fspp(C, gamma, output="decision"), options)
 
 
 @register(SHEN)
 def fspp2_init(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Rank by how far the posterior moves as a column is perturbed."""
+    """Rank by the change of the posterior when a column is perturbed."""
     return _rank(_fspp(C, gamma), options)
 
 
 @register(SHEN)
 def fspp3_init(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Rank by how far the posterior moves as a column is set to its mean."""
+    """Rank by the change of the posterior when a column is set to its mean."""
     return _rank(_fspp(C, gamma, by="zero"), options)
 
 
 @register(SHEN)
 def fspp4_init(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Rank by the derivative of the posterior by the scale of a column, the machine kept."""
+    """Rank by the derivative of a trained SVM's posterior with respect to a column's scale."""
     return _rank(_fspp(C, gamma, by=criteria.Derivative(follow=False)), options)
 
 
 @register(SHEN)
 def fspp4_init_printed(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Rank by the derivative of the posterior, the machine following: it makes up for the scale."""
+    """As fspp4-init, with the derivative of a retrained SVM, as published."""
     return _rank(_fspp(C, gamma, by=criteria.Derivative(follow=True)), options)
 
 
 @register(SHEN)
 def fspp1_rfe(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the tenth whose perturbation changes the fewest predicted classes, train again.
+    """Repeatedly drop the 10 % of columns whose perturbation changes the fewest predicted classes.
 
-    Of hundreds of columns none changes a class alone: all score 0, and the highest indices leave
-    first. Use ``fspp2-rfe`` there.
+    With hundreds of columns, no single column changes a predicted class. All scores are 0 in that
+    case, and the columns with the highest indices are dropped first. Use ``fspp2-rfe`` instead.
     """
     return eliminate(_fspp(C, gamma, output="decision"), options, 0.1)
 
 
 @register(SHEN)
 def fspp2_rfe(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the tenth whose perturbation moves the posterior least, train again."""
+    """Repeatedly drop the 10 % of columns whose perturbation changes the posterior least."""
     return eliminate(_fspp(C, gamma), options, 0.1)
 
 
 @register(SHEN)
 def fspp3_rfe(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the tenth that moves the posterior least when set to its mean, train again."""
+    """Repeatedly drop the 10 % of columns that change the posterior least when set to the mean."""
     return eliminate(_fspp(C, gamma, by="zero"), options, 0.1)
 
 
 @register(SHEN)
 def fspp4_rfe(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the tenth with the least derivative of the posterior, the machine kept; train again."""
+    """Repeatedly drop the 10 % of columns with the smallest derivative of an SVM's posterior."""
     return eliminate(_fspp(C, gamma, by=criteria.Derivative(follow=False)), options, 0.1)
 
 
 @register(SHEN)
 def fspp4_rfe_printed(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the tenth with the least derivative, the machine following: it makes up for the scale.
+    """As fspp4-rfe, with the derivative of a retrained SVM, as published.
 
-    On easy problems it finds fewer relevant columns than chance: where a machine fits well, its
-    multipliers make up for the scale of the columns that matter.
+    On easy problems it finds fewer relevant columns than chance, because the multipliers of a
+    well-fitted SVM compensate for the scale of relevant columns.
     """
     return eliminate(_fspp(C, gamma, by=criteria.Derivative(follow=True)), options, 0.1)
 
 
 @register(SHEN)
 def fspp1_rfe_permuted(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the column whose shuffling changes the fewest predicted classes, as published."""
+    """As published: repeatedly drop the column whose shuffling changes the fewest classes."""
     return eliminate(_fspp(C, gamma, output="decision", **PERMUTED), options)
 
 
 @register(SHEN)
 def fspp2_rfe_permuted(C: Tuned = None, gamma: Any = None, **options: Any) -> Selection:
-    """Drop the column whose shuffling moves the posterior least, as published."""
+    """As published: repeatedly drop the column whose shuffling changes the posterior least."""
     return eliminate(_fspp(C, gamma, **PERMUTED), options)
 
 
 def _mlp_fspp(n_hidden: int | str | None, decay: Tuned, **how: Any) -> Any:
-    """Sensitivity of a network; its decay and hidden units are tuned unless they are given."""
+    """Return the sensitivity criterion of a network.
+
+    ``n_hidden`` and ``decay`` are tuned if they are None. With ``n_hidden="auto"``, the number of
+    hidden units is tuned and the default ``decay`` is 1.
+    """
     if n_hidden == "auto":
         network: Any = criteria.TunedMLP(1.0 if decay is None else decay)
     else:
@@ -141,7 +146,7 @@ def _mlp_fspp(n_hidden: int | str | None, decay: Tuned, **how: Any) -> Any:
 def mlp_fspp_init(
     n_hidden: int | str | None = None, decay: Tuned = None, **options: Any
 ) -> Selection:
-    """Rank by how far a network's posterior moves as a column is perturbed."""
+    """Rank by the change of a network's posterior when a column is perturbed."""
     return _rank(_mlp_fspp(n_hidden, decay, n_values=32), options)
 
 
@@ -149,9 +154,9 @@ def mlp_fspp_init(
 def mlp_fspp_rfe(
     n_hidden: int | str | None = None, decay: Tuned = None, **options: Any
 ) -> Selection:
-    """Drop the tenth whose perturbation moves a network's posterior least, train again.
+    """Repeatedly drop the 10 % of columns whose perturbation changes a network's posterior least.
 
-    ``n_hidden="auto"`` chooses among 1 to 3 units a column.
+    ``n_hidden="auto"`` tunes the number of hidden units between 1 and 3 per column.
     """
     return eliminate(_mlp_fspp(n_hidden, decay, n_values=32), options, 0.1)
 
@@ -160,15 +165,16 @@ def mlp_fspp_rfe(
 def mlp_fspp_rfe_permuted(
     n_hidden: int | str | None = None, decay: Tuned = None, **options: Any
 ) -> Selection:
-    """Drop the column whose shuffling moves a network's posterior least, as published."""
+    """As published: repeatedly drop the column whose shuffling changes an MLP's posterior least."""
     return eliminate(_mlp_fspp(n_hidden, decay, **PERMUTED), options)
 
 
 @register("Setiono and Liu (1997), Neural-network feature selector")
 def nnfs(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> Selection:
-    """Drop the column whose weights a network can do without, set to nothing; train again.
+    """Repeatedly drop the column whose zeroed weights lower a network's score least.
 
-    By the likelihood of the classes, where the source counts errors, which tie.
+    The score is the likelihood of the classes. The publication uses the number of errors instead,
+    which often makes columns tie.
     """
     network = _network(n_hidden, decay)
     return eliminate(criteria.ScoreSensitivity(network, scoring="neg_log_loss", by="zero"), options)
@@ -176,10 +182,10 @@ def nnfs(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> Selection:
 
 @register("Hsu, Huang and Schuschel (2002), The ANNIGMA-wrapper approach to neural nets")
 def annigma(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> Selection:
-    """Drop the column that reaches a network's outputs by the least weights, train again.
+    """Repeatedly drop the column with the smallest weights from input to output of a network.
 
-    With ``standardize=False`` a row of weight 2 counts as two rows; columns are standardised
-    without weights.
+    A row of weight 2 is equivalent to two rows only with ``standardize=False``, because
+    standardisation ignores weights.
     """
     criterion = criteria.Importances(_network(n_hidden, decay), importance_getter="gains")
     return eliminate(criterion, options)
@@ -189,9 +195,11 @@ def annigma(n_hidden: int = 6, decay: float = 1.0, **options: Any) -> Selection:
 def moi_rfe(
     n_hidden: int = 6, decay: float = 1.0, credit: str = "shares", **options: Any
 ) -> Selection:
-    """Drop the column credited with least of what a network's answers tell of y, train again.
+    """Repeatedly drop the column with the smallest share of a network's output information.
 
-    ``credit="knockout"`` credits a column with what is lost when it is set to its mean.
+    Output information is the mutual information between output and target. With
+    ``credit="knockout"``, a column is credited with the information that is lost when it is set to
+    its mean.
     """
     criterion = criteria.OutputInformation(_network(n_hidden, decay), credit=credit)
     return eliminate(criterion, options)
@@ -200,15 +208,15 @@ def moi_rfe(
 def _density(noise: str, C: Tuned, gamma: Any, epsilon: Tuned, **how: Any) -> Any:
     given = {"C": C, "gamma": gamma, "epsilon": epsilon}
     given = {name: value for name, value in given.items() if value is not None}
-    machine = SVR(**given) if given else criteria.TunedSVR()
-    return criteria.DensitySensitivity(machine, noise=noise, **SAMPLED | how)
+    svr = SVR(**given) if given else criteria.TunedSVR()
+    return criteria.DensitySensitivity(svr, noise=noise, **SAMPLED | how)
 
 
 @register(ONG)
 def sd_l_rfe(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Drop the tenth that moves a regression's Laplace density least, train again."""
+    """Repeatedly drop the 10 % of columns that change a regression's Laplace density least."""
     return eliminate(_density("laplace", C, gamma, epsilon), options, 0.1)
 
 
@@ -216,7 +224,7 @@ def sd_l_rfe(
 def sd_g_rfe(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Drop the tenth that moves a regression's Gaussian density least, train again."""
+    """Repeatedly drop the 10 % of columns that change a regression's Gaussian density least."""
     return eliminate(_density("gaussian", C, gamma, epsilon), options, 0.1)
 
 
@@ -224,7 +232,7 @@ def sd_g_rfe(
 def sd_l_init(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Rank by how far a regression's Laplace density moves as a column is perturbed."""
+    """Rank by the change of a regression's Laplace density when a column is perturbed."""
     return _rank(_density("laplace", C, gamma, epsilon), options)
 
 
@@ -232,7 +240,7 @@ def sd_l_init(
 def sd_g_init(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Rank by how far a regression's Gaussian density moves as a column is perturbed."""
+    """Rank by the change of a regression's Gaussian density when a column is perturbed."""
     return _rank(_density("gaussian", C, gamma, epsilon), options)
 
 
@@ -240,7 +248,7 @@ def sd_g_init(
 def sd_l_rfe_permuted(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Drop the column whose shuffling moves the Laplace density least, as published."""
+    """As published: repeatedly drop the column whose shuffling changes a Laplace density least."""
     return eliminate(_density("laplace", C, gamma, epsilon, **PERMUTED), options)
 
 
@@ -248,5 +256,5 @@ def sd_l_rfe_permuted(
 def sd_g_rfe_permuted(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Drop the column whose shuffling moves the Gaussian density least, as published."""
+    """As published: repeatedly drop the column whose shuffling changes a Gaussian density least."""
     return eliminate(_density("gaussian", C, gamma, epsilon, **PERMUTED), options)

@@ -1,7 +1,8 @@
-"""One page of the selected columns, the reasons for them, and their estimated error.
+"""HTML reports of selections and comparisons.
 
-:func:`report` gathers the facts of a fitted selection; ``report(...).save("report.html")`` writes
-one file that works without network, server or JavaScript. Needs the extra ``app``.
+:func:`report` collects the facts about a fitted selection, and ``report(...).save("report.html")``
+writes them as a single file that works without network, server or JavaScript. Needs the extra
+``app``.
 """
 
 from typing import Any
@@ -13,5 +14,5 @@ _load, __dir__, __all__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used; some are in the book."""
+    """Load a public name when it is first used. Some names are in the package ``tamis_book``."""
     return load_from_book(name) if name in ("ReproductionReport", "reproduced") else _load(name)

@@ -1,4 +1,4 @@
-"""Caveats of a selection: a fact, and what follows from it."""
+"""Caveats of a selection: what to know before using it, and the consequences."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -14,13 +14,13 @@ from tamis.report.page import Caveat
 if TYPE_CHECKING:
     from tamis.report.selection import Report
 
-#: Rows below which what is said of a class may be chance.
+#: If a class has fewer rows, findings about it may be due to chance.
 FEW_ROWS = 20
-#: Columns for each row beyond which some look good by chance.
+#: If there are more columns per row, some columns look good by chance.
 MANY_COLUMNS = 10
-#: Correlation above which two columns are almost the same.
+#: Two columns with a higher correlation are almost the same.
 SAME = 0.95
-#: Names that a sentence lists.
+#: Greatest number of names listed in a sentence.
 NAMED = 4
 
 
@@ -32,7 +32,7 @@ def caveats_of(
     size_from_results: bool,
     resume: str | None,
 ) -> list[Caveat]:
-    """Return all caveats of a report; that the search was stopped comes first."""
+    """Return all caveats of a report. If the search was stopped, that caveat comes first."""
     found = chain(
         _stopped(report, resume),
         _few_rows(report),
@@ -47,7 +47,7 @@ def caveats_of(
 
 
 def _more(names: Sequence[str], what: str = "") -> str:
-    """Return the first names and the number of the others."""
+    """Return the first names, and the number of remaining names, as text."""
     rest = f" and {len(names) - NAMED} more{what}" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + rest
 
@@ -55,8 +55,8 @@ def _more(names: Sequence[str], what: str = "") -> str:
 def _stopped(report: "Report", resume: str | None) -> Iterator[Caveat]:
     if not report.finished:
         how = f"Write {resume}" if resume else "Call resume with its record (selection.record_)"
-        held = f"These are the columns it held then. {how} to go on."
-        yield Caveat("The search was stopped before its end.", held)
+        so_far = f"These are the columns at that point. {how} to continue."
+        yield Caveat("The search was stopped before its end.", so_far)
 
 
 def _few_rows(report: "Report") -> Iterator[Caveat]:
@@ -64,21 +64,22 @@ def _few_rows(report: "Report") -> Iterator[Caveat]:
     if rare := [f"{n} of “{name}”" for name, n in classes if n < FEW_ROWS]:
         yield Caveat(
             f"Few rows: {_more(rare, ' classes')}.",
-            "Findings about so small a class may be chance. More rows would help more than another "
-            "method.",
+            "Findings about such a small class may be chance. More rows would help more than "
+            "another method.",
         )
 
 
 def _wide(report: "Report") -> Iterator[Caveat]:
     if report.n_columns > MANY_COLUMNS * report.n_rows:
         check = (
-            "The errors are measured on held-out rows; the only check of the list is its stability."
+            "The errors are measured on held-out rows. Whether these are the right columns, only "
+            "their stability can show."
             if report.errors
-            else "Only held-out rows could show it."
+            else "Only held-out rows could show this."
         )
         yield Caveat(
             f"{report.n_columns} columns for {report.n_rows} rows.",
-            f"With so many columns, some look good by chance. {check}",
+            f"With this many columns, some look good by chance. {check}",
         )
 
 
@@ -89,10 +90,10 @@ def _unstable(report: "Report") -> Iterator[Caveat]:
         names = _more([format_name(report.units.names[unit]) for unit in weak])
         which = "The one column" if n_kept == 1 else f"{len(weak)} of the {n_kept}"
         one = len(weak) == 1
-        those = "that as an example, not as a finding" if one else "those as examples, not findings"
+        them = "it as an example, not as a finding" if one else "them as examples, not as findings"
         yield Caveat(
             f"{which} {'was' if one else 'were'} kept in less than half of the resamples.",
-            f"Other columns serve as well. Take {those}: {names}.",
+            f"Other columns would do as well. Treat {them}: {names}.",
         )
 
 
@@ -104,8 +105,8 @@ def _redundant(report: "Report") -> Iterator[Caveat]:
         which = f"{format_count(n_pairs, 'pair')} of kept columns {'is' if n_pairs == 1 else 'are'}"
         yield Caveat(
             f"{which} almost the same (|r| > {SAME}).",
-            f"The closest are {names[0]} and {names[1]} ({r.max():.2f}). Their importances are "
-            "shared between them and should not be compared with the others.",
+            f"The closest are {names[0]} and {names[1]} ({r.max():.2f}). Such columns share their "
+            "importance, so do not compare it with that of other columns.",
         )
 
 
@@ -117,8 +118,8 @@ def _no_error(report: "Report") -> Iterator[Caveat]:
         possible = format_number(100 * (1 - 0.05 ** (1 / report.n_rows)), 2)
         yield Caveat(
             "No observed error does not mean no error.",
-            f"With {report.n_rows} rows, a true error of up to {possible}{NBSP}% would show none "
-            "in one case of twenty.",
+            f"With {report.n_rows} rows, an error rate of {possible}{NBSP}% would go unobserved in "
+            "one case of twenty.",
         )
 
 
@@ -126,13 +127,13 @@ def _optimistic(report: "Report", size_from_results: bool) -> Iterator[Caveat]:
     if report.tuned is not None and report.errors is not None:
         yield Caveat(
             f"C was tuned once, on all {report.n_rows} rows,",
-            "before the resamples, so their errors are a little optimistic.",
+            "before resampling, so the errors are slightly optimistic.",
         )
     if size_from_results and report.errors is not None:
         yield Caveat(
             "The number of columns was read off the same curve as its error,",
-            f"so this error is a little optimistic. Measure it with {report.n_kept} columns on new "
-            "rows to be sure.",
+            f"so this error is slightly optimistic. To be sure, measure it with {report.n_kept} "
+            "columns on new rows.",
         )
 
 
@@ -144,5 +145,5 @@ def _failed(report: "Report", results: Results | None) -> Iterator[Caveat]:
     if report.tuned is not None and not report.tuned.certified:
         yield Caveat(
             "The best C is not certified:",
-            "rounding leaves another interval possible. The curve stands as computed.",
+            "because of rounding, another interval could be better. The curve itself is exact.",
         )

@@ -1,4 +1,4 @@
-"""Columns of a table of any kind as arrays, and their correlations."""
+"""Columns of any kind of table as arrays, and their correlations."""
 
 from numbers import Real
 from typing import Any
@@ -14,7 +14,7 @@ from tamis.exceptions import InvalidTable
 
 
 def numbers_of(X: Any, columns: Subset) -> Array:
-    """Return some columns as numbers, NaN where a column holds none."""
+    """Return the given columns as numbers. Columns that are not numeric become NaN."""
     if isinstance(X, SparseColumns):
         X = X.X
     if sparse.issparse(X):
@@ -30,11 +30,11 @@ def numbers_of(X: Any, columns: Subset) -> Array:
 
 
 def values_of(X: Any, column: int) -> Any:
-    """Return one column: numbers with missing values as NaN, other things with None."""
+    """Return a column as an array. Missing values are NaN in numeric columns and None in others."""
     if isinstance(X, SparseColumns) or not hasattr(X, "columns"):
         return numbers_of(X, np.array([column]))[:, 0]
     series = X[list(X.columns)[column]]
-    if getattr(series, "ndim", 1) == 2:  # pandas, if two columns have the name
+    if getattr(series, "ndim", 1) == 2:  # pandas returns two columns if they share the name
         series = series.iloc[:, 0]
     values = np.asarray(series)
     if values.dtype.kind != "O":
@@ -56,20 +56,21 @@ def shape_of(X: Any) -> tuple[int, int]:
     X = X.X if isinstance(X, SparseColumns) else X
     X = X if hasattr(X, "shape") else np.asarray(X)
     if len(X.shape) != 2:
-        raise InvalidTable(f"A table has rows and columns; this one has the shape {X.shape}.")
+        raise InvalidTable(f"A table needs rows and columns, got the shape {X.shape}.")
     return int(X.shape[0]), int(X.shape[1])
 
 
 def correlations(X: Any, units: Grouping, kept: Subset) -> Array:
-    """Return \\|r\\| of some units with all units; of groups the largest of their columns'.
+    """Return \\|r\\| between the units ``kept`` and all units. Groups have their largest value.
 
-    NaN where a column is constant, or does not hold numbers.
+    A unit is a single column, or a group of columns that are selected together. The result is NaN
+    for columns that are constant or not numeric.
     """
     n, d = shape_of(X)
     if d != units.n_columns:
         raise InvalidTable(
-            f"The table has {d} columns, the selection was fitted to {units.n_columns}. Give the "
-            "table it was fitted to."
+            f"The table has {d} columns, but the selection was fitted to {units.n_columns}. Give "
+            "the table it was fitted to."
         )
     columns = units.columns(np.sort(kept))
     own = _finite(numbers_of(X, columns))

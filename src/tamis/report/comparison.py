@@ -1,4 +1,4 @@
-"""Facts of a comparison of methods: who is best, and who cannot be told from it."""
+"""Facts about a comparison of methods: the best method, and those that do not differ from it."""
 
 import re
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from tamis.report.error_curve import ErrorCurve, MetricFormat, curve_of_points, 
 from tamis.report.page import Caveat, Page
 from tamis.report.sheets import Sheet, Value
 
-#: Letters of the error of a method that are shown.
+#: Greatest number of characters shown of an error message.
 LONGEST = 240
-#: Resamples below which even a clear difference may stay unseen.
+#: With fewer resamples, even a clear difference may not be significant.
 FEW = 10
-#: Baselines of every comparison: a model of all columns, and one of none.
-ALL, GUESS = "all columns", "guessing"
+#: Names of the baselines of every comparison: a model with all columns, and one with no columns.
+ALL, GUESS = "all columns", "baseline"
 BASELINES = (ALL, GUESS)
 
 
 class Failed(NamedTuple):
-    """A method that could not be used at all (``times`` 0), or failed in some resamples."""
+    """A method that could not be used (``times`` is 0) or failed in ``times`` resamples."""
 
     method: str
     times: int
@@ -41,20 +41,20 @@ class Failed(NamedTuple):
 
 
 class MeasuredTable(NamedTuple):
-    """A table that methods were measured on.
+    """A table on which methods were measured.
 
     Parameters
     ----------
     data : str
-        Its name, as in the standings.
+        Name of the table, as in the standings.
     target : str
         Name of the target.
     n_rows, n_columns : int, optional
-        Its size.
+        Size of the table.
     failed : sequence of Failed
-        Methods that failed there, how often, and their errors.
+        Methods that failed on the table, with counts and error messages.
     alerts : sequence of str or Alert
-        What else to know of the table.
+        Other findings about the table.
     """
 
     data: str
@@ -66,20 +66,20 @@ class MeasuredTable(NamedTuple):
 
 
 class TableVerdict(NamedTuple):
-    """The best method on a table, those that cannot be told from it, those that are worse.
+    """The best method on a table, the methods that do not differ from it, and those that are worse.
 
-    ``found`` is False if the best cannot be told from guessing.
+    ``found`` is False if the best method is not significantly better than the baseline.
     """
 
     best: Standing
     same: list[Standing]
     worse: list[Standing]
-    beside: list[Standing]
+    baselines: list[Standing]
     found: bool
 
 
 class TableOutcome(NamedTuple):
-    """Results on one table: the methods with the best first, and their curves."""
+    """Results on a table: the methods, best first, and their error curves."""
 
     table: MeasuredTable
     rows: Sequence[Standing]
@@ -89,25 +89,25 @@ class TableOutcome(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonReport(Page):
-    """All that a page shows of a comparison of methods, as plain data.
+    """Facts about a comparison of methods, as shown in a report.
 
-    :func:`tamis.report.compared` gathers it; ``save`` writes the page.
+    :func:`tamis.report.compared` creates it, and ``save`` writes the page.
 
     Attributes
     ----------
     standing : Standings
-        Scores of the methods on every table, with tests and ranks.
+        Scores of the methods on every table, with significance tests and ranks.
     measure : MetricFormat
-        In which scores are shown.
+        How scores are formatted.
     outcomes : list of TableOutcome
-        Table by table.
+        Results for each table.
     made : date
     cares : list of Caveat
-        What to know before a method is taken.
+        What to know before a method is used.
     details : list of (str, str)
-        How it was computed.
+        How the results were computed: terms and their values.
     command : str or None
-        The command line that gives the same.
+        The command line that computes the same results.
     """
 
     template = "comparison.html.j2"
@@ -118,7 +118,7 @@ class ComparisonReport(Page):
 
     @property
     def methods(self) -> list[str]:
-        """Names of the methods, baselines not counted, as they come first on the tables."""
+        """Names of the methods without baselines, in order of first appearance."""
         found = [o.verdict for o in self.outcomes if o.verdict is not None]
         names = [row.method for v in found for row in (v.best, *v.same, *v.worse)]
         return list(dict.fromkeys(names))
@@ -135,12 +135,12 @@ class ComparisonReport(Page):
     # -- sentences --------------------------------------------------------------------------------
 
     def format(self, mean: float, error: float) -> str:
-        """Write a score ± its standard error."""
+        """Format a score with ± its standard error."""
         scale, decimals = (100, 1) if self.measure.percent else (1, None)
         return format_interval(scale * mean, scale * error, decimals=decimals)
 
     def verdict_words(self, verdict: TableVerdict | None) -> list[str]:
-        """Return who is best on a table, and who cannot be told from it, a sentence each."""
+        """Return sentences about the best method on a table, and how the others compare with it."""
         if verdict is None:
             return []
         best, unit = verdict.best, " %" * self.measure.percent
@@ -154,7 +154,7 @@ class ComparisonReport(Page):
         for name, rows in (("Not distinguishable from it", verdict.same), ("Worse", verdict.worse)):
             tests = [f"{row.method} (p {format_p_value(row.p_value)})" for row in rows]
             words += [f"{name}: {', '.join(tests)}."] if rows else []
-        for row in verdict.beside:
+        for row in verdict.baselines:
             differs = "not distinguishable"
             if row.p_value < self.standing.level:
                 differs = "worse" if _is_worse(row, best, self.standing) else "better"
@@ -162,12 +162,12 @@ class ComparisonReport(Page):
             name = row.method[0].upper() + row.method[1:]
             words.append(f"{name}: {score}, {differs} (p {format_p_value(row.p_value)}).")
         if not verdict.found:
-            more = "; more --resamples may tell" if best.n_realizations < FEW else ""
-            words.append(f"So no method is shown to find anything on this table{more}.")
+            more = "; more --resamples may show it" if best.n_realizations < FEW else ""
+            words.append(f"So no method is shown to beat the baseline on this table{more}.")
         return words
 
     def rank_words(self) -> list[str]:
-        """Return mean ranks over the tables, and how far apart they must be."""
+        """Return sentences about the mean ranks over the tables, and which of them differ."""
         ranks = self.standing.ranks
         if ranks is None:
             return ["Ranks need two methods or more with scores on every table."]
@@ -186,7 +186,7 @@ class ComparisonReport(Page):
     # -- tables -----------------------------------------------------------------------------------
 
     def summary_sheet(self, outcome: TableOutcome) -> Sheet:
-        """Return one row per method, the best first; methods without any score last."""
+        """Return a table with one row per method, best first. Methods without a score come last."""
         label, rows = self.measure.short or self.measure.title, outcome.rows
         made: list[list[Value]] = [
             [
@@ -201,15 +201,15 @@ class ComparisonReport(Page):
             for row in rows
         ]
         known = {row.method for row in rows}
-        lost = [one.method for one in outcome.table.failed if one.method not in known]
+        failed = [one.method for one in outcome.table.failed if one.method not in known]
         return Sheet(
-            f"{label} of each method at its best number of columns",
+            f"{label} of each method with its best number of columns",
             ["method", "columns", "enough", label, "p", "stability", "per fit"],
-            [*made, *([name, "failed", *[None] * 5] for name in lost)],
+            [*made, *([name, "failed", *[None] * 5] for name in failed)],
         )
 
     def curve_sheet(self, rows: Sequence[Standing]) -> Sheet:
-        """Return scores by number of columns; the best of each method has a star."""
+        """Return the scores by number of columns. The best score of each method has a star."""
         shown = [row for row in rows if row.curve]
         cells = {
             (point.size, row.method): self.format(point.mean, point.error)
@@ -226,7 +226,7 @@ class ComparisonReport(Page):
         )
 
     def pair_sheet(self, data: str, *, points: bool = False) -> Sheet:
-        """Return the tests of all pairs of methods on a table, with differences in points."""
+        """Return the tests for all pairs of methods on a table, optionally in percentage points."""
         pairs = [pair for pair in self.standing.pairs if pair.data == data]
         scale = 100 if points else 1
         return Sheet(
@@ -237,16 +237,16 @@ class ComparisonReport(Page):
 
 
 def format_size(size: float) -> str:
-    """Write a number of columns, or the mean of several."""
+    """Format a number of columns, or a mean number of columns."""
     return f"{round(size, 1):g}"
 
 
 def format_stability(row: Standing) -> str | None:
-    """Write Nogueira's measure with its interval, None if there is none."""
+    """Format Nogueira's stability with its interval. Return None if there is none."""
     if row.stability is None:
         return None
     one = row.stability
-    # the zero is added because rounding may leave a minus before nothing
+    # adding 0.0 turns -0.0 into 0.0
     index, low, high = (v + 0.0 for v in (one.nogueira, max(one.low, -1.0), min(one.high, 1.0)))
     return f"{index:.2f} ({low:.2f} to {high:.2f})"
 
@@ -258,19 +258,19 @@ def compared(
     details: Sequence[tuple[str, str]] = (),
     command: str | None = None,
 ) -> ComparisonReport:
-    """Gather the facts of a comparison of methods for a page.
+    """Collect the facts about a comparison of methods for a report.
 
     Parameters
     ----------
     standing : Standings
-        Of :func:`tamis.evaluation.standings`. Methods of the names "all columns" and "guessing"
-        are baselines.
+        Result of :func:`tamis.evaluation.standings`. Methods named "all columns" and "baseline"
+        are treated as baselines.
     tables : sequence of MeasuredTable, optional
-        What else is known of the tables, in their order.
+        Size, target and alerts of each table, in the order of the standings.
     details : sequence of (str, str)
-        How it was computed: a word, and what it stands for.
+        How the results were computed: terms and their values.
     command : str, optional
-        The command line that gives the same.
+        The command line that computes the same results.
 
     Returns
     -------
@@ -300,7 +300,7 @@ def compared(
     names = list(dict.fromkeys(row.data for row in standing.rows))
     tables = [MeasuredTable(name) for name in names] if tables is None else tables
     measure = metric_format(standing.metric, standing.greater_is_better)
-    if measure.rooted:  # shown as it was asked for
+    if measure.rooted:  # the metric that was requested has no root
         measure = MetricFormat("mean squared error")
     outcomes = [_outcome(table, standing, measure) for table in tables]
     return ComparisonReport(
@@ -315,7 +315,7 @@ def compared(
 
 def _outcome(table: MeasuredTable, standing: Standings, measure: MetricFormat) -> TableOutcome:
     rows = standing.of(table.data)
-    # in the order of all rows, so that a method has one colour on all tables
+    # in the order of all rows, so that a method has the same colour on every table
     names = list(dict.fromkeys(row.method for row in standing.rows))
     curves = [curve_of_points(r.method, r.curve, measure) for r in rows if len(r.curve) > 1]
     curves = [curve for curve in curves if np.isfinite(curve.mean).any()]
@@ -324,17 +324,17 @@ def _outcome(table: MeasuredTable, standing: Standings, measure: MetricFormat) -
 
 
 def _verdict(rows: Sequence[Standing], standing: Standings) -> TableVerdict | None:
-    """Return what the tests say of one table; None if no method has a score."""
+    """Return the results of the tests on a table, or None if no method has a score."""
     methods = [row for row in rows if row.method not in BASELINES]
     if not methods:
         return None
     best, *others = methods
-    beside = [row for row in rows if row.method in BASELINES]
-    guess = [row for row in beside if row.method == GUESS]
+    baselines = [row for row in rows if row.method in BASELINES]
+    guess = [row for row in baselines if row.method == GUESS]
     worse = [row for row in others if row.p_value < standing.level]
     found = all(r.p_value < standing.level and _is_worse(r, best, standing) for r in guess)
     same = [row for row in others if row not in worse]
-    return TableVerdict(best, same, worse, beside, found)
+    return TableVerdict(best, same, worse, baselines, found)
 
 
 def _is_worse(row: Standing, best: Standing, standing: Standings) -> bool:
@@ -342,16 +342,16 @@ def _is_worse(row: Standing, best: Standing, standing: Standings) -> bool:
 
 
 def _caveats(outcome: TableOutcome, several: bool) -> list[Caveat]:
-    """Return what to know before a method is taken."""
+    """Return caveats about the results on a table."""
     table, found = outcome.table, []
     where = f" on {table.data}" if several else ""
     if outcome.verdict is not None and not outcome.verdict.found:
-        fact = f"No method is shown to find anything{where}."
-        found.append(Caveat(fact, "The best of them cannot be told from guessing."))
+        fact = f"No method is shown to beat the baseline{where}."
+        found.append(Caveat(fact, "The best one is not distinguishable from the baseline."))
     few = min((row.n_realizations for row in outcome.rows), default=FEW)
     if few < FEW:
         fact = f"Only {few} resamples{where}."
-        found.append(Caveat(fact, "Even a clear difference may stay unseen."))
+        found.append(Caveat(fact, "Even a clear difference may go undetected."))
     ahead = f"{table.data}: " if several else ""
     alerts = [Caveat(f"{ahead}{alert}") for alert in table.alerts]
     return [*found, *(Caveat(str(one)) for one in table.failed), *alerts]

@@ -1,4 +1,4 @@
-"""Charts of the page of a comparison of methods; its text is in ``assets/comparison.html.j2``."""
+"""Charts for the report of a comparison. Its text is in ``assets/comparison.html.j2``."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,14 +22,15 @@ from tamis.report.comparison import (
 )
 from tamis.report.template import BARS, WIDE, draw, draw_with_names
 
-#: Tables whose curves are drawn: each takes 40 kB; the numbers of the others are in their tables.
+#: Greatest number of tables whose curves are drawn, because each takes 40 kB. The page's tables
+#: contain all numbers.
 DRAWN = 6
-#: Methods of one chart: of more, lines and names could not be told apart.
+#: Largest number of methods in a single chart.
 LINES = 10
 
 
 def context_of(report: ComparisonReport) -> dict[str, Any]:
-    """Return what the template needs besides the facts."""
+    """Return the template variables that are not attributes of the report."""
     ranks, pairs = report.standing.ranks, report.standing.pairs
     words = report.verdict_words(report.outcomes[0].verdict)
     return {
@@ -55,9 +56,10 @@ def context_of(report: ComparisonReport) -> dict[str, Any]:
 
 
 def _draw_scores(report: ComparisonReport, outcome: TableOutcome) -> Markup:
-    """Draw the score of each method with one standard error to both sides.
+    """Draw the score of each method ± one standard error.
 
-    Guessing is most often far off, and would press the others together.
+    The baseline is left out, because it is usually far from the others and would compress the
+    scale.
     """
     rows = []
     for row in (row for row in outcome.rows if row.method != GUESS):
@@ -71,7 +73,7 @@ def _draw_scores(report: ComparisonReport, outcome: TableOutcome) -> Markup:
 
 
 def _draw_sizes(outcome: TableOutcome) -> Markup:
-    """Draw scores against the number of columns; names at the ends of lines need their room."""
+    """Draw scores against the number of columns, with room for names at the ends of the lines."""
     return draw(draw_curve(outcome.curves[:LINES], None, PAGE, WIDE - 120, 260), 190)
 
 
@@ -81,7 +83,7 @@ def _draw_methods(
     title: str,
     **scale: Any,
 ) -> Markup | None:
-    """Draw a number of each method: with its interval, or the range over several tables."""
+    """Draw a number for each method with its interval, or with its range over several tables."""
     rows = []
     for method in report.methods:
         found = [read(row) for row in report.standing.rows if row.method == method]
@@ -106,7 +108,7 @@ def _time(row: Standing) -> SpannedNumber | None:
 
 
 def _range(numbers: Sequence[SpannedNumber]) -> SpannedNumber:
-    """Return several numbers of a method as their median and their range."""
+    """Summarise the numbers of a method by their median and range."""
     values = [number.value for number in numbers]
     middle, low, high = float(np.median(values)), min(values), max(values)
     shown = [format_number(value) for value in (middle, low, high)]

@@ -1,4 +1,4 @@
-"""Methods by name, measured on resamples of a table: the work of ``tamis compare``."""
+"""Comparison of named methods on resamples of a table, for ``tamis compare``."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,20 +27,20 @@ from tamis.table.rows import ResampledTable
 
 Progress = Callable[[int, int], None]
 
-#: Largest number of columns unless another is given: wrappers search so far in seconds, and a list
-#: that is longer is hardly read.
+#: Default for the largest number of columns. Wrappers reach it in seconds, and longer lists are
+#: rarely useful to read.
 MOST = 20
-#: The factor between larger numbers of columns, as between those of honest sizes.
+#: Ratio of successive larger numbers of columns, as in HonestSize.
 FACTOR = 2**0.5
-#: A number this little below the largest is left out: it would tell nothing new.
+#: A size is left out if the largest size is less than this factor above it.
 CLOSEST = 1.1
 
 
 class TaskDefaults(NamedTuple):
-    """What is compared, trained and measured unless something else is asked for.
+    """Default methods, estimator and metric for a task.
 
-    The estimator is linear, with nothing to tune, and quick. The methods select columns one by one,
-    given those selected before, and by a model.
+    The estimator is linear, quick and needs no tuning. The methods score columns on their own,
+    given the columns selected before, and by a model.
     """
 
     estimator: type
@@ -69,10 +69,11 @@ DEFAULTS = {
 
 
 class Contestant(NamedTuple):
-    """A method, and the sizes at which it is measured.
+    """A method, and how its columns at each size are determined.
 
-    ``measured`` is "order" (the first columns of its order, at every size), "held" (the columns it
-    held at each size, if a search takes columns back) or "own" (the columns that it keeps).
+    ``measured`` is "order" (the first columns of its ranking), "held" (the columns that the search
+    held at each size, for searches that also remove columns) or "own" (only the columns that it
+    selects).
     """
 
     method: Any
@@ -81,13 +82,14 @@ class Contestant(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldSizes(Steps):
-    """Sizes at which a search that also takes columns back is measured, by the best it held.
+    """Sizes at which to measure a search that also removes columns.
 
-    Sizes that it jumped over are the first columns of its order.
+    At each size, the best columns that the search held are measured. If it skipped a size, the
+    first columns of its ranking are used.
     """
 
     def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
-        """Return the columns of each size."""
+        """Return the columns at each size, and the label of the size."""
         search = chooser_of(fitted)
         found = [search.units_.columns(first_units(search, size)) for size in self.numbers]
         return [(columns, "given") for columns in found]
@@ -95,7 +97,7 @@ class HeldSizes(Steps):
 
 @dataclass(frozen=True)
 class Rules:
-    """How methods are measured on one table: the columns that are tried, the model, the metric."""
+    """Settings of a comparison on a table: sizes, model, metric and resamples."""
 
     task: str
     sizes: tuple[int, ...]
@@ -105,7 +107,7 @@ class Rules:
 
 
 def size_grid(most: int) -> tuple[int, ...]:
-    """Return numbers of columns that are tried, up to a largest one.
+    """Return the numbers of columns to try, up to ``most``.
 
     >>> size_grid(12), size_grid(60)
     ((1, 2, 3, 4, 5, 7, 10, 12), (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60))
@@ -117,7 +119,7 @@ def size_grid(most: int) -> tuple[int, ...]:
 
 
 def metric_for(asked: str | None, task: str) -> str:
-    """Return the metric of a name, refused if the target has no such thing."""
+    """Return the name of the metric. Raise an error if it does not suit the target."""
     default = DEFAULTS[task]
     name = default.metric if asked is None else asked.strip().lower()
     if name.replace("-", " ").replace("_", " ") in ("balanced", "balanced error"):
@@ -125,12 +127,13 @@ def metric_for(asked: str | None, task: str) -> str:
     name = metric(name).name
     if metric(name).function is None or name == "cv_error":
         raise InvalidParameter(
-            f"--metric needs a measure of predictions, such as {default.metric}, not {name}."
+            f"--metric needs a metric that is computed from predictions, such as {default.metric}, "
+            f"not {name}."
         )
     if name in default.other_metrics:
         raise InvalidParameter(
             f"--metric {name} is not for {task}. Write --metric {default.metric}, or --task to "
-            "read the target in another way."
+            "change how the target is read."
         )
     return name
 
@@ -149,9 +152,9 @@ def estimator_for(asked: str | None, task: str) -> Any:
 def contestants(
     asked: Sequence[str], y: Any, task: str, units: Grouping, largest: int
 ) -> tuple[dict[str, Contestant], list[Failed]]:
-    """Return the methods by name, and those that cannot be used on this target.
+    """Return the methods by name, and the methods that cannot be used on this target.
 
-    A name that means no method is an error before any work.
+    An unknown name raises an error.
     """
     found: dict[str, Contestant] = {}
     failed: list[Failed] = []
@@ -168,11 +171,11 @@ def contestants(
 
 
 def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> Contestant:
-    """Return the method of a name or an expression, asked to search as far as is measured.
+    """Return the method for a name or an expression, set to search up to the largest size.
 
-    One that has a number of its own, or takes none, is measured with the columns that it keeps.
+    A method that chooses its own number of columns is measured only at that number.
     """
-    # by index: a table of numbers has no names
+    # columns are given by index, because an array of numbers has no names
     groups = {name: list(columns) for name, columns in units.groups}
     fixed = [int(units.columns(np.array([unit]))[0]) for unit in units.fixed]
     made = prepare(
@@ -184,14 +187,14 @@ def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> C
     )
     walk = walk_of(made)
     own = signature(type(walk)).parameters.get("n_features_to_select")
-    # a default that is not a number is a rule by which the method decides
+    # if the default is not a number, the method chooses the number by its own rule
     if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
         return Contestant(made, "own")
-    # it searches for one size, and has no other; groups are not the same number of columns each
+    # its columns at other sizes are unknown, or groups have different numbers of columns
     if not (walk.nested or walk.extends) or units.groups:
         return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
     size: int | float = min(reached(made, units.n_units), largest) if walk.grows else 1
-    if walk.scores_alone:  # a ranking has all sizes at once
+    if walk.scores_alone:  # a ranking covers all sizes
         size = 1.0
     sized = prepare(made, y, n_features_to_select=size, task=task)
     nested = walk.nested or walk is not made
@@ -205,7 +208,7 @@ def contest(
     progress: Progress,
     **how: Any,
 ) -> list[Results]:
-    """Return scores of the methods and of the baselines; ``how`` are jobs, cluster and store."""
+    """Measure the methods and the baselines. ``how`` holds jobs, cluster and store."""
     estimator, source = table.estimator(rules.estimator), table.source
     some: dict[str, Any] = {ALL: make_pipeline(estimator), GUESS: DEFAULTS[rules.task].guess()}
     total = (len(methods) + len(some)) * len(rules.plan)
@@ -236,25 +239,25 @@ def contest(
                 **how,
             )
         found.append(results)
-        some = {}  # the baselines are measured once
+        some = {}  # the baselines are measured only once
     return found
 
 
 def join_results(found: Sequence[Results], methods: Iterable[str]) -> Results:
-    """Join results: tables as they come, methods in the order given, the baselines last."""
+    """Join results. Tables keep their order, methods have the given order, baselines come last."""
     data = list(dict.fromkeys(name for results in found for name in results.data))
     order = [*methods, *BASELINES]
 
-    def place(one: Any) -> tuple[int, int, int]:
+    def position(one: Any) -> tuple[int, int, int]:
         return data.index(one.data), order.index(one.method), one.realization
 
-    tasks = sorted((task for results in found for task in results.tasks), key=place)
-    failures = sorted((f for results in found for f in results.failures), key=place)
+    tasks = sorted((task for results in found for task in results.tasks), key=position)
+    failures = sorted((f for results in found for f in results.failures), key=position)
     return Results(tuple(tasks), tuple(failures), found[0].metrics)
 
 
 def failed_methods(results: Sequence[Results]) -> list[Failed]:
-    """Return each method that failed in some resamples, with its first error."""
+    """Return each method that failed in at least one resample, with its first error message."""
     reasons: dict[str, list[str]] = {}
     for failure in (failure for one in results for failure in one.failures):
         reasons.setdefault(failure.method, []).append(failure.reason)

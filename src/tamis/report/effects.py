@@ -1,4 +1,4 @@
-"""Effects of the kept columns on the predictions of a trained model."""
+"""Effects of the selected columns on the predictions of a trained model."""
 
 from typing import Any, NamedTuple
 
@@ -13,19 +13,20 @@ from tamis.report.svg import to_small_svg
 from tamis.report.units import ChosenUnits
 from tamis.response import effects
 
-#: Kept columns whose effects are shown, and rows that predictions are averaged over.
+#: Number of columns whose effects are shown, and of rows over which predictions are averaged.
 MOST, ROWS = 12, 2000
-#: Classes with a line each; of more the one that changes most has one.
+#: Largest number of classes with a line each. If there are more, only the class that changes most
+#: is drawn.
 LINES = 6
-#: Pixels of a small chart, and the margin that its lines need.
+#: Width and height in pixels of a small chart, and the margin for its lines.
 WIDTH, HEIGHT, EDGE = 200, 56, 3
 
 
 class EffectLine(NamedTuple):
-    """Mean predictions of a model as a column rises.
+    """Mean prediction of a model as a column increases.
 
-    ``means`` has a row for each of ``values`` and a column for each of ``outputs``, which are
-    classes, or 0 if there is one output.
+    ``means`` has one row per value in ``values`` and one column per output in ``outputs``. Outputs
+    are classes, or 0 if there is a single output.
     """
 
     values: Array
@@ -35,10 +36,10 @@ class EffectLine(NamedTuple):
 
 
 def effect_lines(model: Any, X: Any, units: ChosenUnits) -> dict[int, EffectLine]:
-    """Return the mean predictions as each of the first kept columns goes through its values.
+    """Return the mean predictions while each of the first selected columns varies.
 
-    Tables with missing values, categories or groups of columns have none: the model was trained on
-    other columns than those that are kept.
+    The result is empty for tables with missing values, categories or groups of columns, because
+    their model was trained on encoded columns.
     """
     kept = np.flatnonzero(units.kept)
     columns = units.units.columns(kept)
@@ -71,7 +72,7 @@ def _line(effect: Any, model: Any) -> EffectLine:
 
 
 def effect_svg(line: EffectLine, span: tuple[float, float]) -> Any:
-    """Draw the lines of a column, all effects of a page on one scale."""
+    """Draw the effect of a column as lines. All effects in a report have the same scale."""
     hues = ["var(--accent)"] if len(line.outputs) == 1 else [f"var(--c{k})" for k in line.outputs]
     x = _scale(line.values, float(line.values[0]), float(line.values[-1]), EDGE, WIDTH - EDGE)
     body = f'<path d="M0 {HEIGHT - 0.5}H{WIDTH}" stroke="var(--rule)"/>'

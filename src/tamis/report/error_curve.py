@@ -1,4 +1,4 @@
-"""Metrics as they are shown, and their curves over the number of columns."""
+"""Formats of metrics, and curves of metrics over the number of columns."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
 
 NAN = float("nan")
-#: A space that keeps a number and its sign together.
+#: Non-breaking space, which keeps a number and its unit together.
 NBSP = "\u00a0"
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error, which may be NaN."""
+    """A value and its standard error, which may be NaN."""
 
     value: float
     error: float = NAN
 
 
 class MetricFormat(NamedTuple):
-    """How a metric is shown: as percentage, as root, or as it is."""
+    """How a metric is shown: as a percentage, as a square root, or unchanged."""
 
     words: str
     unit: str = ""
@@ -35,34 +35,34 @@ class MetricFormat(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The metric with its unit, as an axis has it."""
+        """Name of the metric with its unit, for an axis."""
         return f"{self.words}, {self.unit}" if self.unit else self.words
 
     @property
     def heading(self) -> str:
-        """The metric as a sentence or a heading begins with it."""
+        """Name of the metric with a capital letter."""
         return self.words[0].upper() + self.words[1:]
 
     def shown(self, values: Any) -> Array:
-        """Return values as they are written."""
+        """Convert values to the units in which they are shown."""
         values = np.asarray(values, dtype=float)
         return np.sqrt(values) if self.rooted else 100 * values if self.percent else values
 
     def shown_error(self, mean: Any, error: Any) -> Array:
-        """Return standard errors of some means, in the units in which the means are written."""
+        """Convert standard errors to the units in which the means are shown."""
         error = np.asarray(error, dtype=float)
-        if self.rooted:  # the error of a root, by its slope
+        if self.rooted:  # error propagation through the square root
             root = np.sqrt(mean)
             return np.divide(error, 2 * root, out=np.zeros(np.shape(root)), where=root > 0)
         return 100 * error if self.percent else error
 
     def estimate(self, mean: float, error: float = NAN) -> Estimate:
-        """Return a mean and its standard error as they are written."""
+        """Return a mean and its standard error in the units in which they are shown."""
         spread = self.shown_error(np.array([mean]), np.array([error]))
         return Estimate(float(self.shown(mean)), float(spread[0]))
 
     def format(self, value: float) -> str:
-        """Write a value with its unit; no error at all is "none".
+        """Format a value with its unit. An error of 0 is written as "none".
 
         >>> [METRICS["error"].format(v) for v in (0.0, 2.63, 37.3)]
         ['none', '2.6\xa0%', '37\xa0%']
@@ -74,7 +74,7 @@ class MetricFormat(NamedTuple):
         return f"{value:.{0 if value >= 20 else 1}f}{NBSP}%"
 
     def format_error(self, error: float) -> str:
-        """Write ± one standard error; nothing if it is not known, or would be written as 0."""
+        """Format ± one standard error. The text is empty if the error is unknown or rounds to 0."""
         if not error > (0.05 if self.percent else 0.0) or not np.isfinite(error):
             return ""
         return f"±{NBSP}{f'{error:.1f}' if self.percent else format_number(error, 2)}"
@@ -96,30 +96,31 @@ METRICS = {
 
 
 def metric_format(name: str, greater_is_better: bool) -> MetricFormat:
-    """Return how a metric is shown; one that is not known is shown as it is."""
+    """Return the format of a metric. An unknown metric is shown unchanged."""
     return METRICS.get(name) or MetricFormat(name, greater_is_better=greater_is_better)
 
 
 @dataclass(frozen=True, repr=False)
 class ErrorCurve:
-    """A metric on held-out rows against the number of columns.
+    """Values of a metric on held-out rows against the number of columns.
 
     Attributes
     ----------
     method : str
     size : array of int
-        Increasing.
+        Numbers of columns, in ascending order.
     mean, error : array of float
-        Mean over the realizations as it is shown, and its standard error (NaN for one of them).
+        Mean over the resamples in the units shown, and its standard error. The error is NaN if
+        there is a single resample.
     measure : MetricFormat
     n_features : int
     whole : float
-        Mean with all columns, NaN where that was not measured.
+        Mean with all columns, or NaN if it was not measured.
     values : array of shape (n_realizations, n_sizes)
-        NaN where a realization has none.
+        Value of each resample at each size, or NaN if there is none.
     inflation : float
-        ``1 / R + n_test / n_train``: the variance of a mean over overlapping resamples, in
-        variances of one of them.
+        ``1 / R + n_test / n_train`` for R resamples. The variance of a mean over overlapping
+        resamples is this factor times the variance of a single resample.
     """
 
     method: str
@@ -133,14 +134,14 @@ class ErrorCurve:
     inflation: float = NAN
 
     def at(self, size: int) -> Estimate:
-        """Mean and standard error at a size, NaN where it was not measured."""
+        """Return the mean and standard error at a size, or NaN if it was not measured."""
         found = np.flatnonzero(self.size == size)
         if not len(found):
             return Estimate(NAN)
         return Estimate(float(self.mean[found[0]]), float(self.error[found[0]]))
 
     def lost(self, size: int, against: int) -> Estimate:
-        """How much worse a size is than another, realization by realization, and its error."""
+        """Return how much worse one size is than another, with the paired standard error."""
         columns = [np.flatnonzero(self.size == k) for k in (size, against)]
         if not all(len(column) for column in columns):
             return Estimate(NAN)
@@ -149,10 +150,10 @@ class ErrorCurve:
         return mean_and_error(loss[np.isfinite(loss)], self.inflation)
 
     def smallest_good(self) -> tuple[int, int]:
-        """The smallest size that loses to the best no more than one standard error of that loss.
+        """Return the smallest size within one standard error of the best, and the best size.
 
-        The best error may be 0 in all realizations: its own standard error would then be 0, and
-        every size that is not perfect too bad.
+        The standard error is that of the paired difference. The standard error of the best value
+        may be 0, if its error is 0 in all resamples.
         """
         means = self.mean if self.measure.greater_is_better else -self.mean
         best = int(self.size[np.nanargmax(means)])
@@ -170,7 +171,7 @@ def curve_of_points(
     n_features: int = 0,
     whole: float = NAN,
 ) -> ErrorCurve:
-    """Return the curve of sizes, means and standard errors; infinite means cannot be drawn."""
+    """Return a curve from points (size, mean, standard error). Infinite means become NaN."""
     size, mean, error = (np.array(part) for part in zip(*points, strict=True))
     mean = np.where(np.isfinite(mean), mean, np.nan)
     shown = measure.shown(mean), measure.shown_error(mean, error)
@@ -179,7 +180,7 @@ def curve_of_points(
 
 
 def mean_and_error(values: Array, inflation: float) -> Estimate:
-    """Return the mean over overlapping resamples, and its standard error."""
+    """Return the mean over overlapping resamples, and its corrected standard error."""
     if not len(values):
         return Estimate(NAN)
     spread = float(values.std(ddof=1)) if len(values) > 1 else NAN
@@ -194,7 +195,7 @@ def error_curves(
     estimator: str | None = None,
     method: str | None = None,
 ) -> list[ErrorCurve]:
-    """Return one curve for each method, of what was measured at given numbers of columns."""
+    """Return a curve for each method, over the given numbers of columns."""
     if not isinstance(results, Results):
         raise InvalidParameter(
             f"curve needs the Results of tamis.evaluation.evaluate, not {type(results).__name__}."
@@ -223,7 +224,7 @@ def _only_one(what: str, given: str | None, known: Sequence[str]) -> str:
         return known[0] if given is None else given
     got = "" if given is None else f", not {given!r}"
     raise InvalidParameter(
-        f"curve shows one {what}. Write {what}= with one of {', '.join(map(repr, known))}{got}."
+        f"curve can show only one {what}. Set {what}= to one of {', '.join(map(repr, known))}{got}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Errors and stability, read off results, or off a selection that measured them itself."""
+"""Errors and stability of a selection, from resamples or from its own estimates."""
 
 import re
 from collections.abc import Callable
@@ -35,9 +35,9 @@ from tamis.report.error_curve import (
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table.frames import as_polars, is_frame
 
-#: Numbers of columns that resamples measure, besides the one that is kept and all of them.
+#: Numbers of columns at which errors are measured, in addition to the selected number and all.
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60, 100, 200, 500, 1000)
-#: What models are called in a sentence, by patterns of their expressions.
+#: Readable names of models, by a pattern that their expression matches.
 MODELS = {
     r"(Linear)?SVC\(.*kernel='linear'|LinearSVC|SVR\(.*kernel='linear'": "A linear SVM",
     r"SVC|SVR|machine|SVM": "An SVM",
@@ -55,7 +55,7 @@ MODELS = {
 
 
 class NamedScore(NamedTuple):
-    """A score with its name, next to that of the baseline; ``lost`` is what all columns gain."""
+    """A score of the selection and of the baseline. ``lost`` is how much better all columns are."""
 
     name: str
     kept: Estimate
@@ -65,26 +65,26 @@ class NamedScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors with few and with all columns, measured on held-out rows.
+    """Errors on held-out rows, with the selected columns and with all columns.
 
     Attributes
     ----------
     measure : MetricFormat
-        In which all values are shown.
+        How all values are formatted.
     kept, whole : Estimate
-        With the columns kept; with all of them, None if that was not measured.
+        Error with the selected columns, and with all columns (None if it was not measured).
     guess : float or None
-        Of the baseline.
+        Error of the baseline.
     guess_word : str
-        The majority class, empty for a mean.
+        The majority class, or empty if the baseline is a mean.
     lost : Estimate or None
-        How much worse the kept columns are than all, compared resample by resample.
+        How much worse the selected columns are than all columns, paired by resample.
     r2 : Estimate or None
-        Share of the variance that is explained, for a real target.
+        Share of explained variance, for a numeric target.
     machine : str
-        The model, in words.
+        Name of the model.
     how : str
-        Which rows it was measured on, as a sentence.
+        Sentence that describes which rows were used.
     scores : tuple of NamedScore
         Other scores, such as AUC if a class is rare.
     """
@@ -108,11 +108,11 @@ class Agreement:
     Attributes
     ----------
     index, low, high : float
-        Nogueira's measure (0 is chance, 1 always the same), and its interval.
+        Nogueira's measure (0 = chance, 1 = always the same columns), and its interval.
     n : int
         Number of resamples.
     share : array of float
-        Share of them that keep each unit.
+        Share of the resamples that select each unit.
     """
 
     index: float
@@ -123,12 +123,12 @@ class Agreement:
 
     @property
     def word(self) -> str:
-        """High above 0.75, low below 0.4, as Nogueira, Sechidis and Brown read it."""
+        """ "high" above 0.75, "low" below 0.4 (Nogueira, Sechidis and Brown), else "medium"."""
         return "high" if self.index > 0.75 else "low" if self.index < 0.4 else "medium"
 
 
 class RankSpan(NamedTuple):
-    """Rank of each unit over the resamples: median, and from the 10th to the 90th percentile."""
+    """Ranks of each unit over the resamples: median, 10th percentile and 90th percentile."""
 
     median: Subset
     low: Subset
@@ -136,15 +136,13 @@ class RankSpan(NamedTuple):
 
 
 def describe_model(name: str) -> str:
-    """Return an estimator in words.
+    """Return the name of a model for use in a sentence.
 
     >>> describe_model("SVC(kernel='linear')"), describe_model("Mine()")
     ('A linear SVM', 'Mine')
     """
-    for pattern, words in MODELS.items():
-        if re.search(pattern, name):
-            return words
-    return name.partition("(")[0] or "A model"
+    found = (model for pattern, model in MODELS.items() if re.search(pattern, name))
+    return next(found, name.partition("(")[0] or "A model")
 
 
 def resampled(
@@ -158,31 +156,31 @@ def resampled(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Results:
-    """Select again on 80 % of the rows, many times, and measure the error on the rest.
+    """Repeat a selection on random samples of 80 % of the rows, and measure the error on the rest.
 
     Parameters
     ----------
     selection : fitted selection
-        Its clone is fitted in every resample.
+        The selection to repeat. A clone is fitted in every resample.
     X, y : array or frame, and array
-        The table and the target it was fitted to. A frame with text, categories or missing values
-        is encoded inside every resample, by its training rows.
+        The table and the target that it was fitted to. A frame with text, categories or missing
+        values is encoded in every resample, using only its training rows.
     n_resamples : int, default=20
-        Number of resamples: these fits are the whole cost.
+        Number of resamples. Each takes as long as a fit.
     estimator : estimator, optional
-        Trained on the columns; by default a linear SVM for classes and a ridge regression for a
-        real target.
+        Model trained on the selected columns. The default is a linear SVM for classes, and a ridge
+        regression for a numeric target.
     n_jobs : int, optional
         Number of processes.
     seed : int, default=0
-        Source of the draws.
+        Random seed of the resamples.
     progress : callable, optional
-        Called as ``progress(n_done, n_resamples)`` when one is done.
+        Called as ``progress(n_done, n_resamples)`` after each resample.
 
     Returns
     -------
     Results
-        For :func:`tamis.report.report`.
+        Can be passed as ``results`` to :func:`tamis.report.report`.
 
     Examples
     --------
@@ -206,7 +204,7 @@ def resampled(
     if plain:
         source = Fixed("data", as_rows((np.asarray(X, dtype=float), y), "data"))
     else:
-        from tamis.table.rows import FrameSource, ResampledTable, frame_rows  # which need polars
+        from tamis.table.rows import FrameSource, ResampledTable, frame_rows  # needs polars
 
         source = FrameSource("data", frame_rows(as_polars(X), y, "data"))
         task = "classification" if classes else "regression"
@@ -229,7 +227,7 @@ def resampled(
 
 
 def curve_of_results(results: Results, method: str, metric: str) -> ErrorCurve | None:
-    """Return the curve of a method, None if it was measured at its own size only."""
+    """Return the error curve of a method, or None if it was measured only at its own size."""
     rows = [row for row in results.rows() if row.metric == metric]
     if not any(row.rule == "given" for row in rows):
         return None
@@ -239,7 +237,7 @@ def curve_of_results(results: Results, method: str, metric: str) -> ErrorCurve |
 def errors_of_results(
     results: Results, curve: ErrorCurve | None, method: str, metric: str, n_kept: int, y: Any
 ) -> Errors | None:
-    """Return the errors with the kept columns, with all, and of the baseline."""
+    """Return the errors of the selected columns, of all columns, and of the baseline."""
     measure = metric_format(metric, results.metrics[metric].greater_is_better)
     kept, whole, lost = Estimate(NAN), None, None
     if curve is not None:
@@ -248,7 +246,7 @@ def errors_of_results(
             whole = curve.at(curve.n_features)
             lost = curve.lost(n_kept, curve.n_features)
     rows = [row for row in results.rows() if row.metric == metric]
-    if not np.isfinite(kept.value):  # measured at the number of columns that each resample kept
+    if not np.isfinite(kept.value):  # each resample has its own number of columns
         own = [row.value for row in rows if row.method == method and row.rule != "given"]
         if not own:
             return None
@@ -261,12 +259,12 @@ def errors_of_results(
         f"In each of {len(results.tasks)} resamples the columns were selected on {share:.0f}{NBSP}%"
         f" of the rows, and the error was measured on the other {100 - share:.0f}{NBSP}%."
     )
-    machine = describe_model(rows[0].estimator if rows else "")
-    return Errors(measure, kept, whole, guess, word, lost, r2, machine, how)
+    model = describe_model(rows[0].estimator if rows else "")
+    return Errors(measure, kept, whole, guess, word, lost, r2, model, how)
 
 
 def baseline(metric: str, y: Any) -> tuple[float | None, str]:
-    """Return the score of a constant prediction, as it is shown, and the majority class."""
+    """Return the score of a constant prediction in the units shown, and the majority class."""
     if y is None:
         return None, ""
     if metric == "mse":
@@ -282,7 +280,7 @@ def baseline(metric: str, y: Any) -> tuple[float | None, str]:
 
 
 def agreement_of_results(results: Results, units: ChosenUnits, method: str) -> Agreement | None:
-    """Return the stability of the resamples at the number of columns that is kept."""
+    """Return the stability across resamples, at the selected number of columns."""
     masks = results.supports(method, None, units.n_columns_kept or None)
     if len(masks) < 2 or not 0 < masks.mean() < 1:
         return None
@@ -292,7 +290,7 @@ def agreement_of_results(results: Results, units: ChosenUnits, method: str) -> A
 
 
 def ranks_of_results(results: Results, units: ChosenUnits, method: str) -> RankSpan | None:
-    """Return the rank of each unit over the resamples, of a group that of its best column."""
+    """Return the ranks of each unit over the resamples. A group has the rank of its best column."""
     orders = results.orders(method)
     if len(orders) < 2 or len(orders[0]) != units.units.n_columns:
         return None
@@ -303,11 +301,11 @@ def ranks_of_results(results: Results, units: ChosenUnits, method: str) -> RankS
     return RankSpan(*(part.astype(np.intp) for part in (median, low, high)))
 
 
-# -- from a selection that measures itself --------------------------------------------------------
+# -- from a selection with its own estimates ------------------------------------------------------
 
 
 def own_errors(selection: Any, y: NDArray[Any] | None) -> Errors | None:
-    """Return the errors of a selection that held rows out itself (``error_``)."""
+    """Return the errors that a selection itself measured on held-out rows (``error_``)."""
     selection = inner_selection(selection)
     kept, guess = getattr(selection, "error_", None), getattr(selection, "error_guess_", None)
     if kept is None or guess is None or not hasattr(kept, "loss"):
@@ -323,10 +321,10 @@ def own_errors(selection: Any, y: NDArray[Any] | None) -> Errors | None:
         return METRICS[metric].estimate(held.loss, held.standard_error)
 
     whole = getattr(selection, "error_all_", None)
-    whole = None if whole is None or whole == kept else estimate(whole)  # all may be kept
+    whole = None if whole is None or whole == kept else estimate(whole)  # equal if all are selected
     mine, lost = estimate(kept), None
     gained: Any = getattr(selection, "error_lost_", None)
-    if kept != guess and getattr(selection, "significant_", True):  # else nothing can be lost
+    if kept != guess and getattr(selection, "significant_", True):
         lost = _own_lost(gained, mine, whole)
     scores = tuple(
         NamedScore(
@@ -354,21 +352,24 @@ def own_errors(selection: Any, y: NDArray[Any] | None) -> Errors | None:
 
 
 def _own_lost(lost: Any, mine: Estimate, whole: Estimate | None) -> Estimate | None:
-    """Return what few columns lose, compared row by row if the selection did so."""
-    if lost is not None and lost.wrong is not None:
+    """Return how much worse the selected columns are than all columns.
+
+    The standard error is paired by row if the selection provides it.
+    """
+    if lost is None:
+        if whole is None:
+            return None
+        # not paired, so the larger of the two standard errors is used
+        return Estimate(mine.value - whole.value, max(mine.error, whole.error))
+    if lost.wrong is not None:
         return Estimate(100 * lost.wrong, 100 * lost.wrong_error)
-    if lost is not None and lost.rmse is None:
+    if lost.rmse is None:
         return Estimate(*lost.scores["concordance"])
-    if lost is not None:
-        return Estimate(lost.rmse, lost.rmse_error)
-    if whole is None:
-        return None
-    # not compared row by row: the larger of the two errors stands for both
-    return Estimate(mine.value - whole.value, max(mine.error, whole.error))
+    return Estimate(lost.rmse, lost.rmse_error)
 
 
 def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
-    """Return the held-out losses of a selection, of the path and model that it kept."""
+    """Return the held-out losses of a selection, for the path and the model that it chose."""
     selection = inner_selection(selection)
     points = getattr(selection, "curve_", None)
     measure, whole = MetricFormat("squared loss"), NAN
@@ -382,7 +383,7 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
         if getattr(selection.error_, "wrong", None) is None:
             measure = METRICS["mse"]
     elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
-        # squares as they are: the target's kind is not known
+        # no root is taken, because the kind of the target is unknown
         rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))
     else:
         return None
@@ -393,7 +394,7 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
 
 
 def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
-    """Return the stability that a selection found over its own folds or halves."""
+    """Return the stability of a selection across its own folds or half-samples."""
     inner = inner_selection(selection)
     found = getattr(inner, "stability_", None)
     if found is None or not hasattr(found, "frequency"):
@@ -403,7 +404,7 @@ def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
         by_unit = np.zeros(inner.units_.n_units)
         np.maximum.at(by_unit, inner.units_.unit_of, share)
         share = by_unit
-    if inner is not selection:  # columns that the search was not offered come last in the order
+    if inner is not selection:  # excluded columns are last in the order
         offered = np.zeros(len(units.names))
         offered[selection.order_[: len(share)]] = share[inner.order_]
         share = offered

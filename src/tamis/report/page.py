@@ -1,4 +1,4 @@
-"""Facts that all pages have, and where pages are written to."""
+"""Base class of all reports: common facts, and writing of the page."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from tamis.exceptions import MissingExtra
 
 
 class Caveat(NamedTuple):
-    """A fact to know before the results are used, and what follows from it."""
+    """Something to know before the results are used, and its consequence."""
 
     fact: str
     consequence: str = ""
@@ -22,9 +22,9 @@ class Caveat(NamedTuple):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Page(ABC):
-    """Facts that can be shown as one page."""
+    """A report that can be written as a single HTML page."""
 
-    #: Its template in the folder ``assets`` of tamis.report, or of a package that stands before it.
+    #: Template in the folder ``assets`` of tamis.report, or ``package:name`` for another package.
     template: ClassVar[str]
 
     made: date = field(default_factory=date.today)
@@ -34,10 +34,10 @@ class Page(ABC):
 
     @abstractmethod
     def _context(self) -> dict[str, Any]:
-        """Return charts and tables; what draws is imported here, not to gather facts."""
+        """Return charts and tables for the template. Drawing modules are imported here, lazily."""
 
     def html(self) -> str:
-        """Return the page as text."""
+        """Return the page as HTML."""
         try:
             from tamis.report.template import render
 
@@ -50,31 +50,31 @@ class Page(ABC):
             ) from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the page: one file that loads nothing and sends nothing.
+        """Write the page as a single file without external resources.
 
         Parameters
         ----------
         path : str or path
-            Such as "report.html"; an existing file is replaced.
+            File name such as "report.html". An existing file is replaced.
         """
         write_report(self, path)
 
     def _repr_html_(self) -> str:
-        # a frame of its own: the style of a page must not leak into a notebook
+        # an iframe, so that the page's style does not affect the notebook
         page = escape(self.html(), quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:80vh;border:0"></iframe>'
 
 
 def write_report(report: Page, path: str | PathLike[str]) -> None:
-    """Write a report as one file that loads nothing and sends nothing.
+    """Write a report as a single HTML file without external resources.
 
-    The file is written completely or not at all: a full disk leaves what was there before.
+    The file is written completely or not at all: after an error, an existing file is unchanged.
 
     Parameters
     ----------
     report : Report, ComparisonReport or tamis_book.ReproductionReport
-        Of :func:`tamis.report.report` and its like.
+        Result of :func:`tamis.report.report` or :func:`tamis.report.compared`.
     path : str or path
-        Such as "report.html"; an existing file is replaced.
+        File name such as "report.html". An existing file is replaced.
     """
     replace_text(Path(path), report.html())

@@ -1,4 +1,7 @@
-"""Facts of a fitted selection and its table, for its page."""
+"""Report of a selection: facts about a fitted selection and its table.
+
+A unit is a single column, or a group of columns that are selected together.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,22 +45,22 @@ from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
 from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 
-#: Kept columns that a page shows in detail: each takes 2 kB.
+#: Number of selected columns shown in detail, because each takes 2 kB.
 DETAILED = 60
-#: Kept columns whose correlations with all others are computed.
+#: Number of selected columns whose correlations with all others are computed.
 CORRELATED = 300
-#: Strongest pairs that a page shows: more could be chance, and would not be looked at.
+#: Number of strongest pairs shown. Weaker pairs are likely to be due to chance.
 PAIRS = 15
-#: Correlation from which a column is said to be able to replace another, and how many are named.
+#: Correlation above which a column is listed as a replacement, and the greatest number listed.
 CLOSE, REPLACEMENTS = 0.7, 3
 TASKS = ("auto", "classification", "regression", "survival", "none")
 
 
 class Swap(NamedTuple):
-    """A column that could replace a kept one.
+    """A unit that could replace a selected unit.
 
-    ``change`` is the rise of the squared loss with it in place of the kept column, ``same`` whether
-    that is within its standard error; None if that was not tried.
+    ``change`` is the increase in squared loss after the replacement. ``same`` states whether it is
+    within one standard error. Both are None if the replacement was not tried.
     """
 
     unit: int
@@ -76,57 +79,60 @@ class Swap(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Report(Page):
-    """All that a page shows of a selection, as plain data.
+    """Facts about a selection, as shown in a report.
 
-    :func:`tamis.report.report` gathers it; ``save`` writes the page.
+    :func:`tamis.report.report` creates it, and ``save`` writes the page.
 
     Attributes
     ----------
     source, target, title : str or None
-        Name of the table and of the target, and a heading in place of the usual one.
+        Names of the table and of the target, and a heading that replaces the default.
     n_rows : int
     task : {"classification", "regression", "survival", "none"}
     units : ChosenUnits
-        What is kept, the order and the scores.
+        Units of the selection, with their ranking and scores.
     descriptions : dict of str to str
-        What columns are, by their names.
+        Descriptions of columns, by name.
     reason : str
-        Why this number of columns, as the selection gives it.
+        Why this number of columns was selected.
     finished : bool
-        Whether the search came to its end.
+        Whether the search was completed.
     values : CriterionCurve or None
         Values of the criterion against the number of columns, on the training rows.
     closest : (units, r)
-        For each unit the kept one that is closest (-1 if none is), and the absolute correlation.
+        For each unit, the closest selected unit (-1 if there is none), and their absolute
+        correlation.
     between : array of shape (n_kept, n_kept)
-        Absolute correlations of the kept units, best first.
+        Absolute correlations between the selected units, best first.
     swaps : dict of int to list of Swap
-        For each kept unit up to three that could replace it.
+        For each selected unit, up to three units that could replace it.
     rows : RowGroups
-        Rows that the lines of the strips show.
+        Groups of rows that the strips compare.
     strips : dict of int to Strip
-        Values of the first kept units.
+        Small charts of the values of the first selected units.
     walk : SearchPath or None
     tuned : TuningResult or None
     pairs : list of Interaction
-        The strongest pairs of units, if the criterion looked at pairs.
+        The strongest pairs of units, if the criterion scored pairs.
     effects : dict of int to EffectLine
-        Effects of the first kept columns on a model; empty if none was given.
+        Effects of the first selected columns on a model's predictions. Empty if no model was given.
     model : str
-        That model, in words.
+        Name of the model whose effects are shown.
     errors : Errors or None
-        None if nothing was measured on held-out rows.
+        Errors on held-out rows. None if nothing was measured on held-out rows.
     curve : ErrorCurve or None
         Errors against the number of columns.
     agreement : Agreement or None
+        Stability across resamples.
     ranks : RankSpan or None
+        Ranks of the units over the resamples.
     made : date
     cares : list of Caveat
         What to know before the columns are used.
     details : list of (str, str)
-        How it was computed.
+        How the results were computed: terms and their values.
     command : str or None
-        The command line that gives the same.
+        The command line that computes the same results.
     """
 
     template = "selection.html.j2"
@@ -163,17 +169,17 @@ class Report(Page):
 
     @property
     def kept(self) -> list[int]:
-        """Units that are kept, best first."""
+        """Selected units, best first."""
         return [int(unit) for unit in self.units.best_kept]
 
     @property
     def n_kept(self) -> int:
-        """Number of columns that are kept."""
+        """Number of selected columns."""
         return self.units.n_columns_kept
 
     @property
     def groups(self) -> Sequence[Group]:
-        """Groups of rows that the lines of the strips show."""
+        """Groups of rows that the strips compare."""
         return self.rows.groups
 
     def __repr__(self) -> str:
@@ -186,7 +192,7 @@ class Report(Page):
 
 
 class GivenTable(NamedTuple):
-    """The table and the target, of any kind."""
+    """The table and the target, of any kind, with their names and alerts."""
 
     X: Any
     y: NDArray[Any] | None
@@ -218,50 +224,49 @@ def report(
     resume: str | None = None,
     size_from_results: bool = False,
 ) -> Report:
-    """Gather the facts of a fitted selection for a page.
+    """Collect the facts about a fitted selection for a report.
 
     Parameters
     ----------
     selection : fitted selection
-        Of tamis, or any of scikit-learn's. If it measured errors itself
-        (:class:`tamis.meta.HonestSize`, or the automatic selection) these are reported.
+        A selection of tamis or of scikit-learn. If it has its own error estimate
+        (:class:`tamis.meta.HonestSize`, or the automatic selection), that estimate is reported.
     X : array or frame of shape (n_samples, n_features), or Table
-        The table it was fitted to. A :class:`tamis.table.Table` brings its target along.
+        The table that the selection was fitted to. A :class:`tamis.table.Table` has its own target.
     y : array of shape (n_samples,), optional
         The target.
     results : Results, optional
-        Of :func:`tamis.report.resampled`, or of :func:`tamis.evaluation.evaluate`: errors of the
-        method on held-out rows. Without them a page has no estimate of errors.
+        Errors of the method on held-out rows: the result of :func:`tamis.report.resampled` or
+        :func:`tamis.evaluation.evaluate`. Without it, the report may have no error estimate.
     method, metric : str, optional
-        Which of the results; by default the first.
+        Which of the results to use. The default is the first.
     tuned : SVCPathCV or SVRPathCV, optional
-        The fitted search for C that the selection's SVM was tuned by.
+        The fitted search for C by which the SVM of the selection was tuned.
     substitutes : iterable of swaps, optional
-        What ``selection.substitutes(X, y)`` found: columns that were tried in place of kept ones.
-        Without it those that are close are named.
+        Result of ``selection.substitutes(X, y)``: columns that were tried in place of selected
+        columns. Without it, correlated columns are listed.
     model : fitted estimator, optional
-        Trained on the kept columns, in the order of the table: its mean predictions as each of them
-        rises are shown. Of an automatic selection it is
+        A model trained on the selected columns, in the order of the table. The report shows how its
+        mean prediction changes with each column. For an automatic selection, use
         ``clone(selection.estimator_).fit(selection.transform(X), y)``.
     names : sequence of str, optional
-        Names of the columns, if the selection knows none.
+        Names of the columns, if the selection has none.
     title : str, optional
-        In place of "Keep 12 of 30 columns to predict diagnosis".
+        Heading in place of "Keep 12 of 30 columns to predict diagnosis".
     source, target : str, optional
-        Name of the file, and of the target.
+        Names of the file and of the target.
     task : {"auto", "classification", "regression", "survival", "none"}, default="auto"
-        How to read ``y``.
+        How to interpret ``y``.
     descriptions : dict of str to str, optional
-        What columns are, by their names.
+        Descriptions of columns, by name.
     alerts : sequence of str or Alert
-        What else to know of the table.
+        Other findings about the table.
     command : str, optional
-        The command line that gives the same.
+        The command line that computes the same results.
     resume : str, optional
-        The command line that goes on with a search that was stopped.
+        The command line that continues a search that was stopped.
     size_from_results : bool, default=False
-        Whether the number of columns was chosen by these results, so that their error is
-        optimistic.
+        Whether the number of columns was chosen by ``results``, which makes the error optimistic.
 
     Returns
     -------
@@ -317,8 +322,8 @@ def report(
 def _given(
     X: Any, y: Any, task: str, target: str | None, source: str | None, alerts: Sequence[Any]
 ) -> GivenTable:
-    """Return what was given, with what a table knows of itself."""
-    if hasattr(X, "task") and hasattr(X, "X"):  # a Table, or the checked table of a command
+    """Return table, target, names and alerts, which may all come from a Table."""
+    if hasattr(X, "task") and hasattr(X, "X"):  # a Table or LabelledTable
         task = X.task if task == "auto" else task
         target, y = target or X.target, X.y if y is None else y
         source = source or getattr(X, "name", "") or None
@@ -339,11 +344,11 @@ def _given(
 
 
 def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -> dict[str, Any]:
-    """Return correlations of the kept units, and which units could replace them."""
+    """Return the correlations of the selected units, and the units that could replace them."""
     kept, n = units.best_kept[:CORRELATED], len(units.names)
     r = correlations(X, units.units, kept) if len(kept) else np.empty((0, n))
     others = np.where(np.isnan(r), -1.0, r)
-    others[np.arange(len(kept)), kept] = -1.0  # a column is close to itself
+    others[np.arange(len(kept)), kept] = -1.0  # a unit does not replace itself
     near, value = np.full(n, -1, dtype=np.intp), np.full(n, np.nan)
     if len(kept):
         best = others.argmax(axis=0)
@@ -353,23 +358,20 @@ def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -
     if substitutes is not None:
         swaps = _tried_swaps(units, detailed, substitutes, r)
     else:
-        lines = np.where(units.kept, -1.0, others)[:DETAILED]
-        swaps = {unit: _close_swaps(line) for unit, line in zip(detailed, lines, strict=True)}
+        swaps = {}
+        for unit, line in zip(detailed, np.where(units.kept, -1.0, others), strict=False):
+            first = np.argsort(-line, kind="stable")[:REPLACEMENTS].tolist()
+            swaps[unit] = [Swap(j, float(line[j])) for j in first if line[j] >= CLOSE]
     return {"between": r[:, kept], "closest": (near, value), "swaps": swaps}
-
-
-def _close_swaps(r: Array) -> list[Swap]:
-    first = np.argsort(-r, kind="stable")[:REPLACEMENTS]
-    return [Swap(int(j), float(r[j])) for j in first if r[j] >= CLOSE]
 
 
 def _tried_swaps(
     units: ChosenUnits, kept: Sequence[int], substitutes: Iterable[Any], r: Array
 ) -> dict[int, list[Swap]]:
-    """Return the swaps that ``selection.substitutes`` tried, by kept unit.
+    """Return the replacements that ``selection.substitutes`` tried, by selected unit.
 
-    Names stand for units if they are known, indices if they are not. Correlations are those of the
-    whole page; the one that was found after encoding is used for columns that are not numbers.
+    Units are given by name, or by index if they have no names. For columns that are not numeric,
+    the correlation after encoding is used.
     """
     unit_of: dict[Any, int] = {name: k for k, name in reversed(list(enumerate(units.names)))}
     found: dict[int, list[Swap]] = {unit: [] for unit in kept}
@@ -387,7 +389,7 @@ def _tried_swaps(
 
 
 def _strips(X: Any, units: ChosenUnits, rows: RowGroups) -> dict[int, Strip]:
-    """Return values of the first kept columns; a group of columns has none."""
+    """Return charts of the values of the first selected columns. Groups of columns have none."""
     found = {}
     for unit in units.best_kept[:DETAILED].tolist():
         columns = units.units.columns(np.array([unit]))
@@ -405,7 +407,7 @@ def _measured(
     method: str | None,
     metric: str | None,
 ) -> dict[str, Any]:
-    """Return what is known of held-out rows."""
+    """Return errors and stability, measured on held-out rows."""
     if results is None:
         return {
             "errors": own_errors(selection, y),
@@ -427,7 +429,7 @@ def _measured(
 
 
 def _details(selection: Any, given: GivenTable, results: Results | None) -> list[tuple[str, str]]:
-    """Return how it was computed, line by line."""
+    """Return terms and values that describe how the selection was computed."""
     record = getattr(selection, "record_", None)
     lines = [("Selector", write(selection, strict=False))]
     for planned in getattr(inner_selection(selection), "plan_", None) or ():
@@ -445,7 +447,7 @@ def _details(selection: Any, given: GivenTable, results: Results | None) -> list
         models = ", ".join(dict.fromkeys(row.estimator for row in results.rows() if row.estimator))
         resamples = f"{len(results.tasks)} resamples, {outcome.n_train} training rows and "
         resamples += f"{outcome.n_test} test rows; {models or 'the method itself'}"
-        lines.append(("Judged by", resamples))
+        lines.append(("Error estimate", resamples))
     if record is not None and record.seeds:
         seeds = ", ".join(f"{name} {seed}" for name, seed in record.seeds.items())
         lines.append(("Seeds", seeds))

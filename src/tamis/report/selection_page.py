@@ -1,4 +1,4 @@
-"""Charts and tables of the page of a selection; its text is in ``assets/selection.html.j2``."""
+"""Charts and tables for the report of a selection. Its text is in ``assets/selection.html.j2``."""
 
 import json
 import re
@@ -20,23 +20,22 @@ from tamis.report.selection import Report
 from tamis.report.strips import MOST_GROUPS, strip_svg
 from tamis.report.template import BARS, WIDE, draw, draw_map, draw_with_names
 
-#: Rows of the long table that a page holds without JavaScript, and shows at a time with it.
+#: Rows shown in the table of all columns: in total without JavaScript, and per page with it.
 ROWS = 50
-#: Kept columns that are shown at first.
+#: Number of selected columns that the page shows at first.
 FIRST = 25
-#: Columns of the map of correlations, and of the chart of stability.
+#: Largest number of columns in the correlation map and in the stability chart.
 MAPPED = 40
-#: Pairs of redundant columns that are written out, and the correlation from which on.
+#: Largest number of redundant pairs listed, and the lowest correlation of such a pair.
 PAIRS, REDUNDANT = 60, 0.8
 
 
 def context_of(report: Report) -> dict[str, Any]:
-    """Return what the template needs besides the facts."""
+    """Return the template variables that are not attributes of the report."""
     units, kept = report.units, report.kept
     scores = units.scores[kept]
     most = max([*scores[np.isfinite(scores)], 0.0])
-    redundancy = _redundancy(report)
-    correlated = np.isfinite(report.between).any(axis=1)
+    numeric = _numeric(report)
     return {
         "charts": _charts(report),
         "names": [format_name(units.names[unit]) for unit in kept],
@@ -52,15 +51,15 @@ def context_of(report: Report) -> dict[str, Any]:
             unit: 100 * max(score, 0) / most if most > 0 and score == score else None
             for unit, score in zip(kept, scores.tolist(), strict=True)
         },
-        # text has no correlations
-        "without_r": {kept[k] for k in np.flatnonzero(~correlated)},
+        # text columns have no correlations
+        "without_r": {kept[k] for k in np.setdiff1d(np.arange(len(report.between)), numeric)},
         "size_words": _size_words(report),
         **_curve_numbers(report),
         "effect_svg": effect_svg,
         "effect_span": _effect_span(report),
         **_pairs(report),
         "first_units": units.order[:ROWS].tolist(),
-        "redundancy": redundancy,
+        "redundancy": _redundancy(report),
         "often": report.agreement and int((report.agreement.share[kept] >= 0.9).sum()),
         "rivals": report.agreement and int((report.agreement.share[~units.kept] >= 0.5).sum()),
         "rival_percent": f"{100 * RIVAL:.0f}",
@@ -68,7 +67,7 @@ def context_of(report: Report) -> dict[str, Any]:
 
 
 def _charts(report: Report) -> dict[str, Markup]:
-    """Draw everything that the facts allow."""
+    """Draw all charts for which the report has data."""
     found, names = {}, report.units.names
     if report.curve is not None:
         found["curve"] = draw(draw_curve([report.curve], report.n_kept or None, PAGE, WIDE, 230))
@@ -95,7 +94,7 @@ def _charts(report: Report) -> dict[str, Markup]:
 
 
 def _sentence(text: str) -> str:
-    """Return a reason as a sentence, which speaks of columns, not units.
+    """Return a reason as a sentence, with "columns" instead of "units".
 
     >>> _sentence("the best of all 3 units")
     'The best of all 3 columns.'
@@ -105,10 +104,10 @@ def _sentence(text: str) -> str:
 
 
 def _loss(report: Report) -> tuple[str, str, str] | None:
-    """Return what keeping few columns loses or gains, and whether that may be chance.
+    """Return the loss or gain compared with all columns, and whether it may be chance.
 
-    It is counted in the first score if there is one: the error rate hardly moves if a class is
-    rare.
+    If the report has further scores, the first of them is used, because the error rate hardly
+    changes if a class is rare.
     """
     errors = report.errors
     if errors is None:
@@ -119,58 +118,55 @@ def _loss(report: Report) -> tuple[str, str, str] | None:
         lost, percent, which = errors.scores[0].lost, False, f" ({errors.scores[0].name})"
     if lost is None or not np.isfinite(lost.value):
         return None
-    what = "Gained over all columns" if lost.value < 0 else "Lost against all columns"
+    what = f"{'Gain' if lost.value < 0 else 'Loss'} compared with all columns{which}"
     size = abs(lost.value)
     if size == 0 or (percent and size < 0.05):
-        return f"Lost against all columns{which}", "nothing", ""
+        return f"Loss compared with all columns{which}", "none", ""
     note = ""
     if np.isfinite(lost.error):
         note = f"{'within' if size <= lost.error else 'more than'} one standard error"
-    return what + which, f"{size:.1f} points" if percent else format_number(size, 2), note
+    return what, f"{size:.1f} points" if percent else format_number(size, 2), note
 
 
 def _strip_note(report: Report) -> str:
-    """Return what the lines of the strips stand for."""
+    """Return the legend of the strips as text."""
     kinds = {strip.kind for strip in report.strips.values()}
     many = len(report.groups) > MOST_GROUPS
     line = {"classification": "class", "regression": "third of the target"}.get(report.task, "")
     per = f", one line per {line}" if line and not many else ""
     notes = {
-        "density": f"Shapes are densities{per}, each to its own height; the dot is the median; the "
-        f"outer 1{NBSP}% of rows is cut off.",
+        "density": f"Shapes are densities{per}, scaled to the same height; the dot is the median; "
+        f"the outer 1{NBSP}% of rows is cut off.",
         "ticks": f"Each tick is one row of the table{per}; the dot is the median.",
-        "levels": "Bars are shares of the most frequent values, ever lighter.",
+        "levels": "Bars are shares of the most frequent values, from dark to light.",
     }
     shown = [note for kind, note in notes.items() if kind in kinds]
     if many and kinds:
-        shown.append("Top line: the class that is named; below, all rows.")
+        shown.append("Top line: the class that is named; below: all rows.")
     return " ".join(shown)
 
 
 def _size_words(report: Report) -> str:
-    """Return why this number."""
+    """Return the reason why this number of columns was selected."""
     curve, errors, reason = report.curve, report.errors, _sentence(report.reason)
-    # a selection that chose the number by held-out rows says so itself
+    # a selection that chose the number on held-out rows states its own reason
     if curve is None or errors is None or not curve.values.size:
         return reason
     good, best = curve.smallest_good()
     measure, kept = curve.measure, report.n_kept
     at = {k: measure.format(curve.at(k).value) for k in (good, best)}
-    rule = (
-        f"is the smallest number of columns within one standard error of the best, which is "
-        f"{best} with {at[best]}"
-    )
-    if good == kept == best:
-        why = f"{good} has the best {measure.words} of all numbers that were tried ({at[best]})."
-    elif good == kept:
-        why = f"{good} {rule}; {good} has {at[good]}."
+    if good == best:
+        why = f"{good} has the best {measure.words} of all numbers of columns tried ({at[best]})."
     else:
-        why = f"{reason} By these resamples {good} {rule}."
-    return f"{why} {errors.how}"
+        why = (
+            f"{good} is the smallest number of columns within one standard error of the best: "
+            f"{at[good]}, compared with {at[best]} at {best}."
+        )
+    return f"{why if good == kept else f'{reason} In these resamples, {why}'} {errors.how}"
 
 
 def _curve_numbers(report: Report) -> dict[str, Any]:
-    """Return the curve as a table, and the points that its caption names."""
+    """Return the error curve as a table, and the points that its caption mentions."""
     curve = report.curve
     if curve is None:
         return {}
@@ -190,7 +186,7 @@ def _curve_numbers(report: Report) -> dict[str, Any]:
 
 
 def _effect_span(report: Report) -> tuple[float, float] | None:
-    """Return the least and the greatest mean prediction: all effects have one scale."""
+    """Return the smallest and largest mean prediction, which set the scale of all effects."""
     if not report.effects:
         return None
     means = np.concatenate([line.means.ravel() for line in report.effects.values()])
@@ -198,7 +194,7 @@ def _effect_span(report: Report) -> tuple[float, float] | None:
 
 
 def _pairs(report: Report) -> dict[str, Any]:
-    """Return the strongest pairs as a table, and which of them are kept."""
+    """Return the strongest pairs as a table, and which of their columns are selected."""
     names = report.units.names
     n_kept = [int(report.units.kept[[pair.first, pair.second]].sum()) for pair in report.pairs]
     rows = [
@@ -213,12 +209,12 @@ def _pairs(report: Report) -> dict[str, Any]:
 
 
 def _numeric(report: Report) -> Any:
-    """Return the positions of kept columns that have correlations; text has none."""
+    """Return the positions of selected columns that have correlations. Text columns have none."""
     return np.flatnonzero(np.isfinite(report.between).any(axis=1))
 
 
 def _redundancy(report: Report) -> dict[str, Any] | None:
-    """Return the pairs of kept columns that are close; None without numbers."""
+    """Return the correlated pairs of selected columns, or None if fewer than two are numeric."""
     r, n_kept, n = report.between, len(report.kept), len(_numeric(report))
     if n < 2:
         return None
@@ -226,7 +222,7 @@ def _redundancy(report: Report) -> dict[str, Any] | None:
     first, second = np.nonzero(lower > REDUNDANT)
     order = np.argsort(-lower[first, second], kind="stable")[:PAIRS]
     names = [report.units.names[unit] for unit in report.kept]
-    mapped = f"the {n} kept columns{' that are numbers' if n < n_kept else ''}"
+    mapped = f"the {n} {'numeric ' if n < n_kept else ''}kept columns"
     if n > MAPPED:
         mapped = f"the {MAPPED} closest of the {n_kept} kept columns"
     return {
@@ -242,7 +238,7 @@ def _redundancy(report: Report) -> dict[str, Any] | None:
 
 
 def _data(report: Report) -> Markup:
-    """Return what the script of the page reads, best column first."""
+    """Return the data for the page's script, with the best column first."""
     order = report.units.order.tolist()
     rank = {unit: k for k, unit in enumerate(order)}
     raw = [report.units.names[unit] for unit in order]
@@ -251,7 +247,7 @@ def _data(report: Report) -> Markup:
     columns: dict[str, Any] = {
         "kept": len(report.kept),
         "name": names,
-        # more than four digits could not be read
+        # four digits are enough for a reader
         "score": [finite(float(f"{report.units.scores[unit]:.4g}")) for unit in order],
         "near": [rank.get(int(near[unit]), -1) for unit in order],
         "r": [None if np.isnan(r[unit]) else round(float(r[unit]), 2) for unit in order],
@@ -266,4 +262,4 @@ def _data(report: Report) -> Markup:
     if report.descriptions:
         columns["desc"] = [mask_control(report.descriptions.get(n, ""))[:200] for n in raw]
     text = json.dumps(columns, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))  # which cannot end the element
+    return Markup(text.replace("<", "\\u003c"))  # so that the data cannot end the script element

@@ -1,6 +1,6 @@
-"""Tables for other programs and for papers: CSV, JSON, Markdown, LaTeX.
+"""Tables as CSV, JSON, Markdown and LaTeX.
 
-Names come from files of anybody, so every character that has a meaning in a format is escaped.
+Names in files may be hostile, so all special characters of a format are escaped.
 """
 
 import csv
@@ -15,9 +15,9 @@ import numpy as np
 
 from tamis._format import mask_control
 
-#: What a cell may hold; None stands for nothing.
+#: Value of a cell. None is an empty cell.
 Value = str | int | float | None
-#: Beginning of a cell that spreadsheets run, or read without its first character.
+#: First character of a cell that a spreadsheet would run as a formula, or remove.
 FORMULA = re.compile(r"[=+\-@\x00-\x1f\x7f-\x9f]")
 ESCAPES = {
     ".md": str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>|#~&$"}),
@@ -41,25 +41,28 @@ ESCAPES = {
 
 
 class Sheet(NamedTuple):
-    """A table with a title; numbers are written in full in CSV, and with four digits elsewhere."""
+    """A table with a title. Numbers have all digits in CSV, and four digits in other formats."""
 
     title: str
     headings: Sequence[str]
     rows: Sequence[Sequence[Value]]
 
     def is_numeric(self, column: int) -> bool:
-        """Whether a column is set to the right: no cell begins with a letter."""
+        """Return whether a column is shown as numbers, aligned to the right.
+
+        No cell may begin with a letter. The first column is never numeric.
+        """
         cells = [row[column] for row in self.rows]
         letters = (str(cell or "")[:1].isalpha() for cell in cells)
         return column > 0 and not any(letters) and any(cell is not None for cell in cells)
 
     @property
     def heads(self) -> list[tuple[str, str]]:
-        """Headings with the CSS classes of their columns."""
+        """Headings, with the CSS classes of their columns."""
         return [(head, "num" * self.is_numeric(j)) for j, head in enumerate(self.headings)]
 
     def texts(self) -> list[list[str]]:
-        """Return the cells as they are shown."""
+        """Return the cells as text."""
         return [
             [
                 "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
@@ -70,7 +73,7 @@ class Sheet(NamedTuple):
 
 
 def csv_text(sheet: Sheet, *, safe: bool = True) -> str:
-    """Write a sheet as CSV; ``safe`` puts an apostrophe before what spreadsheets run."""
+    """Return a sheet as CSV. ``safe`` puts an apostrophe before cells that look like formulas."""
 
     def text(value: Any) -> Any:
         if isinstance(value, bool):
@@ -82,41 +85,38 @@ def csv_text(sheet: Sheet, *, safe: bool = True) -> str:
     lines = []
     for row in (sheet.headings, *sheet.rows):
         line = io.StringIO()
-        csv.writer(line).writerow(map(text, row))  # by default both kinds of line ends are quoted
+        csv.writer(line).writerow(map(text, row))  # the default quotes both kinds of line ends
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
 
 
 def quote_formula(name: str) -> str:
-    """Put an apostrophe before a name that a spreadsheet would take for a formula."""
+    """Put an apostrophe before a name that a spreadsheet would run as a formula."""
     return f"'{name}" if FORMULA.match(name) else name
 
 
 def json_text(facts: Any) -> str:
-    """Write facts as JSON."""
+    """Return facts as JSON text."""
     return json.dumps(to_plain(facts), indent=1, allow_nan=False) + "\n"
 
 
 def to_plain(value: Any) -> Any:
-    """Return numbers, texts, lists and dictionaries that JSON knows.
+    """Convert arrays, tuples and numpy numbers to types that JSON supports.
 
-    NaN is left out of dictionaries, where it stands for "not known", and null elsewhere.
+    Keys whose value is NaN, which means "unknown", are dropped. Other NaN and infinity become null.
     """
     if isinstance(value, np.ndarray | np.generic):
         return to_plain(value.tolist())
     if isinstance(value, dict):
-        return {k: to_plain(v) for k, v in value.items() if not _is_nan(v)}
+        unknown = {k for k, v in value.items() if isinstance(v, float) and math.isnan(v)}
+        return {k: to_plain(v) for k, v in value.items() if k not in unknown}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
 def table_text(sheet: Sheet, ending: str) -> str:
-    r"""Write a sheet as a table of Markdown (".md"), or as a tabular of LaTeX (".tex").
+    r"""Return a sheet as a Markdown table (".md"), or as a LaTeX tabular (".tex").
 
     >>> print(table_text(Sheet("a|b", ["x", "y"], [["p|q", 1.5]]), ".md"))
     **a\|b**

@@ -1,4 +1,4 @@
-"""Values of a column by groups of rows: small charts, and sentences about them."""
+"""Strips: small charts of a column's values in each group of rows, and sentences about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from tamis._arrays import Array, Mask, Subset, class_codes
 from tamis._format import format_name, format_number
 from tamis.report.svg import to_small_svg
 
-#: Classes that have lines of their own; of more, one is named in words and compared with the rest.
+#: Largest number of classes with a line each. If there are more, one class is compared with all
+#: other rows.
 MOST_GROUPS = 6
-#: Rows of every group below which each row has a tick: more would run together.
+#: In groups with fewer rows, each row has a tick.
 FEW = 40
-#: Points of a density: a curve of 200 pixels has a corner every 5.
+#: Number of points in a density curve: one per 5 pixels of about 200.
 GRID = 44
-#: Rows of which a density is made at most: more do not change what can be seen.
+#: Largest number of rows for a density curve. More make no visible difference.
 SAMPLE = 5000
-#: Share of rows that is cut off at the ends, so that an outlier does not squeeze all others.
+#: Share of rows cut off at each end, so that outliers do not compress the scale.
 OUTER = 0.005
-#: Levels of a category that are shown.
+#: Number of levels shown for a category.
 LEVELS = 5
-#: Pixels: width of a strip, the margin that the dot of a median at either end needs, and height of
-#: a line of each kind.
+#: Pixels: width of a strip, margin at either end for the dot at a median, and height of a line.
 WIDTH, EDGE, HEIGHTS = 212, 3, {"density": 17, "ticks": 10, "levels": 11}
 NAN = float("nan")
 
 
 class Group(NamedTuple):
-    """Rows whose values one line of a strip shows."""
+    """A group of rows, shown as a line of a strip."""
 
     name: str
     n_rows: int
@@ -39,7 +39,7 @@ class Group(NamedTuple):
 class RowGroups(NamedTuple):
     """The group of each row.
 
-    ``sort`` is "classes", "thirds" of a real target, or "all" if there is one group.
+    ``sort`` is "classes", "thirds" (of a numeric target), or "all" if there is a single group.
     """
 
     codes: Subset
@@ -47,18 +47,19 @@ class RowGroups(NamedTuple):
     sort: str
 
     def name(self, group: int) -> str:
-        """Return what a group is called; -1 stands for all other rows."""
+        """Return the name of a group. -1 means all other rows."""
         return self.groups[group].name if group >= 0 else "others"
 
     def rows(self, group: int, known: Mask) -> Mask:
-        """Return the rows of a group in which a value is known."""
+        """Return a mask of the rows of a group that have a known value."""
         return known & (self.codes == group) if group >= 0 else known
 
 
 class Shape(NamedTuple):
-    """Values of one group of rows, on a scale from 0 to 1.
+    """Values of a column in a group of rows, on a scale from 0 to 1.
 
-    ``points`` are heights of a density on an even grid, positions of rows, or shares of levels.
+    ``points`` are heights of a density on a regular grid, positions of single rows, or shares of
+    levels.
     """
 
     median: float
@@ -69,21 +70,21 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Strip:
-    """Values of a column, group by group.
+    """Values of a column, by group of rows.
 
     Attributes
     ----------
     kind : {"density", "ticks", "levels"}
     groups : tuple of int
-        The group of each shape; -1 stands for all other rows.
+        The group of each shape. -1 means all other rows.
     shapes : tuple of Shape
-        Medians and quartiles are in the column's own units.
+        Shape of each group. Medians and quartiles are in the column's own units.
     span : (float, float)
-        Values at the ends of the scale.
+        Values at the two ends of the scale.
     levels : tuple of str
-        Names of the levels that ``points`` are shares of.
+        Names of the levels, if the points are shares of levels.
     words : str
-        The finding as a sentence.
+        Summary of the differences between groups.
     """
 
     kind: str
@@ -95,7 +96,7 @@ class Strip:
 
 
 def row_groups(y: NDArray[Any] | None, task: str, n_rows: int) -> RowGroups:
-    """Return the classes, the thirds of a real target, or all rows together."""
+    """Group the rows by class, by thirds of a numeric target, or as a single group."""
     if y is None or y.ndim != 1 or task not in ("classification", "regression"):
         return RowGroups(np.zeros(n_rows, dtype=np.intp), (Group("all rows", n_rows),), "all")
     if task == "classification":
@@ -112,7 +113,7 @@ def row_groups(y: NDArray[Any] | None, task: str, n_rows: int) -> RowGroups:
 
 
 def strip_of(values: NDArray[Any], rows: RowGroups) -> Strip | None:
-    """Return what is drawn and said of a column; None if it has no values."""
+    """Return the strip of a column, or None if the column has no values."""
     if values.dtype.kind in "biuf":
         return _number_strip(values.astype(float), rows)
     if values.dtype.kind in "mM":
@@ -141,7 +142,7 @@ def _number_strip(values: Array, rows: RowGroups, with_words: bool = True) -> St
 
 
 def _outlier(medians: Array) -> int:
-    """Return the group whose median is farthest from the middle of all medians."""
+    """Return the group whose median is farthest from the median of all groups' medians."""
     return int(np.nanargmax(np.abs(medians - np.nanmedian(medians))))
 
 
@@ -149,27 +150,27 @@ def _shape(values: Array, low: float, high: float, kind: str) -> Shape:
     if not len(values):
         return Shape(NAN, NAN, NAN, ())
     first, median, third = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-    place = (values - low) / (high - low)
-    inside = np.sort(place[(place >= 0) & (place <= 1)])
-    points = inside if kind == "ticks" else _density(place)
+    scaled = (values - low) / (high - low)
+    inside = np.sort(scaled[(scaled >= 0) & (scaled <= 1)])
+    points = inside if kind == "ticks" else _density(scaled)
     return Shape(median, first, third, tuple(points.round(4).tolist()))
 
 
-def _density(place: Array) -> Array:
-    """Return a Gaussian kernel estimate on an even grid from 0 to 1, its top at 1."""
-    if len(place) > SAMPLE:
-        place = np.sort(place)[np.linspace(0, len(place) - 1, SAMPLE).astype(int)]
-    spread = np.diff(np.quantile(place, [0.25, 0.75]))[0] / 1.34
-    spread = min(place.std(), spread) if spread > 0 else place.std()
-    # Silverman's width, not narrower than can be drawn
-    width = max(0.9 * spread * len(place) ** -0.2, 0.012)
-    away = (np.linspace(0, 1, GRID)[:, None] - place) / width
+def _density(values: Array) -> Array:
+    """Return a Gaussian density estimate on a regular grid from 0 to 1, with a maximum of 1."""
+    if len(values) > SAMPLE:
+        values = np.sort(values)[np.linspace(0, len(values) - 1, SAMPLE).astype(int)]
+    spread = np.diff(np.quantile(values, [0.25, 0.75]))[0] / 1.34
+    spread = min(values.std(), spread) if spread > 0 else values.std()
+    # Silverman's bandwidth, but at least as wide as can be drawn
+    width = max(0.9 * spread * len(values) ** -0.2, 0.012)
+    away = (np.linspace(0, 1, GRID)[:, None] - values) / width
     heights = np.exp(-0.5 * away**2).sum(axis=1)
     return np.asarray(heights / max(heights.max(), 1e-300))
 
 
 def _number_words(shapes: Sequence[Shape], shown: Sequence[int], rows: RowGroups) -> str:
-    """Return which class stands out, or how the median moves with the target."""
+    """Describe which class stands out, or how the median changes with the target."""
     if rows.sort == "all":
         return _quartiles(shapes[0])
     medians = np.array([shape.median for shape in shapes])
@@ -200,7 +201,7 @@ def _quartiles(shape: Shape) -> str:
 
 
 def _level_strip(values: NDArray[Any], rows: RowGroups) -> Strip | None:
-    """Return shares of the most frequent levels of a category, group by group."""
+    """Return a strip with the shares of a category's most frequent levels, by group."""
     known = np.array([v is not None and v == v for v in values.tolist()])
     texts = np.array([format_name(v) for v in values.tolist()])
     if not known.any():
@@ -221,7 +222,7 @@ def _level_strip(values: NDArray[Any], rows: RowGroups) -> Strip | None:
         share = shares(shown)
     if len(share) == 1:
         words = f"most often “{top[0]}”, {100 * share[0, 0]:.0f} %"
-    else:  # the level whose share differs most, where it is most and least frequent
+    else:  # the level whose share differs most between groups
         level = int(np.ptp(share, axis=0).argmax())
         ends = [int(share[:, level].argmax()), int(share[:, level].argmin())]
         most, least = (f"{100 * share[k, level]:.0f} % in {rows.name(shown[k])}" for k in ends)
@@ -231,24 +232,25 @@ def _level_strip(values: NDArray[Any], rows: RowGroups) -> Strip | None:
 
 
 def strip_svg(strip: Strip, rows: RowGroups) -> Any:
-    """Draw a strip with one line for each of its groups, top to bottom."""
+    """Draw a strip with one line per group, from top to bottom."""
     height, several = HEIGHTS[strip.kind], len(rows.groups) > 1
     labels, body = [], ""
-    for place, (group, shape) in enumerate(zip(strip.groups, strip.shapes, strict=True)):
+    for position, (group, shape) in enumerate(zip(strip.groups, strip.shapes, strict=True)):
         words = _quartiles(shape)
         if strip.kind == "levels":
             pairs = zip(strip.levels, shape.points, strict=True)
             words = ", ".join(f"{level} {100 * share:.0f} %" for level, share in pairs)
         labels.append(f"{rows.name(group)}: {words}" if several else words)
-        colour = group if group >= 0 and len(rows.groups) <= MOST_GROUPS else place
+        colour = group if group >= 0 and len(rows.groups) <= MOST_GROUPS else position
         line = {"density": _density_svg, "ticks": _ticks_svg, "levels": _levels_svg}[strip.kind]
-        body += line(shape, (place + 1) * height, height, f"var(--c{colour})", strip.span)
+        body += line(shape, (position + 1) * height, height, f"var(--c{colour})", strip.span)
     tall = len(strip.shapes) * height + EDGE
     return to_small_svg(WIDTH, tall, "; ".join(labels), body)
 
 
-def _x(place: float) -> str:
-    pixels = EDGE + min(max(place, 0.0), 1.0) * (WIDTH - 2 * EDGE)
+def _x(share: float) -> str:
+    """Return the pixel coordinate of a position between 0 and 1."""
+    pixels = EDGE + min(max(share, 0.0), 1.0) * (WIDTH - 2 * EDGE)
     return f"{pixels:.1f}".removesuffix(".0")
 
 
@@ -275,7 +277,7 @@ def _density_svg(
 
 
 def _ticks_svg(shape: Shape, base: int, height: int, colour: str, span: tuple[float, float]) -> str:
-    """Draw a light line, a tick for each row, and the dot of the median."""
+    """Draw a light line, a tick for each row, and a dot at the median."""
     middle = base - height / 2
     marks = "".join(f"M{_x(point)} {base - height + 2}v{height - 4}" for point in shape.points)
     line = f'<path d="M{_x(0)} {middle:g}H{_x(1)}" stroke="var(--rule)"/>'
@@ -286,7 +288,7 @@ def _ticks_svg(shape: Shape, base: int, height: int, colour: str, span: tuple[fl
 def _levels_svg(
     shape: Shape, base: int, height: int, colour: str, span: tuple[float, float]
 ) -> str:
-    """Draw shares one after the other, ever lighter; the rest is left empty."""
+    """Draw stacked shares of levels from dark to light. The remaining width is left empty."""
     body, left = "", 0.0
     for k, share in enumerate(shape.points):
         width = max(float(_x(left + share)) - float(_x(left)) - 0.8, 0)

@@ -1,4 +1,4 @@
-"""Charts as SVG inside a page: without what only Vega needs, in the colours of the style sheet."""
+"""Charts as inline SVG: in the colours of the page, without attributes that only Vega needs."""
 
 import re
 from collections.abc import Iterator
@@ -8,22 +8,22 @@ from xml.etree import ElementTree
 from tamis.exceptions import MissingExtra
 
 SVG = "{http://www.w3.org/2000/svg}"
-#: Attributes that matter to Vega, or that the style sheet gives.
+#: Attributes to remove, because only Vega needs them or the style sheet sets them.
 USELESS = ("role", "aria-roledescription", "aria-hidden", "class", "font-family", "pointer-events")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
-#: Attributes whose numbers are pixels; a label 0.0459 is text and stays as it is.
+#: Attributes that hold pixel values, which can be rounded.
 PIXELS = frozenset(
     {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}
 )
 
 
 def to_svg(chart: dict[str, Any]) -> str:
-    """Return a chart as a file of its own."""
+    """Return a chart as the text of an SVG file."""
     try:
         import vl_convert
     except ImportError:
         raise MissingExtra(
-            "A report needs vl-convert-python to draw, which is not installed. Write "
+            "A report needs vl-convert-python for its charts, which is not installed. Write "
             "pip install 'tamis[app]'."
         ) from None
     svg: str = vl_convert.vegalite_to_svg(chart)
@@ -31,7 +31,7 @@ def to_svg(chart: dict[str, Any]) -> str:
 
 
 def to_inline_svg(chart: dict[str, Any], css: str) -> str:
-    """Return a chart as an SVG element of a CSS class: a third of the bytes that draw the same."""
+    """Return a chart as an SVG element with a CSS class, reduced to about a third of its bytes."""
     root = ElementTree.fromstring(to_svg({**chart, "background": "transparent"}))
     box = {name: _round(root.attrib[name], 0) for name in ("width", "height")}
     _strip(root, set(_hints(chart)))
@@ -44,7 +44,7 @@ def to_inline_svg(chart: dict[str, Any], css: str) -> str:
 
 
 def to_small_svg(width: float, height: float, label: str, body: str) -> Any:
-    """Return a small chart with a label for those who do not see it."""
+    """Return a small chart with a label for screen readers."""
     from markupsafe import Markup
 
     return Markup(
@@ -54,7 +54,7 @@ def to_small_svg(width: float, height: float, label: str, body: str) -> Any:
 
 
 def _hints(spec: Any) -> Iterator[str]:
-    """Yield the tooltips of the marks of a chart."""
+    """Yield the tooltip texts of a chart's marks."""
     if isinstance(spec, dict):
         if isinstance(spec.get("hint"), str):
             yield spec["hint"]
@@ -65,7 +65,7 @@ def _hints(spec: Any) -> Iterator[str]:
 
 
 def _strip(element: ElementTree.Element, hints: set[str]) -> None:
-    """Remove invisible elements, empty groups and useless attributes."""
+    """Remove invisible elements, empty groups and unneeded attributes."""
     kept: list[ElementTree.Element] = []
     for child in element:
         _strip(child, hints)

@@ -1,4 +1,4 @@
-"""Rendering of pages: templates, one style, one script, and charts as SVG."""
+"""Rendering of reports: templates, style sheet, script, and charts as SVG."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -13,17 +13,16 @@ from tamis._format import format_count, format_name, format_number, format_p_val
 from tamis.report.page import Page
 from tamis.report.svg import to_inline_svg
 
-#: Pixels of a plot on a screen and on a phone: one chart shrunk to fit could not be read.
+#: Width in pixels of a plot on a screen and on a phone. A wide chart shrunk to fit is unreadable.
 WIDE, NARROW = 700, 300
-#: Pixels of a chart with names at its left, and of the plot next to them on a phone.
+#: Width in pixels of a plot with names at its left, on a screen and on a phone.
 BARS, BESIDE_NAMES = 420, 170
-#: Pixels around a chart with names at its left: letters of the reader's font may be wider than
-#: those by which room was made.
+#: Padding in pixels around a chart with names at its left, in case the reader's font is wider.
 ROOM = {"left": 20, "top": 5, "right": 5, "bottom": 5}
 
 
 def render(page: Page, context: dict[str, Any]) -> str:
-    """Return a page as text."""
+    """Return a page as HTML text."""
     environment = Environment(
         loader=FunctionLoader(_read),
         autoescape=True,
@@ -42,10 +41,10 @@ def render(page: Page, context: dict[str, Any]) -> str:
     script = f'(() => {{\n"use strict";\n{_read("page.js")}}})();\n'
     return environment.get_template(page.template).render(
         page=page,
-        links=[],  # of the sections, as they are rendered
+        links=[],  # filled by each section
         style=Markup(_read("page.css")),
         script=Markup(script),
-        # what the policy of the page allows to run, and nothing else
+        # the only script that the page's security policy allows
         script_hash=b64encode(sha256(f"\n{script}".encode()).digest()).decode(),
         version=tamis.__version__,
         date=f"{page.made.day} {page.made:%B %Y}",
@@ -59,22 +58,22 @@ def _read(name: str) -> str:
 
 
 def name_cell(name: object, *notes: str) -> Markup:
-    """Return a name that keeps its own direction of writing, with notes below."""
+    """Return a name as HTML, isolated from the surrounding text direction, with notes below it."""
     below = (Markup("<small>{}</small>").format(mask_control(note)) for note in notes if note)
     return Markup("<bdi>{}</bdi>").format(format_name(name)) + Markup("").join(below)
 
 
 def draw(chart: dict[str, Any], narrow: int = NARROW) -> Markup:
-    """Draw a chart for screens and for phones; the style sheet shows one of the two."""
+    """Draw a chart twice, for screens and for phones. The style sheet shows one of the two."""
     small = {**chart, "width": narrow}
     return Markup(to_inline_svg(chart, "wide") + to_inline_svg(small, "narrow"))
 
 
 def draw_with_names(chart: dict[str, Any]) -> Markup:
-    """Draw a chart with names at its left."""
+    """Draw a chart that has names at its left."""
     return draw({**chart, "padding": ROOM}, BESIDE_NAMES)
 
 
 def draw_map(chart: dict[str, Any]) -> Markup:
-    """Draw a chart of squares, which scrolls on phones."""
+    """Draw a chart of squares. It scrolls on phones."""
     return Markup(to_inline_svg(chart, "map"))

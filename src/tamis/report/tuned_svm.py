@@ -1,4 +1,4 @@
-"""Facts of a tuned SVM: the best C, every C that is as good, and what a grid would have found."""
+"""Facts about a tuned SVM: the best C, the interval of equally good C, and the best of a grid."""
 
 from functools import cached_property
 from typing import Any
@@ -12,27 +12,27 @@ from tamis.report.error_curve import MetricFormat, metric_format
 from tamis.report.sheets import Sheet
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 
-#: Share of the best value up to which a continuous curve counts as equally good.
+#: On a continuous curve, values within this share of the best value are treated as equally good.
 AS_GOOD = 0.01
-#: Metrics of the scorings of a search over C that are called otherwise.
+#: Name of the metric for each scoring whose name differs.
 METRIC_OF_SCORING = {
     "balanced_error": "ber",
     "neg_mean_squared_error": "mse",
     "neg_mean_absolute_error": "mae",
 }
-#: Factor by which a shorter number may differ from the best C of a continuous curve.
+#: Factor by which a rounded C may differ from the best C on a continuous curve.
 NEAR = 1.05
 
 
 class TuningResult:
-    """A fitted search for C, and what is known of it.
+    """Facts about a fitted search for C.
 
     Parameters
     ----------
     search : SVCPathCV or SVRPathCV
-        Fitted.
+        The fitted search for C.
     folds : int, optional
-        Number of folds of one repeat; by default that of all.
+        Number of folds in a single repeat. The default is the number of folds in all repeats.
     """
 
     def __init__(self, search: Any, folds: int | None = None):
@@ -42,44 +42,44 @@ class TuningResult:
             )
         self.search, self.folds = search, search.n_splits_ if folds is None else folds
         self.regression = is_regressor(search)
-        #: The exact curve of the best gamma.
+        #: The exact validation curve at the best gamma.
         self.curve: ValidationCurve = search.curve_
 
     @cached_property
     def measure(self) -> MetricFormat:
-        """How the values of the curve are shown."""
+        """Format in which the curve's values are shown."""
         scoring = self.search.scoring or ("mse" if self.regression else "error")
         name = scoring if isinstance(scoring, str) else scoring[0]
         return metric_format(METRIC_OF_SCORING.get(name, name), self.curve.greater_is_better)
 
     @cached_property
     def shown(self) -> Array:
-        """Values at both ends of every piece of the curve, as they are shown."""
+        """Values at both ends of every segment of the curve, in the units shown."""
         return self.measure.shown(self.curve.coefficients[:, [0, -1]].ravel())
 
     @property
     def best(self) -> float:
-        """The best value at any C, as it is shown."""
+        """The best value over all C, in the units shown."""
         return float((np.max if self.measure.greater_is_better else np.min)(self.shown))
 
     @property
     def at_best(self) -> float:
-        """The value at the chosen C, as it is shown."""
+        """The value at the chosen C, in the units shown."""
         return float(self.measure.shown(self.curve(self.search.best_C_)))
 
     @property
     def flat(self) -> bool:
-        """Whether every C is as good as every other."""
+        """Whether all values of C are equally good."""
         return bool(np.ptp(self.shown) <= 1e-12 * np.abs(self.shown).max())
 
     @property
     def certified(self) -> bool:
-        """Whether the best C is proved to be the best."""
+        """Whether the best C has been proved to be optimal."""
         return bool(self.search.certificate_.closed)
 
     @cached_property
     def interval(self) -> IntervalOfC:
-        """Every C that is as good; of a continuous curve those within a hundredth."""
+        """Interval of equally good C. On a continuous curve, values are within 1 % of the best."""
         if not self.regression:
             interval: IntervalOfC = self.search.best_interval_
             return interval
@@ -88,7 +88,7 @@ class TuningResult:
 
     @cached_property
     def C(self) -> float:
-        """A short number inside the interval, near the best."""
+        """A round number inside the interval of equally good C, near the best C."""
         if not self.regression:
             return self.interval.round_number
         best, end = self.search.best_C_, self.interval
@@ -97,14 +97,14 @@ class TuningResult:
 
     @cached_property
     def standard_error(self) -> float:
-        """Of the mean over folds; repeats are of the same rows, and make it no smaller."""
+        """Standard error of the mean over folds. Repeats use the same rows and do not reduce it."""
         results, row = self.search.cv_results_, self.search.best_index_
         scores = [results[f"split{k}_test_score"][row] for k in range(self.search.n_splits_)]
         return float(np.std(scores, ddof=1) / np.sqrt(min(self.folds, len(scores))))
 
     @cached_property
     def within_error(self) -> IntervalOfC:
-        """The interval around the best C that is within one standard error of it."""
+        """Interval around the best C in which values are within one standard error of the best."""
         if self.regression:
             return interval_around(self.curve, self.search.best_C_, self.standard_error)
         sign = -1 if self.curve.greater_is_better else 1
@@ -114,7 +114,7 @@ class TuningResult:
 
     @cached_property
     def grid(self) -> dict[str, Any]:
-        """What the powers of two would have found: the first of the best."""
+        """The best point on the grid of powers of two (the first, if several tie)."""
         results = self.search.cv_results_
         powers = np.log2(np.asarray(results["param_C"], dtype=float)) % 1 == 0
         rows = np.flatnonzero(powers)
@@ -126,29 +126,29 @@ class TuningResult:
 
     @property
     def encodes(self) -> bool:
-        """Whether the table has text, dates or missing values."""
+        """Whether the table has text, dates or missing values, so that it must be encoded."""
         return hasattr(self.search.preprocessor, "steps")
 
     @property
     def expression(self) -> str:
-        """The tuned machine in Python."""
+        """Python expression that creates the tuned SVM."""
         search = self.search
-        words = [f"C={self.C:.9g}"]
+        given = [f"C={self.C:.9g}"]
         if search.kernel == "linear":
-            words.insert(0, 'kernel="linear"')
+            given.insert(0, 'kernel="linear"')
         elif search.best_gamma_ != "scale":
             gamma = search.best_gamma_
-            words.append(f'gamma="{gamma}"' if isinstance(gamma, str) else f"gamma={gamma:.9g}")
+            given.append(f'gamma="{gamma}"' if isinstance(gamma, str) else f"gamma={gamma:.9g}")
         if self.regression:
-            words.append(f"epsilon={search.epsilon:.9g}")
+            given.append(f"epsilon={search.epsilon:.9g}")
         steps = "StandardScaler()"
         if self.encodes:
             keep = list(search.preprocessor.steps[0][1].keep)
             steps = f"TableEncoder({f'keep={keep}' if keep else ''}), {steps}"
-        return f"make_pipeline({steps}, {'SVR' if self.regression else 'SVC'}({', '.join(words)}))"
+        return f"make_pipeline({steps}, {'SVR' if self.regression else 'SVC'}({', '.join(given)}))"
 
     def curve_sheet(self) -> Sheet:
-        """Return the pieces of all curves."""
+        """Return the segments of all validation curves as a table."""
         search = self.search
         gammas = search.gamma if isinstance(search.gamma, list) else [search.gamma]
         rows = []
@@ -161,7 +161,7 @@ class TuningResult:
         return Sheet("", ("gamma", "C_low", "C_high", "best", "at_C_low", "at_C_high"), rows)
 
     def facts(self) -> dict[str, Any]:
-        """Return everything that is known, as numbers."""
+        """Return all facts as a dictionary for JSON."""
         search, proof = self.search, self.search.certificate_
         sheet = self.curve_sheet()
         return {
@@ -191,9 +191,9 @@ class TuningResult:
 
 
 def interval_around(curve: ValidationCurve, C: float, more: float) -> IntervalOfC:
-    """Return the breakpoints around C up to which a continuous curve is at most so much worse.
+    """Return the interval of breakpoints around C at which the curve is worse by at most ``more``.
 
-    Between two of them it is convex: what holds at both ends holds between.
+    A continuous curve is convex between two breakpoints, so comparing the breakpoints is enough.
     """
     sign = -1.0 if curve.greater_is_better else 1.0
     bad = sign * (curve.at_breakpoints - curve.best) > more

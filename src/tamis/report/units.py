@@ -1,4 +1,4 @@
-"""Columns and groups of columns, as a fitted selection orders, scores and keeps them."""
+"""Units of a fitted selection: columns, or groups of columns that are selected together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,19 @@ from tamis.exceptions import InvalidParameter
 
 @dataclass(frozen=True, repr=False)
 class ChosenUnits:
-    """Units of a fitted selection: columns, or groups of columns.
+    """The units of a fitted selection: columns, or groups of columns.
 
     Attributes
     ----------
     names : tuple of str
     kept : array of bool
+        Mask of the selected units.
     order : array of int
         All units, best first.
     scores : array of float
-        NaN where a unit has none.
+        Score of each unit, or NaN if it has none.
     units : Grouping
-        The columns of each unit.
+        Assignment of the columns to units.
     """
 
     names: tuple[str, ...]
@@ -37,7 +38,7 @@ class ChosenUnits:
 
     @property
     def best_kept(self) -> Subset:
-        """The units that are kept, best first."""
+        """The selected units, best first."""
         return self.order[self.kept[self.order]]
 
     @property
@@ -46,18 +47,18 @@ class ChosenUnits:
         return bool(np.isfinite(self.scores).any())
 
     def size_note(self, unit: int) -> str:
-        """Return how many columns a unit has, if they are several."""
+        """Return the number of columns of a group as text. Empty for a single column."""
         n = len(self.units.columns(np.array([unit])))
         return f"{n} columns" if n > 1 else ""
 
     @property
     def n_columns_kept(self) -> int:
-        """Number of columns in the kept units."""
+        """Number of columns in the selected units."""
         return int(self.units.mask(self.kept).sum())
 
 
 def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUnits:
-    """Read a fitted selection: one of tamis, or any of scikit-learn's with a support."""
+    """Return the units of a fitted selection of tamis or scikit-learn."""
     check_is_fitted(selection)
     if hasattr(selection, "unit_support_"):
         units: Grouping = selection.units_
@@ -68,7 +69,7 @@ def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUn
         units = Grouping(len(kept))
     if names is None:
         names = getattr(selection, "feature_names_in_", None)
-    if names is None:  # as scikit-learn calls columns without a name
+    if names is None:  # the default names of scikit-learn
         names = [f"x{j}" for j in range(units.n_columns)]
     if len(names) != units.n_columns:
         raise InvalidParameter(
@@ -79,7 +80,7 @@ def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUn
 
 
 def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:
-    """Return support, order and scores of a selection of scikit-learn."""
+    """Return the support, order and scores of a scikit-learn selector."""
     from tamis.evaluation.columns import chosen_columns
 
     order, support = chosen_columns(selection)
@@ -89,30 +90,30 @@ def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:
         )
     n = int(selection.n_features_in_)
     kept = np.isin(np.arange(n), support)
-    whole = np.concatenate([order, np.setdiff1d(np.arange(n), order)]).astype(np.intp)
+    order = np.concatenate([order, np.setdiff1d(np.arange(n), order)]).astype(np.intp)
     scores = np.asarray(getattr(selection, "scores_", ()), dtype=float)
     scores = scores if scores.shape == (n,) else np.full(n, np.nan)
-    return kept, whole[np.argsort(~kept[whole], kind="stable")], scores
+    return kept, order[np.argsort(~kept[order], kind="stable")], scores
 
 
 def inner_selection(selection: Any) -> Any:
-    """Return the selection itself; of one that encodes a frame first, the search behind it."""
+    """Return the search inside a selection that encodes a frame, or else the selection itself."""
     return selection.search_ if hasattr(selection, "aside_") else selection
 
 
 def strongest_pairs(selection: Any, n: int) -> list[Interaction]:
-    """Return the first pairs with more information together than alone."""
+    """Return the strongest pairs whose columns are more informative together than alone."""
     return [pair for pair in getattr(selection, "interactions_", ()) if pair.information > 0][:n]
 
 
 def scores_alone(selection: Any) -> bool:
-    """Whether steps only say the order of scores: of a ranking, and of a meta-selector."""
+    """Return whether the steps only repeat the order of the scores, as in a ranking."""
     inner = inner_selection(selection)
     return bool(getattr(inner, "scores_alone", False) or hasattr(inner, "_verdict"))
 
 
 def scores_without_ranks(scores: Array, order: Subset) -> Array:
-    """Return scores; NaN for all of them if they are only ranks counted down.
+    """Return the scores, or NaN for all units if the scores are only ranks.
 
     >>> scores_without_ranks(np.array([3.0, 1.0, 2.0]), np.array([0, 2, 1])).tolist()
     [nan, nan, nan]

@@ -1,9 +1,10 @@
-"""Outputs of a trained model as a column, or a group of columns, changes.
+"""Sensitivity of a trained model to its columns.
 
-A :class:`Model` is a fitted estimator seen as a function; a *perturbation* (:class:`Marginal`,
-:class:`Permutation`, :class:`Zero`) replaces values; an :class:`Engine` follows it for all columns
-together, :func:`open_engine` finds the one that belongs to a model. :func:`importance` and
-:func:`effects` work with any fitted model.
+:func:`importance` and :func:`effects` work with any fitted model. Internally, a :class:`Model`
+wraps a fitted estimator as a function from rows to outputs. A *perturbation* (:class:`Marginal`,
+:class:`Permutation`, :class:`Zero`) replaces the values of a column. An :class:`Engine` computes
+the outputs for all perturbed columns together, and :func:`open_engine` returns the fastest engine
+for a model.
 """
 
 from tamis._lazy import lazy_names

@@ -1,6 +1,7 @@
-"""Machines calibrated by Platt's sigmoids, and machines without one row each.
+"""SVMs calibrated by Platt's sigmoids, and leave-one-out models of least-squares SVMs.
 
-The latter come from one inverse (:mod:`tamis.svm.newton.left_out`), without any training.
+All leave-one-out models are computed from a single matrix inverse
+(:mod:`tamis.svm.newton.left_out`), without further training.
 """
 
 from dataclasses import replace
@@ -26,13 +27,16 @@ from tamis.validation.splits import Fold, Rows, held_out
 
 
 class Sigmoids(NamedTuple):
-    """p = 1 / (1 + exp(A f + B)) for each output; several are normalised to sum 1."""
+    """Platt's sigmoids p = 1 / (1 + exp(A f + B)), one for each output.
+
+    With more than one output, the probabilities are normalised to sum to 1.
+    """
 
     slopes: Array
     offsets: Array
 
     def probabilities(self, decisions: Any) -> Any:
-        """Probability of the second of two classes, or of each of several."""
+        """Return the probability of the second of two classes, or of each of several classes."""
         xp = namespace(decisions)
         z = decisions * move(self.slopes, decisions)
         z += move(self.offsets, decisions)
@@ -46,19 +50,20 @@ class Sigmoids(NamedTuple):
             return xp.where(total > 0, p / total, 1 / len(self.slopes))
 
     def suit(self, decisions: Array) -> bool:
-        """Whether one of them rises, and none is a step for these decisions.
+        """Return whether the sigmoids are usable for these decisions.
 
-        Platt's targets are no surer than log(n + 1), so that a sigmoid which leaves half of the
-        rows surer than twice that was made for decisions of another size.
+        At least one sigmoid must rise, and none may be nearly a step function. The log-odds of
+        Platt's targets are at most log(n + 1). If half of the rows have log-odds above twice this
+        bound, the sigmoid was fitted to decisions on a different scale.
         """
-        sure = np.median(np.abs(decisions * self.slopes + self.offsets), axis=0)
-        return bool((self.slopes < 0).any() and (sure <= 2 * np.log(len(decisions) + 1)).all())
+        log_odds = np.median(np.abs(decisions * self.slopes + self.offsets), axis=0)
+        return bool((self.slopes < 0).any() and (log_odds <= 2 * np.log(len(decisions) + 1)).all())
 
 
 def fit_sigmoids(decisions: Array, codes: NDArray[np.intp], weights: Any = None) -> Sigmoids:
-    """Fit sigmoids to decision values that the machines gave for rows they had not seen.
+    """Fit sigmoids to decision values of held-out rows.
 
-    Platt's targets and the fit are those of ``CalibratedClassifierCV(method="sigmoid")``.
+    The result is the same as with ``CalibratedClassifierCV(method="sigmoid")``.
     """
     labels = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
     found = [
@@ -69,52 +74,66 @@ def fit_sigmoids(decisions: Array, codes: NDArray[np.intp], weights: Any = None)
 
 
 class CalibratedMachines(NamedTuple):
-    """Machines with the rows that they answer for, with those that made the sigmoids, and these."""
+    """Fitted SVMs, and the sigmoids that calibrate them.
 
-    answering: list[tuple[Any, Rows]]
+    ``predicting`` holds pairs of an SVM and the rows that it predicts. ``calibrating`` holds pairs
+    of an SVM and the rows whose decisions were used to fit the sigmoids.
+    """
+
+    predicting: list[tuple[Any, Rows]]
     calibrating: list[tuple[Any, Rows]]
     sigmoids: Sigmoids
 
     def models(self) -> list[FoldModel]:
-        """Machines whose decisions become probabilities."""
+        """Return the predicting SVMs as models whose outputs are probabilities."""
         link = self.sigmoids.probabilities
-        return [FoldModel(decision_values(one, link), rows) for one, rows in self.answering]
+        return [FoldModel(decision_values(one, link), rows) for one, rows in self.predicting]
 
 
 def calibrate_machines(
     training: FoldTraining, estimator: Any, X: Array, calibration: int | float
 ) -> CalibratedMachines:
-    """Train machines with sigmoids from rows that they had not seen, if those are of use.
+    """Train SVMs, and fit sigmoids to the decisions of held-out rows.
 
-    ``calibration`` is a number of folds or a held-out fraction; rows that are held out anyway serve
-    instead.
+    If these sigmoids are not usable, sigmoids are fitted to the decisions of the training rows.
+
+    ``calibration`` is a number of folds or a held-out fraction. If ``training`` already holds out
+    rows, these rows are used instead.
     """
-    apart = is_one_against_the_rest(training, estimator)
-    base = OneVsRestClassifier(estimator) if apart else estimator
+    one_vs_rest = is_one_against_the_rest(training, estimator)
+    base = OneVsRestClassifier(estimator) if one_vs_rest else estimator
     if training.held_out:
-        answering = [(training.fit(base, X, train), rest) for train, rest in training.parts]
-        unseen = [(machine, rest[training.codes[rest] >= 0]) for machine, rest in answering]
-        return CalibratedMachines(answering, unseen, _sigmoids(training, X, unseen))
+        predicting = [(training.fit(base, X, train), rest) for train, rest in training.parts]
+        unseen = [(model, rest[training.codes[rest] >= 0]) for model, rest in predicting]
+        return CalibratedMachines(predicting, unseen, _sigmoids(training, X, unseen))
     train, parts = calibrating_parts(training, calibration)
     unseen = [(training.fit(base, X, rows), rest) for rows, rest in parts]
-    whole = training.fit(base, X, train) if is_int(calibration) else unseen[0][0]
-    answering = [(whole, np.arange(X.shape[0]))]
+    model = training.fit(base, X, train) if is_int(calibration) else unseen[0][0]
+    predicting = [(model, np.arange(X.shape[0]))]
     sigmoids = _sigmoids(training, X, unseen)
-    if sigmoids.suit(_decisions(whole, X, train)):
-        return CalibratedMachines(answering, unseen, sigmoids)
-    # a nearly diagonal kernel answers almost nothing on unseen rows, and +-1 on its own: a
-    # sigmoid made for the former is a step for the latter, and every score would be 0
-    seen = [(whole, train)]
-    return CalibratedMachines(answering, seen, _sigmoids(training, X, seen))
+    if sigmoids.suit(_decisions(model, X, train)):
+        return CalibratedMachines(predicting, unseen, sigmoids)
+    # With a nearly diagonal kernel, decisions are about 0 on held-out rows and +-1 on training
+    # rows. A sigmoid fitted to held-out rows is then a step function on training rows, and every
+    # score would be 0.
+    seen = [(model, train)]
+    return CalibratedMachines(predicting, seen, _sigmoids(training, X, seen))
 
 
 def is_one_against_the_rest(training: FoldTraining, estimator: Any) -> bool:
-    """Whether the decisions are votes, which jump; machines one against the rest do not."""
+    """Return whether one-vs-rest SVMs are trained instead of the estimator itself.
+
+    They are needed if the estimator predicts more than two classes by votes of class pairs. Votes
+    are not continuous, so they cannot be calibrated.
+    """
     return has_votes(estimator) and len(training.classes) > 2
 
 
 def calibrating_parts(training: FoldTraining, calibration: int | float) -> tuple[Rows, list[Fold]]:
-    """Rows that the machine trains on, and (train, rest) of those that make the sigmoid."""
+    """Return the training rows of the SVM, and the folds that calibrate it.
+
+    The sigmoids are fitted to the held-out rows of these folds.
+    """
     if is_int(calibration):
         return training.rows, training.split(int(calibration))
     rows, codes = training.rows, training.codes
@@ -136,12 +155,12 @@ def _decisions(machine: Any, X: Any, rows: Rows) -> Array:
 
 
 def check_left_out(name: str, estimator: Any, way: Perturbation) -> None:
-    """Refuse estimators whose machines without one row each take a training each."""
+    """Raise an error for estimators without closed-form leave-one-out models."""
     if not is_least_squares(estimator):
         raise IncompatibleCriterion(
             f"{name} with on='left-out' needs NewtonSVR(epsilon=0) or "
-            "NewtonSVC(loss='squared_error') by itself and without landmarks, whose machines "
-            f"without one row each take no training, not {estimator!r}. Use on='held-out'."
+            "NewtonSVC(loss='squared_error'), without landmarks and outside a pipeline, "
+            f"got {estimator!r}. Use on='held-out'."
         )
     if isinstance(way, Derivative):
         raise IncompatibleCriterion(
@@ -152,9 +171,9 @@ def check_left_out(name: str, estimator: Any, way: Perturbation) -> None:
 def left_out_models(
     training: FoldTraining, estimator: Any, X: Any, link: Outputs | None
 ) -> list[FoldModel]:
-    """Make the machines, with as many rows at a time as an engine may have.
+    """Return leave-one-out models, in row blocks that fit into the memory of an engine.
 
-    Without a link their decisions on the rows that they did not see make their sigmoids.
+    If ``link`` is None, sigmoids are fitted to the leave-one-out decisions.
     """
     assert training.y is not None
     rows, weights = training.rows, training.fit_params.get("sample_weight")
@@ -162,9 +181,9 @@ def left_out_models(
     found = left_out_machines(clone(estimator), X, training.y, rows, weights)
     n_rows, n_centres = found.weights.shape[1:]
     size = max(1, MOST_VALUES // max(1, n_centres))
-    blocks = [np.arange(k, min(k + size, n_rows)) for k in range(0, n_rows, size)]
     models = []
-    for block in blocks:
+    for start in range(0, n_rows, size):
+        block = np.arange(start, min(start + size, n_rows))
         own = found._replace(weights=found.weights[:, block], offsets=found.offsets[block])
         model = Model(own, "left-out", partial(_outputs, own), link or as_it_is)
         models.append(FoldModel(model, block))

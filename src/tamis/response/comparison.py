@@ -1,4 +1,4 @@
-"""Outputs of models before and after a perturbation, compared by engines or by altered copies."""
+"""Comparison of model outputs before and after a perturbation."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -24,33 +24,35 @@ from tamis.response.perturbations import (
     Units,
 )
 
-#: Bytes of engines that are kept between two passes: what an ordinary machine can spare.
+#: Engines are kept from one pass to the next if they need at most this memory in bytes.
 KEPT = 1_000_000_000
-#: Shuffles before a rank can be clear: fewer have no standard error worth the name.
+#: A rank can be treated as clear only after this many shuffles. With fewer shuffles, the standard
+#: error is too uncertain.
 FEWEST_SHUFFLES = 3
-#: Blocks that the columns are dealt out in, for each process: enough to even out unequal ones.
+#: Number of column blocks per process, enough to balance blocks that take different times.
 BLOCKS_PER_JOB = 4
 
 
 class EngineComparison:
-    """Comparison by engines: outputs before, and a statistic of how far they move from there.
+    """Comparison that uses engines to compute a statistic of the change of the outputs.
 
-    ``makes_copies`` says whether altered copies of the rows are made, which processes can share.
+    ``makes_copies`` is True if the engine predicts altered copies of the rows. In this case,
+    several processes can share the columns.
 
     Parameters
     ----------
     models : list of FoldModel
-        Together they predict for all rows, each once.
+        Models that together predict each row once.
     X : array of shape (n_samples, n_features)
-        On any device.
+        Table, on the CPU or on another device.
     statistic : callable
-        From the outputs before to the statistic.
+        Function that takes the original outputs and returns a Statistic.
     n_jobs : int or None, default=None
-        Threads that engines may use.
+        Number of threads of an engine.
     place : Place or None, default=None
-        The device where kernels are to be computed.
+        GPU or other device on which kernels are computed.
     precision : {"double", "single"}, default="double"
-        Of the kernels there.
+        Precision of the kernels on that device.
     """
 
     def __init__(
@@ -73,10 +75,10 @@ class EngineComparison:
         if self.on_device:
             self.parts, self.kept = models, dict(enumerate(engines))
         elif engines:
-            report_processor(f"What {_name(models[0])} as columns change is computed")
+            report_processor(f"The sensitivity of {_name(models[0])} is computed")
         if not self.on_device:
             self.parts, self.X = list(split_rows(models)), host(X)
-            # what any draw may put in the place of a value: another one, or 0
+            # new values are values of the column in other rows, or 0
             self.bounds = np.minimum(self.X.min(axis=0), 0.0), np.maximum(self.X.max(axis=0), 0.0)
         each = range(len(self.parts))
         outputs = [self.parts[k].model.link(self._engine(k).outputs()) for k in each]
@@ -93,9 +95,9 @@ class EngineComparison:
         return engine
 
     def scores(self, units: Subset, draw: Draw) -> Array:
-        """Scores of units (units, size) of one draw."""
+        """Return the score of each unit for one draw. ``units`` has the shape (units, size)."""
         if self.on_device and (units.shape[1] > 1 or isinstance(draw, Centres)):
-            report_processor("What changes by groups of columns, or in centres too, is computed")
+            report_processor("The sensitivity to groups of columns, or to centres, is computed")
             self.on_processor = self.on_processor or EngineComparison(
                 self.models, host(self.table), self.make, self.n_jobs
             )
@@ -111,14 +113,14 @@ class EngineComparison:
 
 
 def _name(part: FoldModel) -> str:
-    """Whose outputs the processor compares, for a sentence."""
+    """Return the name of a model for a message."""
     if part.model.method == "left-out":
-        return "machines without one row each answer"
-    return f"{type(scaling_of(part.model.fitted)[1]).__name__} answers"
+        return "leave-one-out models"
+    return type(scaling_of(part.model.fitted)[1]).__name__
 
 
 def split_rows(models: list[FoldModel]) -> Iterator[FoldModel]:
-    """Yield models with as many rows as an engine may have."""
+    """Split the rows of each model into blocks that fit into the memory of an engine."""
     for model, rows in models:
         size = rows_at_once(model, len(rows))
         for first in range(0, len(rows), size):
@@ -126,12 +128,12 @@ def split_rows(models: list[FoldModel]) -> Iterator[FoldModel]:
 
 
 def outputs_of(models: list[FoldModel], X: Array) -> Array:
-    """Compute the outputs of all rows, each by its own model."""
+    """Return the outputs of all rows, each computed by the model that predicts the row."""
     return merge_rows(models, [model.outputs(X[rows]) for model, rows in models], len(X))
 
 
 def merge_rows(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Array:
-    """Bring the outputs of each model's rows into the order of the table."""
+    """Return the outputs of several models in the row order of the table."""
     found = np.empty((n_rows, outputs[0].shape[1]))
     for (_, rows), block in zip(models, outputs, strict=True):
         found[rows] = block
@@ -139,7 +141,7 @@ def merge_rows(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Ar
 
 
 class CopyComparison:
-    """Comparison of any score, by explicitly altered copies of the rows."""
+    """Comparison of any score, which is computed on altered copies of the rows."""
 
     makes_copies = True
 
@@ -151,7 +153,7 @@ class CopyComparison:
         return self.base - np.array(altered)
 
     def _alter(self, columns: Subset, unit: int, draw: Draw) -> float:
-        """Score with one unit replaced."""
+        """Return the score of the table with one unit replaced, averaged over its points."""
         altered = self.X.copy()
         if isinstance(draw, Shuffle):
             altered[:, columns] = self.X[draw.donors[:, None], columns]
@@ -171,7 +173,7 @@ AnyComparison: TypeAlias = EngineComparison | CopyComparison
 def replacement_losses(
     comparison: AnyComparison, way: Replacement, units: Units, X: Any, seed: int, n_jobs: int | None
 ) -> Array:
-    """Scores of all draws of a replacement, of shape (repeats, units)."""
+    """Return the scores of all draws of a replacement, of shape (repeats, units)."""
     sizes = units.by_size()
     found = np.full((way.n_draws, len(units.sizes)), np.nan)
     draws = zip(*(way.draws(X, columns, seed) for _, columns in sizes), strict=True)
@@ -181,7 +183,6 @@ def replacement_losses(
             wanted = unclear(found[:repeat])
             if not wanted.any():
                 break
-        # points of a unit stand at its index: of these all units are wanted
         for (which, columns), draw in zip(sizes, of_size, strict=True):
             some = wanted[which]
             found[repeat, which[some]] = _scores(comparison, columns[some], draw, n_jobs)
@@ -189,7 +190,7 @@ def replacement_losses(
 
 
 def _scores(comparison: AnyComparison, units: Subset, draw: Draw, n_jobs: int | None) -> Array:
-    """Scores of one draw; processes share the units if copies of the rows are made."""
+    """Return the scores of one draw. If rows are copied, processes share the units."""
     n_processes = effective_n_jobs(n_jobs) if comparison.makes_copies else 1
     if n_processes == 1:
         return comparison.scores(units, draw)
@@ -204,22 +205,24 @@ def _scores(comparison: AnyComparison, units: Subset, draw: Draw, n_jobs: int | 
 
 
 def unclear(scores: Array) -> NDArray[np.bool_]:
-    """Units whose rank is open: two scores within two standard errors of both.
+    """Return a mask of the units whose score is too close to the next higher or lower score.
+
+    Too close means that the scores differ by at most two standard errors of the difference.
 
     >>> unclear(np.array([[0.0, 1.0, 1.1], [0.1, 1.2, 1.0], [0.0, 1.1, 1.2]]))
     array([False,  True,  True])
     """
     means, errors = mean_and_error(scores)
     order = np.argsort(means)
-    gaps = np.diff(means[order]) <= 2 * np.hypot(errors[order][1:], errors[order][:-1])
+    close = np.diff(means[order]) <= 2 * np.hypot(errors[order][1:], errors[order][:-1])
     found = np.zeros(len(means), dtype=bool)
-    found[order[1:]] |= gaps
-    found[order[:-1]] |= gaps
+    found[order[1:]] |= close
+    found[order[:-1]] |= close
     return found
 
 
 def mean_and_error(scores: Array) -> tuple[Array, Array]:
-    """Means over two repeats or more and their standard errors; nan where a repeat was spared."""
+    """Return each unit's mean score over the repeats, and its standard error. Ignore nan."""
     counts = np.isfinite(scores).sum(axis=0)
     errors = np.nanstd(scores, axis=0, ddof=1) / np.sqrt(counts)
     return np.asarray(np.nanmean(scores, axis=0)), np.asarray(errors)

@@ -1,16 +1,18 @@
-"""Derivative of an SVM by the scale of its columns (FSPP4).
+"""Derivatives of an SVM's outputs with respect to the scale of its columns (FSPP4).
 
-With column j of the rows multiplied by v, and the machine kept, df/dv = sum_q beta_q x dK/dx at
-v = 1. With the machine following, f(x) = sum_q beta_q K(v x, v s_q) + b and
+Let f be the output, v a factor on column j, and s_q the support vectors with weights beta_q. If the
+SVM is fixed and only the rows are scaled, df/dv = sum_q beta_q x dK/dx at v = 1. If the SVM is
+retrained, f(x) = sum_q beta_q K(v x, v s_q) + b and
 
     df/dv = sum_q beta_q dK/dv + sum_q K dbeta_q/dv + db/dv,
 
-where bound support vectors keep their beta, and the free ones F keep y f = 1:
+where bound support vectors keep their beta, and the free support vectors F keep y f = 1:
 
     [ K_FF  1 ] [ dbeta_F ]     [ (dK/dv beta)_F ]
     [ 1'    0 ] [ db      ] = - [ 0              ]        (Shen et al., eq. 28 and 31)
 
-solved for all columns at once by least squares, which duplicate rows do not break.
+This system is solved for all columns at once by least squares, which also works with duplicate
+rows.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +31,7 @@ from tamis.svm.machine import KernelMachine, kernel_machine
 
 
 class ScaleSlopes(NamedTuple):
-    """Outputs (rows, outputs) and their derivatives (units, rows, outputs)."""
+    """Outputs of shape (rows, outputs), and derivatives of shape (units, rows, outputs)."""
 
     outputs: Array
     slopes: Array
@@ -40,10 +42,11 @@ class ScaleSlopes(NamedTuple):
         return cls(outputs, np.concatenate([part.slopes for part in parts], axis=1))
 
     def sigmoids(self, sigmoids: Sigmoids, codes: NDArray[np.intp]) -> "ScaleSlopes":
-        """Derivatives of A and B of each output, of shapes (outputs, 2) and (units, ...).
+        """Return the sigmoid parameters A and B of each output, and their derivatives.
 
-        At the optimum sum (t - p) f = 0 and sum (t - p) = 0, with Platt's targets t (eq. 32-35,
-        signs corrected).
+        Their shapes are (outputs, 2) and (units, outputs, 2). The derivatives follow from the
+        optimality conditions sum (t - p) f = 0 and sum (t - p) = 0, where t are Platt's targets
+        (eq. 32-35, signs corrected).
         """
         values = np.stack([sigmoids.slopes, sigmoids.offsets], axis=1)
         found = np.zeros((len(self.slopes), *values.shape))
@@ -61,13 +64,13 @@ class ScaleSlopes(NamedTuple):
 
 
 def slopes_of(fitted: Any, X: Array, units: Units, follow: bool) -> ScaleSlopes:
-    """Decisions of an SVC (or of several, one against the rest) on rows, and their slopes.
+    """Return the decisions of an SVC or of one-vs-rest SVCs, and their derivatives.
 
-    The columns of a unit are scaled together, so that their slopes add up. ``follow`` says whether
-    the machine does.
+    The columns of a unit are scaled together, so their derivatives add up. With ``follow`` the
+    derivatives include the effect of retraining the SVM.
     """
-    machines = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
-    parts = [_one_machine(one, X, follow) for one in machines]
+    models = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
+    parts = [_one_machine(one, X, follow) for one in models]
     slopes = units.summed(np.stack([df for _, df in parts], axis=2))
     return ScaleSlopes(np.stack([f for f, _ in parts], axis=1), slopes)
 
@@ -90,10 +93,16 @@ def _one_machine(fitted: Any, X: Array, follow: bool) -> tuple[Array, Array]:
 
 
 def _follow_scale(fitted: Any, machine: KernelMachine) -> tuple[NDArray[np.intp], Array]:
-    """Free support vectors, and the slopes (free and offset, columns) of their variables."""
-    free, beta = free_vectors(fitted), machine.weights[:, 0]
-    n_columns = machine.centres.shape[1]
-    if not len(free):  # nothing says where the machine would go
+    """Return the free support vectors F, and the derivatives of their beta and of b.
+
+    The derivatives have the shape (F + 1, columns), with b in the last row.
+    """
+    alpha = np.abs(np.asarray(fitted.dual_coef_)[0])
+    bounds = fitted.C * np.asarray(fitted.class_weight_)
+    signs = (np.asarray(fitted.dual_coef_)[0] > 0).astype(int)
+    free = np.flatnonzero(alpha < bounds[signs] * (1 - 1e-8))
+    beta, n_columns = machine.weights[:, 0], machine.centres.shape[1]
+    if not len(free):  # without free support vectors, b is not determined
         return free, np.zeros((1, n_columns))
     centre_grams = machine.grams(machine.centres[free])
     push = scaled_slopes(machine, machine.centres[free], centre_grams, beta)  # (F, d)
@@ -106,16 +115,8 @@ def _follow_scale(fitted: Any, machine: KernelMachine) -> tuple[NDArray[np.intp]
     return free, lstsq(system, right)[0]
 
 
-def free_vectors(fitted: Any) -> NDArray[np.intp]:
-    """Support vectors whose dual variable is below its bound."""
-    alpha = np.abs(np.asarray(fitted.dual_coef_)[0])
-    bounds = fitted.C * np.asarray(fitted.class_weight_)
-    signs = (np.asarray(fitted.dual_coef_)[0] > 0).astype(int)
-    return np.flatnonzero(alpha < bounds[signs] * (1 - 1e-8))
-
-
 def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -> Array:
-    """sum_q beta_q dK(v x, v s_q)/dv at v = 1 for each row and column, by matrix products."""
+    """Return sum_q beta_q dK(v x, v s_q)/dv at v = 1 for each row and column."""
     S, g = machine.centres, machine.gamma
     if machine.kernel == "rbf":  # dK/dv = -2 g (x - s)^2 K
         W = machine.values(grams.copy()) * beta
@@ -127,16 +128,16 @@ def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -
 
 
 def row_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -> Array:
-    """sum_q beta_q dK(v x, s_q)/dv at v = 1 for each row and column: the rows alone are scaled."""
+    """Return sum_q beta_q dK(v x, s_q)/dv at v = 1 for each row and column."""
     S, g = machine.centres, machine.gamma
     if machine.kernel == "rbf":  # dK/dv = -2 g x (x - s) K
         W = machine.values(grams.copy()) * beta
         return -2 * g * X * (X * W.sum(axis=1)[:, None] - W @ S)
-    return scaled_slopes(machine, X, grams, beta) / 2  # rows and centres have equal parts in those
+    return scaled_slopes(machine, X, grams, beta) / 2  # symmetric in rows and centres
 
 
 def probability_slopes(part: ScaleSlopes, sigmoids: Sigmoids, follow: ScaleSlopes | None) -> Array:
-    """Sum over rows of half the absolute derivatives of the probabilities of all classes."""
+    """Return half the sum of absolute derivatives over all rows and classes, for each unit."""
     f, df = part
     a, b = sigmoids.slopes, sigmoids.offsets
     dz = df * a

@@ -1,7 +1,7 @@
-"""Sensitivities of Gaussian kernel machines on a device: outputs and statistics where the rows are.
+"""Sensitivities of SVMs with a Gaussian kernel on a GPU or another array device.
 
-All columns are found together by their series (:func:`output_changes`); what cannot be is compared
-on the processor, by the engines there, and is reported once.
+A series expansion (:func:`output_changes`) computes all columns together. Other models are computed
+on the CPU, and a warning is issued once.
 """
 
 from functools import partial
@@ -30,43 +30,46 @@ from tamis.svm.kernels import Kernel
 from tamis.svm.machine import KernelMachine, is_newton, kernel_machine
 from tamis.svm.newton.spaces import kernel_matrix
 
-#: Advice of warnings if the processor compares.
+#: Advice in the warning about a fallback to the CPU.
 INSTEAD = (
-    "Machines with kernel='rbf' are followed there, column by column, by='marginal', 'permutation' "
-    "and 'zero', with on='training' and 'held-out'."
+    "The device supports SVMs with kernel='rbf', single columns, by='marginal', 'permutation' and "
+    "'zero', with on='training' and 'held-out'."
 )
 
 
 def report_processor(what: str) -> None:
-    """Warn once that the processor compares what a device was asked for, and record it."""
+    """Warn once, and record, that the CPU is used although a device was requested."""
     say_processor(what, INSTEAD)
     note("scores")
 
 
-#: Largest exponent of a sigmoid's factor: more would overflow, and a probability is 0 long before.
+#: Largest exponent in a sigmoid. Larger exponents could overflow, and the probability is 0 anyway.
 LARGEST_EXPONENT = 700.0
 
 
 class DeviceEngine:
-    """A Gaussian kernel machine on a device: outputs Σ_q β_q exp(-γ |x - s_q|²) + b.
+    """Engine of an SVM with a Gaussian kernel, on a GPU or other device.
+
+    The outputs are Σ_q β_q exp(-γ |x - s_q|²) + b, with centres s_q and weights β_q.
 
     Parameters
     ----------
     part : FoldModel
+        Model and the rows that it predicts.
     X : array of shape (n_samples, n_features)
         All rows of the table, on the device.
-    machine : KernelMachine
-        Its arrays may be on the device already.
+    svm : KernelMachine
+        Centres and weights of the model. Its arrays may be on the device already.
     precision : {"double", "single"}
-        Of kernels and their products; what is made of outputs stays double.
+        Precision of kernels and their products. Statistics always use double precision.
     """
 
     n_bytes = 0
 
-    def __init__(self, part: FoldModel, X: Any, machine: KernelMachine, precision: str):
-        gamma, centres, weights = machine.gamma, machine.centres, machine.weights
-        if not centres.shape[0]:  # a constant: one centre that weighs nothing
-            centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(machine.offsets)))
+    def __init__(self, part: FoldModel, X: Any, svm: KernelMachine, precision: str):
+        gamma, centres, weights = svm.gamma, svm.centres, svm.weights
+        if not centres.shape[0]:  # a constant model: use one centre of weight 0
+            centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(svm.offsets)))
         self.link, self.gamma, self.is_single = part.model.link, gamma, precision == "single"
         self.centres, self.weights = (
             x if is_elsewhere(x) else move(x, X) for x in (centres, weights)
@@ -78,11 +81,11 @@ class DeviceEngine:
             kernel_matrix(kernel, self.own[rows, :], self.centres) @ self.weights
             for rows in strips(self.own)
         ]
-        self.f = namespace(X).concat(blocks, axis=0) + move(machine.offsets, X)[None, :]
+        self.f = namespace(X).concat(blocks, axis=0) + move(svm.offsets, X)[None, :]
 
     @classmethod
     def of(cls, part: FoldModel, X: Any, precision: str) -> "DeviceEngine | None":
-        """Make the engine of a model, None if the processor must follow it."""
+        """Return the engine of a model, or None if the device does not support the model."""
         model, last = part.model, scaling_of(part.model.fitted)[1]
         known = model.link in (as_it_is, signs) or isinstance(
             getattr(model.link, "__self__", None), Sigmoids
@@ -98,18 +101,18 @@ class DeviceEngine:
         return cls(part, X, machine, precision)
 
     def _scale(self, values: Any) -> Any:
-        """Values of shape (..., columns) as the machine sees them."""
+        """Apply the scalers of the pipeline to values of shape (..., columns)."""
         for scaling in self.scalings:
             shift, factor, offset = (move(numbers, values)[None, :] for numbers in scaling)
             values = (values - shift) * factor + offset
         return values
 
     def outputs(self) -> Array:
-        """Raw outputs of the rows as they are."""
+        """Return the raw outputs of the unchanged rows."""
         return host(self.f)
 
     def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
-        """Sums of a statistic over rows and points, of shape (n_sums, units)."""
+        """Return the sums of a statistic over rows and points, of shape (n_sums, units)."""
         found = in_memory(partial(self._sums, units[:, 0], draw, part, statistic))
         note("scores", self.X)
         return found
@@ -139,10 +142,11 @@ class DeviceEngine:
 
 
 def linked_change(link: Any, f: Any, change: Any) -> Any:
-    """Changes of what is compared from changes (columns, rows, points, outputs) of raw outputs.
+    """Return the changes of linked outputs that correspond to changes of raw outputs.
 
-    ``f`` are the raw outputs before, of shape (rows, outputs). One sigmoid keeps its digits:
-    p(f + df) - p(f) = -p q t / (p + q (1 + t)), t = expm1(A df), q = 1 - p.
+    ``change`` has the shape (columns, rows, points, outputs), and the original raw outputs ``f``
+    have (rows, outputs). For a single sigmoid, cancellation is avoided by the formula
+    p(f + df) - p(f) = -p q t / (p + q (1 + t)) with t = expm1(A df) and q = 1 - p.
     """
     if link is as_it_is:
         return change
@@ -157,7 +161,7 @@ def linked_change(link: Any, f: Any, change: Any) -> Any:
 
 
 def _sigmoid(z: Any) -> Any:
-    """1 / (1 + exp(z)) without overflow."""
+    """Return 1 / (1 + exp(z)) without overflow."""
     xp = namespace(z)
     small = xp.exp(-xp.abs(z))
     return xp.where(z > 0, small, xp.ones_like(z)) / (1 + small)

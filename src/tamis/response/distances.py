@@ -1,12 +1,14 @@
-"""How far outputs move: statistics that add up over rows and points.
+"""Distances between original and changed outputs, as statistics that add up over rows.
 
-A statistic turns changes of outputs into sums, and the sums over all rows into scores, so that no
-table of all rows by all values is held. Sums are of changes, and not of altered outputs, so that a
-column that hardly matters keeps its digits. They run on arrays of any library.
+A statistic turns changes of outputs into sums over rows, and these sums into scores. The outputs of
+all rows at all new values are therefore never stored together. Changes of outputs are summed
+instead of changed outputs, to avoid cancellation for columns with little effect. The code works
+with arrays of any library.
 """
 
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,48 +18,49 @@ from tamis._namespace import move, namespace
 
 
 class Statistic(ABC):
-    """Distance of altered outputs from the outputs as they are."""
+    """Distance between changed and original outputs."""
 
-    #: Number of sums.
+    #: Number of sums from which a score is computed.
     n_sums: int = 1
-    #: Outputs as they are, of shape (rows, outputs).
+    #: Original outputs, of shape (rows, outputs).
     before: Array
 
     @abstractmethod
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
-        """Terms of the sums, each of the shape of the change without its last axis, the outputs.
+        """Return the terms of each sum, in an array shaped like ``change`` without its last axis.
 
-        Without a change every term is 0. ``rows`` and ``units`` are indices of shapes that
-        broadcast with it.
+        The last axis of ``change`` holds the outputs. A change of 0 must give terms of 0. ``rows``
+        and ``units`` are indices whose shapes broadcast with a term.
         """
 
     @abstractmethod
     def scores(self, sums: Array) -> Array:
-        """Scores of the units from sums (n_sums, units)."""
+        """Return the score of each unit from its sums, of shape (n_sums, units)."""
 
     def next_pass(self, sums: Array) -> "Statistic | None":
-        """Return the statistic of a second pass, which knows these sums; None if they suffice."""
+        """Return the statistic of a second pass that uses these sums, or None if not needed."""
         return None
 
     def sums(self, rows: Any, change: Any, weights: Any, units: Any) -> Any:
-        """Sums over rows and weighted points of changes (units, rows, points, outputs)."""
+        """Sum the terms of ``change`` (units, rows, points, outputs) over rows and points."""
         xp = namespace(change)
         terms = self.terms(rows[:, None], change, units[:, None, None])
         return xp.stack([xp.sum(xp.sum(term, axis=1) * weights, axis=1) for term in terms])
 
     def score(self, outputs: Array) -> float:
-        """Score of other outputs of all rows."""
+        """Return the score of changed outputs, given for all rows."""
         rows, change = np.arange(len(outputs)), (outputs - self.before)[None, :, None, :]
         sums = self.sums(rows, change, np.ones((1, 1)), np.zeros(1, dtype=np.intp))
         second = self.next_pass(sums)
         return float(self.scores(sums)[0]) if second is None else second.score(outputs)
 
 
+@dataclass(eq=False, repr=False)
 class AbsoluteChange(Statistic):
-    """Sum of the absolute changes over a divisor."""
+    """Sum of the absolute changes, divided by a constant."""
 
-    def __init__(self, before: Array, divisor: float):
-        self.before, self.divisor = before, divisor
+    before: Array
+    divisor: float
 
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         xp = namespace(change)
@@ -70,33 +73,36 @@ class AbsoluteChange(Statistic):
 
 
 def total_variation(before: Array) -> AbsoluteChange:
-    """Make half the sum over classes of the mean absolute change of their probabilities.
+    """Return a statistic: the mean total variation distance between class probabilities.
 
-    One output is the probability of the second of two classes.
+    A single output is the probability of the second of two classes.
     """
     return AbsoluteChange(before, len(before) * min(before.shape[1], 2))
 
 
 def mean_change(before: Array) -> AbsoluteChange:
-    """Make the mean absolute change of predictions, over rows and outputs."""
+    """Return a statistic: the mean absolute change over rows and outputs."""
     return AbsoluteChange(before, before.size)
 
 
+@dataclass(eq=False, repr=False)
 class WeightedLoss(Statistic):
-    """Rise of a weighted mean of the losses of rows: sum_i w_i (loss_i altered - loss_i).
+    """Increase of the weighted mean loss: sum_i w_i (loss_i after - loss_i before) over the rows i.
 
-    The loss is the squared error of a regression, or 1 for a wrong class.
+    The loss is the squared error in regression, or the zero-one loss in classification.
     """
 
-    def __init__(self, before: Array, truth: Array, weights: Array, squared: bool):
-        self.before, self.truth, self.weights, self.squared = before, truth, weights, squared
+    before: Array
+    truth: Array
+    weights: Array
+    squared: bool
 
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         xp, truth = namespace(change), self.truth[rows]
         if self.squared:  # (e + c)² - e² = c (c + 2 e)
             twice = move(2 * (self.before[rows] - truth)[..., 0], change)
             rise = change[..., 0] * (change[..., 0] + twice)
-        else:  # classes are coded by 0 and 1
+        else:  # classes are coded as 0 and 1
             rise = xp.sum(change * move(1 - 2 * truth, change), axis=-1) / min(change.shape[-1], 2)
         return [rise * move(self.weights[rows], change)]
 
@@ -105,11 +111,12 @@ class WeightedLoss(Statistic):
 
 
 class NoiseDivergence(Statistic):
-    """Mean divergence of densities around the outputs, whose scale is that of the residuals.
+    """Mean divergence between noise densities around the original and the changed outputs.
 
-    The scale s is (mean |y - f|^power)^(1/power); s_j is the same of the altered outputs. It is
-    kept above a millionth of the target's spread: a model that interpolates would otherwise find
-    every change infinitely surprising.
+    The scale s of the noise is (mean |y - f|^power)^(1/power), where f are the original outputs.
+    The scale s_j is computed in the same way from the outputs with unit j changed. Both scales are
+    at least a millionth of the standard deviation of the target, so that the divergence is finite
+    even if the model interpolates the data.
     """
 
     power: ClassVar[int]
@@ -121,23 +128,25 @@ class NoiseDivergence(Statistic):
         self.scale = max(self.mean, self.least) ** (1 / self.power)
 
     def growth(self, rise: Array) -> Array:
-        """D = (s_j / s)^power - 1 from the rise of the mean."""
+        """Return D = (s_j / s)^power - 1 from the rise of the mean of |y - f|^power."""
         before, after = max(self.mean, self.least), np.maximum(self.mean + rise, self.least)
-        # the rise alone where no floor comes in, so that its digits are kept
+        # if neither scale is at its lower bound, use the rise itself to avoid cancellation
         free = (self.mean >= self.least) & (self.mean + rise >= self.least)
         return np.where(free, rise, after - before) / before
 
 
 class LaplaceDivergence(NoiseDivergence):
-    """Mean divergence of Laplace densities.
+    """Mean divergence between Laplace densities.
 
-    ln(s_j / s) - 1 + (s / s_j) exp(-|df| / s) + |df| / s_j, which with g(u) = expm1(-u) + u is
-    log1p(D) - D / (1 + D) + mean(g(|df| / s)) / (1 + D). The other direction is
-    D - log1p(D) + (1 + D) mean(g(|df| / s_j)); it needs s_j before its sums.
+    With the change df of an output, the divergence of a row is
+    ln(s_j / s) - 1 + (s / s_j) exp(-|df| / s) + |df| / s_j, and with
+    g(u) = expm1(-u) + u the mean is
+    log1p(D) - D / (1 + D) + mean(g(|df| / s)) / (1 + D). The divergence in the other direction is
+    D - log1p(D) + (1 + D) mean(g(|df| / s_j)). It needs s_j, and thus a second pass.
     """
 
     power, n_sums = 1, 2
-    #: s_j of the units, known in the second pass.
+    #: Scale s_j of each unit, set in the second pass.
     scales: Array | None = None
 
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
@@ -166,10 +175,12 @@ class LaplaceDivergence(NoiseDivergence):
 
 
 class GaussDivergence(NoiseDivergence):
-    """Mean divergence of Gaussian densities.
+    """Mean divergence between Gaussian densities.
 
-    ln(s_j / s) + (df² + s²) / (2 s_j²) - 1/2, which with m = mean(df²) / s² is
-    log1p(D) / 2 + (m - D) / (2 + 2D). The other direction is (m + D - log1p(D)) / 2.
+    With the change df of an output, the divergence of a row is
+    ln(s_j / s) + (df² + s²) / (2 s_j²) - 1/2, and with m = mean(df²) / s² the mean is
+    log1p(D) / 2 + (m - D) / (2 + 2D). The divergence in the other direction is
+    (m + D - log1p(D)) / 2.
     """
 
     power, n_sums = 2, 2

@@ -1,11 +1,12 @@
-"""How much a fitted model depends on each column, and its mean response along it.
+"""Importance of each column for a fitted model, and partial dependence of the model on it.
 
-Frames become arrays of numbers: columns of numbers are themselves; a value of any other column is
-represented by the first row that has it. Perturbations move values between rows, so that numbers of
-rows are as good as the values.
+Data frames are converted to numeric arrays. Numeric columns stay unchanged. In other columns, a
+value is coded by the index of the first row that contains it. This suffices because perturbations
+only move values between rows.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +40,12 @@ from tamis.response.predictions import (
     probabilities_of,
 )
 
-#: What a model may be asked; all of them take a table first.
+#: Names of the methods of a model whose first argument is a table.
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
 
 
 class FrameCodes:
-    """A table, its numbers, and the way back."""
+    """Table whose values are encoded as numbers that can be decoded again."""
 
     def __init__(self, X: Any):
         X = collected(X)
@@ -63,11 +64,11 @@ class FrameCodes:
 
     @property
     def all_numbers(self) -> bool:
-        """Whether the numbers are those of the table."""
+        """Whether all columns are numeric. Numeric columns are not encoded."""
         return not self.is_frame or not any(self.coded)
 
     def decode(self, codes: Array) -> Any:
-        """A table of the kind that was given."""
+        """Decode an array of codes into a table of the original type."""
         if not self.is_frame:
             return codes
         columns = {
@@ -77,25 +78,25 @@ class FrameCodes:
         return type(self.frame)(columns)
 
     def _take(self, name: Any, rows: Array) -> Any:
-        """Values of a column of the frame, of the type that they have there."""
+        """Return the values of a column in the given rows, with their original type."""
         column = self.frame[name]
         if hasattr(column, "gather"):  # polars
             return column.gather(rows.astype(np.intp))
         return column.take(rows.astype(np.intp)).reset_index(drop=True)
 
     def values(self, column: int, codes: Array) -> NDArray[Any]:
-        """What some numbers of a column stand for."""
+        """Return the original values for codes of a column."""
         if self.is_frame and self.coded[column]:
             return np.asarray(self.frame[self.names[column]])[codes.astype(np.intp)]
         return codes
 
 
+@dataclass(eq=False, repr=False)
 class OnFrames(BaseEstimator):
-    """A fitted model as a function of the numbers of its frames."""
+    """Fitted model whose methods take coded tables instead of data frames."""
 
-    def __init__(self, model: Any, table: FrameCodes):
-        self.model = model
-        self.table = table
+    model: Any
+    table: FrameCodes
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("model", "table"):
@@ -114,26 +115,28 @@ def _numbers(X: Any) -> Array:
         found = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidTable(
-            f"An array of numbers is needed, and this one holds something else ({error}). Give a "
-            "frame with named columns, as the model was trained on."
+            f"X needs to be an array of numbers, but it holds other values ({error}). Pass a "
+            "data frame with the columns that the model was trained on."
         ) from error
     if found.ndim != 2:
-        raise InvalidTable(f"A table of rows and columns is needed, not {found.ndim} dimension(s).")
+        raise InvalidTable(f"X needs two dimensions, got {found.ndim}. Pass rows and columns.")
     return found
 
 
 def _is_numeric(column: Any) -> bool:
-    # truth values and categories keep their type, by which an encoder may know them
+    # booleans and categories keep their type, which an encoder may need
     return np.asarray(column).dtype.kind in "fiu" and str(column.dtype) != "category"
 
 
 def _first_rows(values: NDArray[Any]) -> Array:
-    """For each row the first one that has its value; what is missing is one value."""
+    """Return, for each row, the index of the first row with the same value.
+
+    Missing values are treated as equal.
+    """
     known: dict[Any, int] = {}
-    missing = [value is None or value != value for value in values.tolist()]
     found = [
-        known.setdefault(None if gone else value, row)
-        for row, (value, gone) in enumerate(zip(values.tolist(), missing, strict=True))
+        known.setdefault(None if value is None or value != value else value, row)
+        for row, value in enumerate(values.tolist())
     ]
     return np.array(found, dtype=np.float64)
 
@@ -149,44 +152,48 @@ def importance(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Bunch:
-    """How much a fitted model depends on each column of a table.
+    """Measure how much a fitted model depends on each column of a table.
 
-    With ``y`` it is how far a score falls when a column is perturbed: by shuffles it is
-    scikit-learn's ``permutation_importance``, and ``by="marginal"`` its expectation over all
-    shuffles, for scores that are means over rows (accuracy, R², log-loss). Without ``y`` it is how
-    far the model's answers move: the total variation of its probabilities (of its predicted classes
-    where it has none), or the mean absolute change of what a regression predicts.
+    With ``y``, the importance of a column is the decrease of a score when the column is perturbed.
+    ``by="permutation"`` is scikit-learn's ``permutation_importance``. If the score is a mean over
+    rows (accuracy, R², log-loss), ``by="marginal"`` is the expectation over all shuffles.
 
-    Kernel machines, networks with one hidden layer, linear models, forests and boosting, also
-    behind scalers, are followed for all columns together, and so are accuracy, R² and the mean
-    squared error; of any other model or score altered copies of the rows are made.
+    Without ``y``, the importance is the change of the outputs: the total variation of the class
+    probabilities (or of the predicted classes if the model has no probabilities), or the mean
+    absolute change of numeric predictions.
+
+    SVMs, networks with one hidden layer, linear models, forests and boosting have fast engines that
+    compute all columns together, even in a pipeline after scalers. They support accuracy, R² and
+    mean squared error. Any other model or score is evaluated on altered copies of the rows.
 
     Parameters
     ----------
     model : fitted estimator
+        Model to explain.
     X : array or frame of shape (n_samples, n_features)
-        Rows to ask about: those of the training, or others. Columns of a frame may hold anything
-        that the model takes.
+        Training rows or other rows. Columns of a data frame may have any type that the model
+        accepts.
     y : array of shape (n_samples,), optional
-        The truth.
+        True target values.
     scoring : str, callable or None, default=None
-        None is the model's own score: accuracy or R².
-    by : {"marginal", "permutation", "zero"}, default="marginal"
-        Every row meets every value of the column (deterministic), the column is shuffled, or set
-        to 0. Also an object such as ``Marginal(16)``, which takes sixteen quantiles of the column:
-        advisable where copies are made, which every value would have many of.
+        Score to measure. None is the model's own score (accuracy or R²).
+    by : {"marginal", "permutation", "zero"} or Replacement, default="marginal"
+        Replace the column in each row by all of its values in turn (deterministic), shuffle it, or
+        set it to 0. An object such as ``Marginal(16)`` uses sixteen quantiles of the column, which
+        is much faster for models without a fast engine.
     n_repeats : int, default=5
-        Shuffles of ``by="permutation"``.
+        Number of shuffles of ``by="permutation"``.
     random_state : int, Generator or None, default=None
+        Seed of the shuffles.
     n_jobs : int or None, default=None
-        Processes that make altered copies, or threads over which a forest or boosting deals out
-        rows.
+        Number of processes that evaluate altered copies of the rows, or number of threads for a
+        forest or boosting model.
 
     Returns
     -------
     Bunch
-        ``importances_mean``, ``importances_std`` of shape (n_features,), and ``importances`` of
-        shape (n_features, n_repeats), where a deterministic perturbation has one repeat.
+        ``importances_mean`` and ``importances_std`` of shape (n_features,), and ``importances`` of
+        shape (n_features, n_repeats). Deterministic perturbations have one repeat.
 
     Examples
     --------
@@ -199,14 +206,14 @@ def importance(
     way = resolve("importance", by, n_repeats)
     if not isinstance(way, Replacement):
         raise InvalidParameter(
-            "importance asks a model that is fitted, and needs by='marginal', 'permutation' or "
-            f"'zero', not {by!r}."
+            f"importance needs by='marginal', 'permutation' or 'zero', got {by!r}, which trains "
+            "other models."
         )
     table, fitted = FrameCodes(X), plain_model(model)
     if isinstance(way, Zero) and not table.all_numbers:
         raise InvalidParameter(
-            "importance cannot set a column of texts or categories to 0. Use by='marginal' or "
-            "'permutation'."
+            "importance with by='zero' needs numeric columns, but some hold text or categories. "
+            "Use by='marginal' or 'permutation'."
         )
     comparison = _compare(fitted, table, _truth(y, scoring, table), scoring, n_jobs)
     units, seed = Units.single(np.arange(table.codes.shape[1])), draw_seed(random_state)
@@ -219,7 +226,10 @@ def importance(
 
 
 def plain_model(model: Any) -> Any:
-    """The best estimator of a fitted search that scores as it does; any other model itself."""
+    """Return the best estimator of a hyper-parameter search, or the model itself.
+
+    A search with its own ``scoring`` is returned unchanged.
+    """
     own_score = getattr(model, "scoring", None) is None
     return model.best_estimator_ if hasattr(model, "best_estimator_") and own_score else model
 
@@ -228,8 +238,8 @@ def _truth(y: Any, scoring: Any, table: FrameCodes) -> Any:
     if y is None:
         if isinstance(scoring, str):
             raise InvalidParameter(
-                f"importance needs y for scoring={scoring!r}. Leave scoring out to see how far the "
-                "answers of the model move."
+                f"importance needs y for scoring={scoring!r}. Leave scoring out to measure the "
+                "change of the outputs."
             )
         return None
     check_consistent_length(table.codes, y)
@@ -239,7 +249,7 @@ def _truth(y: Any, scoring: Any, table: FrameCodes) -> Any:
 def _compare(
     fitted: Any, table: FrameCodes, y: Any, scoring: Any, n_jobs: int | None
 ) -> AnyComparison:
-    """Compare outputs before and after a perturbation, by an engine if one knows the model."""
+    """Return a comparison that uses an engine if possible, or else altered copies of the rows."""
     check_usable("importance", fitted)
     rows, predicts = np.arange(len(table.codes)), is_classifier(fitted) or is_regressor(fitted)
     view: Callable[[Any], Model] = response_of
@@ -260,9 +270,9 @@ def _compare(
 
 
 def known_model(fitted: Any, table: FrameCodes, view: Callable[[Any], Model]) -> Model:
-    """View a model as an engine knows it, or else as one that takes numbers for frames.
+    """Return a model that a fast engine supports, or else one that decodes data frames.
 
-    The model predicts once, so that a table which it cannot take is refused in its own words.
+    The model first predicts the table, so that it raises its own error if the table is unsuitable.
     """
     fitted.predict(table.frame)
     model = view(fitted)
@@ -272,7 +282,7 @@ def known_model(fitted: Any, table: FrameCodes, view: Callable[[Any], Model]) ->
 
 
 def response_of(fitted: Any) -> Model:
-    """View a model by its probabilities, its classes if there are none, or its predictions."""
+    """Return a model whose outputs are probabilities, predicted classes or numeric predictions."""
     if not is_classifier(fitted):
         return predictions_of(fitted)
     if hasattr(fitted, "predict_proba"):
@@ -281,16 +291,16 @@ def response_of(fitted: Any) -> Model:
 
 
 class Effect(NamedTuple):
-    """Mean responses (points, outputs) at values of a column, and the share of rows near each.
+    """Mean response of a model at several values of a column.
 
     Attributes
     ----------
     values : array of shape (n_points,)
-        Of the column.
+        Values of the column.
     shares : array of shape (n_points,)
-        Share of rows near each value.
+        Share of rows that each value represents.
     means : array of shape (n_points, n_outputs)
-        What the model answers on average where the column has that value.
+        Mean output over all rows with the column set to the value.
     """
 
     values: NDArray[Any]
@@ -301,30 +311,32 @@ class Effect(NamedTuple):
 def effects(
     model: Any, X: Any, *, n_values: int | None = 32, n_jobs: int | None = None
 ) -> list[Effect]:
-    """What a fitted model answers on average as a column is held at each of its values.
+    """Compute the partial dependence of a fitted model on each column.
 
-    Of a classifier it is the mean probability of the second of two classes, or of each of several;
-    where it has no probabilities, its mean decision value, or the share of rows that an SVM of
-    several classes puts into each. Of a regression it is the mean prediction. The numbers are those
-    of scikit-learn's ``partial_dependence`` by brute force; kernel machines, networks with one
-    hidden layer, linear models, forests and boosting, also behind scalers, are followed for all
-    columns together.
+    The response of a classifier is the probability of the second of two classes, or of each of
+    several. Without probabilities it is the decision value, or for an SVM with several classes the
+    predicted class. The response of a regressor is its prediction. The results equal those of
+    scikit-learn's ``partial_dependence(method="brute")``. SVMs, networks with one hidden layer,
+    linear models, forests and boosting have fast engines that compute all columns together, even in
+    a pipeline after scalers.
 
     Parameters
     ----------
     model : fitted classifier or regressor
+        Model to explain.
     X : array or frame of shape (n_samples, n_features)
         Rows over which responses are averaged.
     n_values : int or None, default=32
-        Quantiles of a column that are looked at, values that do occur; None is every value.
+        Number of quantiles of a column. Quantiles are values that occur in the column. None uses
+        all values.
     n_jobs : int or None, default=None
-        Threads over which a forest or boosting deals out rows.
+        Number of threads for a forest or boosting model.
 
     Returns
     -------
     list of Effect
-        One for each column: ``values``, from the least to the greatest, the ``shares`` of rows that
-        each stands for, and ``means`` of shape (n_values, n_outputs).
+        One effect for each column: its ``values`` in increasing order, the ``shares`` of rows that
+        they represent, and ``means`` of shape (n_values, n_outputs).
 
     Examples
     --------
@@ -343,7 +355,7 @@ def effects(
     means = _means(response, table.codes, points, n_jobs)
     found = []
     for column, (points_of, weights) in enumerate(zip(points.values, points.weights, strict=True)):
-        some = weights > 0  # of quantiles several may be one value
+        some = weights > 0  # without padding; several quantiles may also be the same value
         codes, first, which = np.unique(points_of[some, 0], return_index=True, return_inverse=True)
         shares = np.bincount(which, weights[some]).astype(np.float64)
         found.append(Effect(table.values(column, codes), shares, means[column, some][first]))
@@ -351,16 +363,16 @@ def effects(
 
 
 def _response(fitted: Any) -> Model:
-    """View a model by what is averaged."""
+    """Return a model whose outputs are suited for averages over rows."""
     votes = has_votes(fitted) and len(fitted.classes_) > 2
-    shares = hasattr(fitted, "predict_proba") or not hasattr(fitted, "decision_function")
-    if not is_classifier(fitted) or shares or votes:
-        return response_of(fitted)
-    return decision_values(fitted, as_it_is)
+    decides = hasattr(fitted, "decision_function") and not hasattr(fitted, "predict_proba")
+    if is_classifier(fitted) and decides and not votes:
+        return decision_values(fitted, as_it_is)
+    return response_of(fitted)
 
 
 def _means(model: Model, X: Array, points: Points, n_jobs: int | None) -> Array:
-    """Means over the rows, of shape (columns, points, outputs)."""
+    """Return the mean outputs over all rows at each point, of shape (columns, points, outputs)."""
     units, bounds = np.arange(X.shape[1])[:, None], (X.min(axis=0), X.max(axis=0))
     found = (
         open_engine(model, X[part.rows], *bounds, n_jobs).mean_outputs(units, points, part)

@@ -1,4 +1,4 @@
-"""Trainings of models: a table, the rows that may train, folds, and per-row values."""
+"""Training of models on folds of a table."""
 
 import warnings
 from collections.abc import Iterator
@@ -19,24 +19,48 @@ from tamis.exceptions import InvalidTable, TamisError, UnlabelledRows
 from tamis.svm.machine import is_newton, most_steps
 from tamis.validation.splits import Fold, Rows, folds_of, retold
 
-#: on="auto" compares outputs on held-out rows beyond so many columns and from so many rows on: with
-#: fewer columns a kernel is seldom nearly diagonal, with fewer rows a fold trains too few.
+#: on="auto" compares outputs of held-out rows if there are more than MANY_COLUMNS columns and at
+#: least MANY_ROWS rows. With fewer columns, a kernel matrix is rarely nearly diagonal. With fewer
+#: rows, the folds are too small.
 MANY_COLUMNS, MANY_ROWS = 30, 200
-#: Folds of held-out rows: five, or three where five trainings would take long.
+#: Number of folds of held-out rows: five up to FEW_ROWS rows, and three above that to save time.
 FEW_ROWS, FOLDS_OF_FEW, FOLDS_OF_MANY = 500, 5, 3
-#: Trained by LIBSVM, which scikit-learn lets run until it converges.
+#: Estimators trained by LIBSVM, which by default does not limit the number of iterations.
 MACHINES = (NuSVC, NuSVR, OneClassSVM, SVC, SVR)
 
 
 @dataclass(frozen=True, eq=False)
 class FoldTraining:
-    """Rows to train on, and rows whose outputs are compared.
+    """Table, target and folds on which models are trained.
 
-    ``name`` is the owner's in messages. The outputs of all rows are compared; ``rows`` are those
-    that may train. ``stratified`` says whether folds have equal shares of the classes; ``labels``
-    are those that models know, if the rows may not have them all. With ``left_out`` the outputs of
-    each row come from the machine without it. ``n_jobs`` is the number of threads that engines may
-    use, ``place`` the device where kernels are to be computed, ``precision`` theirs there.
+    Parameters
+    ----------
+    name : str
+        Name of the caller, for messages.
+    X, y : table and target
+    rows : array of int
+        Indices of the rows that may be used for training. The outputs of all rows are compared.
+    task : {"classification", "regression", "none"}, default="none"
+    held_out : bool, default=False
+        Whether the outputs of each row come from a model that was trained without its fold.
+    left_out : bool, default=False
+        Whether the outputs of each row come from a model that was trained on all other rows.
+    stratified : bool, default=False
+        Whether the folds are stratified by class.
+    groups : array or None, default=None
+        Group of each row. Rows of the same group are in the same fold.
+    fit_params, score_params : dict
+        Arguments of ``fit`` and of the scorer; arrays have one value per row.
+    labels : array or None, default=None
+        Class labels of the models, if the rows may not contain all of them.
+    seed : int, default=0
+    n_jobs : int or None, default=None
+        Number of threads of an engine.
+    place, precision :
+        GPU or other device on which kernels are computed, and their precision on it.
+    starts : dict
+        Warm starts. For each set of training rows, the samples that were inside the margin in the
+        last fit.
     """
 
     name: str
@@ -55,29 +79,28 @@ class FoldTraining:
     n_jobs: int | None = None
     place: Place | None = None
     precision: str = "double"
-    #: What machines of the same rows start from: the samples inside the margin of the last round.
     starts: dict[bytes, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> Any:
-        """The whole table on the device; it goes there once."""
+        """The table on the device, to which it is transferred only once."""
         return self.X if self.place is None else self.place.put(self.X)
 
     def columns(self, estimator: Any, columns: Subset) -> Any:
-        """Some columns where the estimator trains on them: on the device, if it can."""
+        """Return the given columns, on the device if the estimator is trained there."""
         if self.place is not None and is_newton(estimator):
             return taken(self.table, columns)
         return self.X[:, columns]
 
     @cached_property
     def classes(self) -> NDArray[Any]:
-        """Labels of the rows that may train, and others that models know."""
+        """Sorted class labels of the training rows, including those in ``labels``."""
         assert self.y is not None
         return np.union1d(self.y[self.rows], self.y[:0] if self.labels is None else self.labels)
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:
-        """Positions among the classes; -1 for rows that do not train."""
+        """Class number of each row, or -1 if the row is not used for training."""
         assert self.y is not None
         found = np.full(len(self.X), -1, dtype=np.intp)
         found[self.rows] = np.searchsorted(self.classes, self.y[self.rows])
@@ -85,10 +108,10 @@ class FoldTraining:
 
     @cached_property
     def parts(self) -> list[Fold]:
-        """Rows to train on and rows whose outputs are compared, of each model of a round.
+        """Training rows of each model, and the rows whose outputs it computes.
 
-        Rows that train nothing are dealt out to the folds in turn: no model has seen them. A row
-        whose group is in a fold goes there, since the others have seen its group.
+        Rows that are never used for training are assigned to the folds in turn, or to the fold of
+        their group.
         """
         if not self.held_out:
             return [(self.rows, np.arange(len(self.X)))]
@@ -104,7 +127,7 @@ class FoldTraining:
         ]
 
     def split(self, n_folds: int) -> list[Fold]:
-        """Folds of the rows that may train."""
+        """Split the rows that may be used for training into folds."""
         rows = self.rows
         y = rows if self.y is None else self.y[rows]
         groups = None if self.groups is None else self.groups[rows]
@@ -112,7 +135,7 @@ class FoldTraining:
         return [(rows[train], rows[rest]) for train, rest in folds]
 
     def fit(self, estimator: Any, X: Any, rows: Rows | None = None) -> Any:
-        """Train a clone of the estimator on some columns and some rows, by default all."""
+        """Train a clone of the estimator on the given rows of a table, or on all rows."""
         y, params = self.y, self.fit_params
         start = self.starts.setdefault(b"" if rows is None else rows.tobytes(), {})
         if rows is not None:
@@ -122,29 +145,29 @@ class FoldTraining:
 
 
 def fold_count(n_rows: int) -> int:
-    """Number of folds of held-out rows."""
+    """Return the number of folds for outputs of held-out rows."""
     return FOLDS_OF_FEW if n_rows <= FEW_ROWS else FOLDS_OF_MANY
 
 
 def holds_out(on: str, n_columns: int, n_rows: int) -> bool:
-    """Whether outputs are compared on held-out rows."""
+    """Return whether the outputs of held-out rows are compared."""
     many = n_columns > MANY_COLUMNS and n_rows >= MANY_ROWS
     return on == "held-out" or (on == "auto" and many)
 
 
 def labelled_rows(name: str, y: NDArray[Any] | None, mark: int | None, n_rows: int) -> Rows:
-    """Rows with another label than the mark; if there are two labels, each is a class."""
+    """Return the rows whose label is not ``mark``, or all rows if fewer than two labels remain."""
     everything = np.arange(n_rows)
-    # no single label stands for a row of several
+    # text labels, and targets with several labels per row, have no mark
     if mark is None or y is None or y.dtype.kind in "US" or y.ndim > 1:
         return everything
     labelled = np.flatnonzero(y != mark)
     if len(labelled) == len(y) or len(np.unique(y[labelled])) < 2:
         return everything
     warnings.warn(
-        f"{name} takes the {len(y) - len(labelled)} rows of label {mark} as "
-        "unlabelled: they train nothing, and enter the average over rows alone. If it is a "
-        "class, write unlabelled=None.",
+        f"{name} treats the {len(y) - len(labelled)} rows of label {mark} as unlabelled: they "
+        f"are not used for training, only for the average over rows. If {mark} is a class, write "
+        "unlabelled=None.",
         UnlabelledRows,
         stacklevel=2,
     )
@@ -152,12 +175,12 @@ def labelled_rows(name: str, y: NDArray[Any] | None, mark: int | None, n_rows: i
 
 
 def take_rows(params: dict[str, Any], rows: Any) -> dict[str, Any]:
-    """Take the per-row values of some rows."""
+    """Return the parameters, with arrays of one value per row restricted to the given rows."""
     return {n: v[rows] if isinstance(v, np.ndarray) else v for n, v in params.items()}
 
 
 def select_rows(X: Any, rows: Rows) -> Any:
-    """Take rows of a table, on its own device."""
+    """Return the given rows of a table, on the device of the table."""
     return rows_taken(X, rows) if is_elsewhere(X) else X[rows]
 
 
@@ -168,10 +191,10 @@ def fit_clone(
     params: dict[str, Any],
     start: dict[str, Any] | None = None,
 ) -> Any:
-    """Train a clone of the estimator on these rows and columns.
+    """Train a clone of the estimator.
 
-    ``start`` is what the last training on these rows left behind, and receives what this one does:
-    a Newton machine that starts from it comes to the same optimum in fewer steps.
+    ``start`` holds the warm start from the last training on these rows, and is updated. A Newton
+    SVM with a warm start finds the same optimum in fewer steps.
     """
     fitted = clone(estimator)
     start = start if is_newton(fitted) else None
@@ -179,7 +202,7 @@ def fit_clone(
         fitted.warm_start, fitted._sides = True, start.get("sides")
     for part in (fitted, *fitted.get_params().values()):
         if isinstance(part, MACHINES) and part.max_iter == -1:
-            # not a parameter of machines that follow the columns, but an attribute of every one
+            # set as an attribute, because RelativeSVC and RelativeSVR do not have this parameter
             part.max_iter = most_steps(X.shape[0])
     with explain_failures(type(estimator).__name__, X, y), retold():
         fitted = fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
@@ -191,13 +214,13 @@ def fit_clone(
 
 @contextmanager
 def explain_failures(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None]:
-    """Turn failures of a training that say nothing to a user into a sentence.
+    """Turn cryptic errors during training into :class:`InvalidTable` with an explanation.
 
-    Models differ: trees do not mind numbers out of all proportion, whatever squares them does.
+    Very large or small numbers are a problem for any model that squares them. Trees accept them.
     """
     far = _out_of_proportion(X, y)
     raw: tuple[type[Exception], ...] = (ArithmeticError, IndexError)
-    if far or X.shape[0] < 2:  # of one row models fail in ways of their own
+    if far or X.shape[0] < 2:  # models raise various errors for a single row
         raw = (ValueError, *raw)
     try:
         with np.errstate(over="raise" if far else None):
@@ -205,21 +228,17 @@ def explain_failures(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None
     except TamisError:
         raise
     except raw as error:
-        what, instead = (
-            f"these {X.shape[0]} rows",
-            "Look for columns that are constant, or the same for all rows of a class.",
-        )
+        what = f"these {X.shape[0]} rows"
+        instead = "Look for columns that are constant, overall or inside a class."
         if far:
             what = f"numbers as far from 1 as {far:.3g}"
-            instead = (
-                "Scale the columns, as a search does with standardize=True, and a real target."
-            )
-        said = " ".join(str(error).split())
-        raise InvalidTable(f"{name} cannot be trained on {what} ({said}). {instead}") from error
+            instead = "Scale a numeric target, and the columns (standardize=True in a search)."
+        message = " ".join(str(error).split())
+        raise InvalidTable(f"{name} cannot be trained on {what} ({message}). {instead}") from error
 
 
 def _out_of_proportion(X: Any, y: NDArray[Any] | None) -> float:
-    """The largest of the numbers if squares of it overflow or vanish, else 0."""
+    """Return the largest absolute value if its square overflows or underflows, or else 0."""
     held = X.data if is_sparse(X) else X
     numbers = [held] if y is None or y.dtype.kind != "f" else [held, y]
     if is_elsewhere(held):

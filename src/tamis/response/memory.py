@@ -1,4 +1,4 @@
-"""Bytes that a model holds while it is trained, and while its outputs are compared."""
+"""Estimates of the memory in bytes that it takes to train a model and compare its outputs."""
 
 from typing import Any
 
@@ -18,28 +18,29 @@ from tamis.response.perturbations import Derivative, Marginal, Permutation, Pert
 from tamis.response.tuners import TunedModel
 from tamis.svm.machine import KERNELS
 
-#: Arrays of the size of a block of altered outputs that a statistic makes.
+#: Number of temporary arrays of a statistic, each as large as a block of changed outputs.
 OF_A_BLOCK = 4
-#: Nodes at which the kernel of a standardised column is interpolated.
+#: Typical number of interpolation nodes for a standardised column.
 NODES = 10
 
 
 def inner_model(estimator: Any, n_columns: int) -> Any:
-    """Return the model inside a search over hyper-parameters or behind scalers, None if unknown."""
+    """Return the model inside a hyper-parameter search or after scalers, or None if unknown."""
     if isinstance(estimator, TunedModel):
         return estimator._model(n_columns)
     if isinstance(estimator, GridSearchCV):
         return inner_model(estimator.estimator, n_columns)
     if isinstance(estimator, Pipeline):
-        kept = (None, "passthrough")
-        steps = [step for _, step in estimator.steps[:-1] if step not in kept]
+        steps = [step for _, step in estimator.steps[:-1] if step not in (None, "passthrough")]
         scaled = all(isinstance(step, OneToOneFeatureMixin) for step in steps)
         return inner_model(estimator.steps[-1][1], n_columns) if scaled else None
     return estimator
 
 
 def training_bytes(estimator: Any, n: int, d: int) -> float | None:
-    """Estimate what a training on n rows and d columns holds; None for an unknown estimator.
+    """Estimate the memory in bytes that training on n rows and d columns needs.
+
+    Returns None for unknown estimators.
 
     >>> training_bytes(SVC(), 100, 10)
     24000.0
@@ -54,23 +55,23 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
         hidden = _hidden(model)
         weights = np.dot([d, *hidden], [*hidden, 1])
         return float(24 * cells + 24 * n * sum(hidden) + 100 * weights)
-    if type(model) in (Ridge, RidgeClassifier):  # a subclass may train in its own way
+    if type(model) in (Ridge, RidgeClassifier):  # a subclass may train differently
         return 28 * cells + 8.0 * min(n, d) ** 2
     return float(model.cost(n, d)) if hasattr(model, "cost") else None
 
 
 def _hidden(network: Any) -> list[int]:
     sizes = np.atleast_1d(network.hidden_layer_sizes)
-    return sizes.tolist() if sizes.dtype.kind == "i" else []  # others are refused by the training
+    return sizes.tolist() if sizes.dtype.kind == "i" else []  # training rejects other types
 
 
 def comparison_bytes(
     estimator: Any, way: Perturbation, n: int, d: int, *, n_folds: int = 1, copied: bool = False
 ) -> float | None:
-    """Estimate what trainings and comparisons of their outputs hold.
+    """Estimate the memory in bytes that training a model and comparing its outputs needs.
 
-    ``n_folds`` is the number of models that the rows are dealt out to, ``copied`` whether a score
-    is computed from altered copies of the rows.
+    ``n_folds`` is the number of models that share the rows. ``copied`` is True if a score is
+    computed from altered copies of the rows. Returns None for unknown estimators.
     """
     held, cells = training_bytes(estimator, n, d), float(n) * d
     if held is None:
@@ -93,7 +94,7 @@ def comparison_bytes(
 
 
 def _engine_bytes(model: Any, n: int, d: int, n_points: int) -> float:
-    """Estimate what an engine holds."""
+    """Estimate the memory in bytes that an engine needs."""
     if isinstance(model, SVC | SVR):
         n_terms = (
             NODES if model.kernel == "rbf" else 1 + (model.degree if model.kernel == "poly" else 1)

@@ -1,8 +1,8 @@
-"""What of a model's outputs is compared: probabilities or decisions, a density, a score.
+"""Kinds of model outputs that are compared: probabilities or classes, a density, or a score.
 
-An output belongs to a training and an estimator: it trains the models of a round, and measures how
-far their outputs move. A score is followed by engines if it is a mean over rows, and by altered
-copies otherwise.
+An ``Output`` belongs to an estimator and its training data. It trains the models and measures the
+change of their outputs. Engines support scores that are means over rows. Other scores need altered
+copies of the rows.
 """
 
 from abc import ABC, abstractmethod
@@ -61,16 +61,17 @@ from tamis.response.predictions import (
 from tamis.validation.splits import Rows
 
 NOISES: dict[str, Any] = {"laplace": LaplaceDivergence, "gaussian": GaussDivergence}
-#: Distance of other models, which see other columns, from those that a round began with.
+#: Function that returns the distance between the outputs of models trained on other columns and the
+#: outputs of the original models.
 Distance = Callable[[list[FoldModel], Array], float]
 
 
 class Output(ABC):
-    """What is compared, of one estimator trained on one table."""
+    """Compared output of an estimator trained on a table."""
 
-    #: What predicts if no column is left.
+    #: Model that uses no columns.
     dummy: Any = DummyClassifier()
-    #: Link of machines without one row each, None if their decisions are calibrated.
+    #: Link of leave-one-out models, or None if their decisions are calibrated by sigmoids.
     left_out_link: Outputs | None = staticmethod(as_it_is)
 
     def __init__(self, training: FoldTraining, estimator: Any):
@@ -79,10 +80,10 @@ class Output(ABC):
 
     @abstractmethod
     def view(self, fitted: Any) -> Model:
-        """View a trained estimator by what is compared."""
+        """Return a trained estimator as a model with the compared outputs."""
 
     def constants(self) -> list[FoldModel]:
-        """Models that look at no column."""
+        """Return models that use no columns, as a baseline."""
         training, nothing = self.training, np.zeros((len(self.training.X), 0))
         assert training.y is not None
         fitted = fit_clone(self.dummy, nothing[training.rows], training.y[training.rows], {})
@@ -90,10 +91,10 @@ class Output(ABC):
 
     @abstractmethod
     def statistic(self, before: Array) -> Statistic:
-        """Statistic of how far outputs move from these."""
+        """Return the statistic that measures changes from the original outputs ``before``."""
 
     def models(self, X: Any) -> list[FoldModel]:
-        """Train models on these columns; together they predict for all rows, each once."""
+        """Train models on the columns of ``X``. Together they predict each row once."""
         training = self.training
         if training.left_out:
             return left_out_models(training, self.estimator, X, self.left_out_link)
@@ -103,24 +104,27 @@ class Output(ABC):
         ]
 
     def comparison(self, models: list[FoldModel], X: Any) -> AnyComparison:
-        """Follow the draws of a perturbation."""
+        """Return an object that compares the models' outputs before and after perturbations."""
         training = self.training
         return EngineComparison(
             models, X, self.statistic, training.n_jobs, training.place, training.precision
         )
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
-        """Measure how far other models are from these."""
+        """Return a function that compares the outputs of other models with the given models."""
         statistic = self.statistic(outputs_of(models, X))
         return lambda others, Z: statistic.score(outputs_of(others, Z))
 
     def slopes(self, X: Array, units: Units, way: Derivative) -> Array:
-        """Derivatives of what is compared by the scale of each unit, for outputs that have any."""
+        """Return the mean absolute derivative of the outputs with respect to each unit's scale."""
         raise NotImplementedError
 
 
 class ProbabilityOutput(Output):
-    """Posterior probabilities, calibrated if a classifier has none, or predicted classes."""
+    """Class probabilities or predicted classes.
+
+    Decision values are calibrated if the classifier has no probabilities.
+    """
 
     def __init__(self, training: FoldTraining, estimator: Any, kind: str, calibration: Any):
         super().__init__(training, estimator)
@@ -134,20 +138,19 @@ class ProbabilityOutput(Output):
         name, last = self.training.name, type(last_step(self.estimator)).__name__
         if not hasattr(self.estimator, "decision_function"):
             raise IncompatibleCriterion(
-                f"{name} needs predict_proba or decision_function, and "
-                f"{last} has neither. Use output='decision'."
+                f"{name} needs predict_proba or decision_function, but {last} has neither. Use "
+                "output='decision'."
             )
         if self.calibration is None:
             raise InvalidParameter(
-                f"{name}: {last} gives no probabilities and needs "
-                "calibration, a number of folds or a held-out fraction, not None. Or use "
-                "output='decision', which needs none."
+                f"{name} needs calibration as a number of folds or a held-out fraction, because "
+                f"{last} has no predict_proba, got None. Or use output='decision'."
             )
         if self.training.fit_params and is_one_against_the_rest(self.training, self.estimator):
             names = ", ".join(self.training.fit_params)
             raise InvalidParameter(
-                f"{name} cannot use {names} with an SVM of more than two classes."
-                f" Leave {names} out, or use output='decision'."
+                f"{name} cannot use {names} with an SVM of more than two classes. Leave {names} "
+                "out, or use output='decision'."
             )
 
     def view(self, fitted: Any) -> Model:
@@ -160,18 +163,18 @@ class ProbabilityOutput(Output):
         return super().models(X)
 
     def machines(self, X: Any) -> CalibratedMachines:
-        """Train machines whose decisions become probabilities."""
+        """Train SVMs and calibrate their probabilities."""
         return calibrate_machines(self.training, self.estimator, X, self.calibration)
 
     def statistic(self, before: Array) -> Statistic:
         return total_variation(before)
 
     def slopes(self, X: Array, units: Units, way: Derivative) -> Array:
-        """Mean absolute derivatives of the posterior by the scale of each unit (FSPP4)."""
+        """Return the mean absolute derivative of the probabilities for each unit (FSPP4)."""
         if not self.calibrates:
             raise IncompatibleCriterion(
-                f"by='derivative' needs an SVC, which {self.training.name} calibrates itself, not "
-                f"{type(self.estimator).__name__}. Use by='marginal'."
+                f"{self.training.name} with by='derivative' needs an SVC without probabilities, "
+                f"got {type(self.estimator).__name__}. Use by='marginal'."
             )
         machines = self.machines(X)
 
@@ -183,18 +186,18 @@ class ProbabilityOutput(Output):
             rows = np.concatenate([rows for _, rows in machines.calibrating])
             known = ScaleSlopes.joined(slopes(machines.calibrating))
             follow = known.sigmoids(machines.sigmoids, self.training.codes[rows])
-        parts = slopes(machines.answering)
+        parts = slopes(machines.predicting)
         total = sum(probability_slopes(part, machines.sigmoids, follow) for part in parts)
         return np.asarray(total / len(X))
 
 
 def needs_calibration(kind: str, estimator: Any) -> bool:
-    """Whether probabilities are asked of a classifier that has none."""
+    """Return whether probabilities are compared although the model has no ``predict_proba``."""
     return kind == "probability" and not hasattr(estimator, "predict_proba")
 
 
 class DensityOutput(Output):
-    """The density around the predictions of a regressor."""
+    """Noise density around the predictions of a regressor."""
 
     def __init__(self, training: FoldTraining, estimator: Any, noise: str, symmetric: bool):
         super().__init__(training, estimator)
@@ -212,16 +215,17 @@ class DensityOutput(Output):
 
 
 def losses(output: Output, way: Perturbation, units: Units) -> Array:
-    """Measure how far outputs move when units are perturbed: one training for all of them.
+    """Return the change of the outputs for each perturbed unit, of shape (repeats, units).
 
-    Losses have the shape (repeats, units), nan where a repeat was spared.
+    A unit is a column, or a group of columns that is selected as one. Only ``Removal`` trains a new
+    model for each unit. The value of a skipped repeat is nan.
     """
     training = output.training
     if isinstance(way, Replacement):
         X = training.columns(output.estimator, units.columns)
         comparison = output.comparison(output.models(X), X)
         return replacement_losses(comparison, way, units, X, training.seed, training.n_jobs)
-    report_processor("Models without a column, and derivatives, are compared")
+    report_processor("Models without a column, and derivatives, are computed")
     X = training.X[:, units.columns]
     if not isinstance(way, Removal):
         return output.slopes(X, units, way)[None]
@@ -234,7 +238,7 @@ def losses(output: Output, way: Perturbation, units: Units) -> Array:
 
 
 class ScoreOutput(Output):
-    """A score, which engines follow if it is accuracy, R² or the squared error."""
+    """Score of a model. Engines support accuracy, R² and mean squared error."""
 
     def __init__(self, training: FoldTraining, estimator: Any, scoring: Any):
         super().__init__(training, estimator)
@@ -242,7 +246,10 @@ class ScoreOutput(Output):
         self.plain = self._plain(plain_score(estimator, scoring))
 
     def _plain(self, plain: str | None) -> str | None:
-        """The score if engines can follow it: no weights, and R² with something to explain."""
+        """Return the name of the score if engines support it, or else None.
+
+        Engines do not support weights or, for R², a constant target.
+        """
         training = self.training
         if plain is None or training.y is None or training.y.ndim > 1 or training.score_params:
             return None
@@ -270,27 +277,27 @@ class ScoreOutput(Output):
         return found
 
     def statistic(self, before: Array) -> Statistic:
-        """The fall of a plain score, which is a weighted mean of the losses of rows."""
+        """Return a statistic that computes the decrease of the score from the rows' losses."""
         training, accuracy = self.training, self.plain == "accuracy"
         if accuracy:
             truth = encode_classes(training.codes, len(training.classes))
         else:
             truth = np.asarray(training.y, dtype=np.float64)[:, None]
-        weights = np.empty(len(truth))  # of the rows in the mean over the folds of a score
+        weights = np.empty(len(truth))  # weight of each row in the mean over the folds
         for _, rows in training.parts:
             spread = self._spread(rows) if self.plain == "r2" else len(rows)
             weights[rows] = 1 / (len(training.parts) * spread)
         return WeightedLoss(before, truth, weights, not accuracy)
 
     def _spread(self, rows: Rows) -> float:
-        """Sum of squares that R² divides by."""
+        """Return the total sum of squares of the target in these rows, the denominator of R²."""
         y = np.asarray(self.training.y, dtype=np.float64)[rows]
         return float(((y - y.mean()) ** 2).sum())
 
     def comparison(self, models: list[FoldModel], X: Any) -> AnyComparison:
         if self.plain is not None:
             return super().comparison(models, X)
-        report_processor("Scores but accuracy, R² and the mean squared error are found")
+        report_processor("Scores other than accuracy, R² and mean squared error are computed")
         return CopyComparison(partial(self.mean_score, models), host(X))
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
@@ -298,7 +305,7 @@ class ScoreOutput(Output):
         return lambda others, Z: base - self.mean_score(others, Z)
 
     def mean_score(self, models: list[FoldModel], X: Array) -> float:
-        """Mean over the folds, as in cross-validation."""
+        """Return the mean score over the folds, as in cross-validation."""
         training, found = self.training, []
         for model, rows in models:
             truth = () if training.y is None else (training.y[rows],)
@@ -308,19 +315,19 @@ class ScoreOutput(Output):
 
 
 def one_scorer(name: str, estimator: Any, scoring: Any) -> Any:
-    """The scorer that a parameter names; several are refused."""
+    """Return the scorer of a ``scoring`` parameter. Raise an error for more than one score."""
     check_scored(name, estimator, scoring)
     scorer = check_scoring(estimator, scoring=scoring)
     if not callable(scorer) or isinstance(scoring, list | tuple | set | dict):
         raise InvalidParameter(
-            f"{name} needs one score, not {scoring!r}. Write scoring='accuracy' "
-            "or a function of (estimator, X, y)."
+            f"{name} needs one score, got {scoring!r}. Write scoring='accuracy' or a function of "
+            "(estimator, X, y)."
         )
     return scorer
 
 
 def check_scored(name: str, estimator: Any, scoring: Any) -> None:
-    """Refuse an estimator without predictions that a score could be computed from."""
+    """Raise an error if an estimator has no predictions that can be scored."""
     named = ("predict", "predict_proba", "decision_function") if scoring is not None else ("score",)
     if callable(scoring) or any(hasattr(estimator, method) for method in named):
         return
@@ -331,7 +338,7 @@ def check_scored(name: str, estimator: Any, scoring: Any) -> None:
 
 
 def plain_score(estimator: Any, scoring: Any) -> str | None:
-    """Accuracy, r2 or neg_mean_squared_error where a score is one of them, else None."""
+    """Return "accuracy", "r2" or "neg_mean_squared_error" if it is the score, or else None."""
     own = getattr(type(last_step(estimator)), "score", None)
     if scoring is None and own is ClassifierMixin.score:
         return "accuracy"

@@ -1,16 +1,18 @@
-"""Ways to perturb columns, and units: the columns that are perturbed together.
+"""Perturbations of units.
 
-A *replacement* (:class:`Marginal`, :class:`Permutation`, :class:`Zero`) keeps the trained model and
-alters the rows it looks at; each alteration is a *draw* that an engine can follow without building
-the altered table. :class:`Derivative` and :class:`Removal` look at the model itself.
+A unit is a column, or a group of columns that is selected as one and perturbed together. A
+*replacement* (:class:`Marginal`, :class:`Permutation`, :class:`Zero`) keeps the trained model and
+replaces values in the rows. It yields *draws*, descriptions of the new values, which an engine
+evaluates without building the altered table. :class:`Derivative` and :class:`Removal` change the
+model itself.
 
-A draw is made for units of one size, an array (units, size) of columns: the columns of a unit
-change together.
+All units of a draw have the same size. They are given as an array of columns, of shape (units,
+size).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,17 +35,17 @@ from tamis._seeds import stream
 
 @dataclass
 class Points:
-    """Every row meets the same values of a unit; units differ in their values."""
+    """Draw that sets a unit to each of its points, in all rows."""
 
     values: Array  # (units, points, size)
-    weights: Array  # (units, points), each row of sum 1
+    weights: Array  # (units, points); each row sums to 1
 
 
 class EveryValue(Points):
-    """Every row meets every value that a table has.
+    """Draw that sets a unit to each of its values in a table, in all rows.
 
-    Points are made when an engine asks for them, since sorting can take longer than all else;
-    engines that can, look at the table itself.
+    The points are computed on first use, because sorting them can dominate the run time. Some
+    engines use ``table`` instead and do not need the points.
     """
 
     def __init__(self, table: Array, make: Callable[[], Points]):
@@ -59,7 +61,7 @@ class EveryValue(Points):
 
 @dataclass(frozen=True)
 class Shuffle:
-    """Each row receives the values that another row of the table has."""
+    """Draw that gives each row the values of another row of the table."""
 
     table: Array
     donors: NDArray[np.intp]
@@ -67,41 +69,53 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class Centres:
-    """The unit is 0 in the rows and in the centres of the kernel."""
+    """Draw that sets a unit to 0 in the rows and in the centres of the kernel."""
 
 
 Draw: TypeAlias = Points | Shuffle | Centres
 
 
 class Replacement(BaseEstimator, ABC):
-    """Way to perturb a column by putting other values in its place."""
+    """Perturbation that replaces a column by other values."""
 
     @abstractmethod
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
-        """Alterations of units (units, size) of ``X``, one by one; scores are averaged."""
+        """Yield draws for units of ``X``, an array of columns of shape (units, size).
+
+        The scores of all draws are averaged.
+        """
 
     @property
     def n_draws(self) -> int:
-        """How many there are."""
+        """Number of draws that :meth:`draws` yields."""
         return 1
 
 
+@dataclass(eq=False, repr=False)
 class Marginal(Replacement):
-    """Every row meets every value of the column: the exact expectation over shuffles.
+    """Replacement of a column by all of its values in turn: the exact expectation over shuffles.
 
-    Deterministic. With ``n_values`` each column is stood for by that many of its quantiles; a unit
-    of several columns, which have no common order, by that many rows, drawn.
+    The result is deterministic. With ``n_values``, only quantiles of a column are used. The values
+    of a group of columns cannot be sorted, so randomly drawn rows are used instead.
 
     Parameters
     ----------
     n_values : int or None, default=None
-        Number of quantiles, at the middles of equal shares; None is every value.
+        Number of quantiles, each at the middle of an equal share of the rows. None uses all values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from tamis.response import Marginal, importance
+    >>> X, y = load_iris(return_X_y=True)
+    >>> importance(SVC().fit(X, y), X, y, by=Marginal(16)).importances_mean.round(1)
+    array([0. , 0. , 0.6, 0.1])
     """
 
     _constraints: ClassVar[Constraints] = {"n_values": integer(1) | NONE}
 
-    def __init__(self, n_values: int | None = None):
-        self.n_values = n_values
+    n_values: int | None = None
 
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Points]:
         def make() -> Points:
@@ -112,11 +126,11 @@ class Marginal(Replacement):
         yield EveryValue(X, make) if self.n_values is None else make()
 
     def _of_columns(self, rising: Any) -> Points:
-        """Values of single columns, or quantiles of columns with more than ``n_values`` of them."""
+        """Return the points of single columns: all values, or quantiles if there are too many."""
         n_samples, xp, n_values = rising.shape[0], namespace(rising), self.n_values or 0
         moves = rising[1:, :] != rising[:-1, :]
         n_distinct = 1 + host(xp.sum(xp.astype(moves, xp.int64), axis=0))
-        # values that do occur: a column of whole numbers stays one
+        # quantiles are values that occur, so that integer columns stay integer
         ranks = ((np.arange(n_values) + 0.5) / max(1, n_values) * n_samples).astype(int)
         quantiles, shares = host(rows_taken(rising, ranks)), np.full(n_values, 1 / max(1, n_values))
         found = []
@@ -129,12 +143,12 @@ class Marginal(Replacement):
         return _pad_points(found)
 
     def _joint(self, X: Array, units: Subset, seed: int) -> Points:
-        """Rows of several columns, as they occur together."""
+        """Return the points of groups of columns: all distinct rows, or a random sample."""
         found = []
         for columns in units:
             points, counts = np.unique(X[:, columns], axis=0, return_counts=True)
             if self.n_values is not None and len(points) > self.n_values:
-                # one draw for all units, so that no score depends on where a unit stands
+                # the same rows for all units, so that scores do not depend on the order of units
                 drawn = stream(seed, "values", X.shape[1]).permutation(len(X))[: self.n_values]
                 points, counts = X[drawn][:, columns], np.full(self.n_values, 1.0)
             found.append((points, counts / counts.sum()))
@@ -142,7 +156,10 @@ class Marginal(Replacement):
 
 
 def _pad_points(found: list[tuple[Array, Array]]) -> Points:
-    """Join points (points, size) and their shares; units with fewer get points of weight 0."""
+    """Join the points of several units, padded with points of weight 0 to the same number.
+
+    Each item holds the points of a unit, of shape (points, size), and their weights.
+    """
     n_points = max(len(points) for points, _ in found)
     values = np.repeat([points[-1:] for points, _ in found], n_points, axis=1)
     weights = np.zeros(values.shape[:2])
@@ -153,32 +170,44 @@ def _pad_points(found: list[tuple[Array, Array]]) -> Points:
 
 
 def _sort_columns(X: Any, columns: Subset) -> Any:
-    """Some columns, each sorted, where they are."""
+    """Return the given columns, each sorted, on the device of the table."""
     if isinstance(X, np.ndarray):
         return np.sort(X.T[columns], axis=1).T
     return namespace(X).sort(taken(X, columns), axis=0)
 
 
+@dataclass(eq=False, repr=False)
 class Permutation(Replacement):
-    """The column is shuffled, uniformly over all orders (Fisher-Yates).
+    """Replacement of a column by a random shuffle of it.
 
     Parameters
     ----------
     n_repeats : int, default=1
-        Shuffles over which scores are averaged; with two or more their standard error is known.
+        Number of shuffles. Scores are averaged over them.
     stop_when_sure : bool, default=False
-        Whether a column is left alone once its rank is clear: at least three shuffles, and no
-        other score within two standard errors of both. ``n_repeats`` is then the most.
+        Stop shuffling a column once its rank is clear: after at least three shuffles, if its score
+        differs from the next higher and lower scores by more than two standard errors of the
+        difference. ``n_repeats`` is then the maximum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from tamis.response import Permutation, importance
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = importance(SVC().fit(X, y), X, y, by=Permutation(3), random_state=0)
+    >>> found.importances.shape
+    (4, 3)
     """
 
     _constraints: ClassVar[Constraints] = {"n_repeats": integer(1)}
 
-    def __init__(self, n_repeats: int = 1, *, stop_when_sure: bool = False):
-        self.n_repeats = n_repeats
-        self.stop_when_sure = stop_when_sure
+    n_repeats: int = 1
+    _: KW_ONLY
+    stop_when_sure: bool = False
 
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
-        # one shuffle for all units of a repeat, so that no score depends on where a unit stands
+        # the same shuffle for all units, so that scores do not depend on the order of units
         for repeat in range(self.n_repeats):
             yield Shuffle(X, stream(seed, "shuffle", X.shape[1], repeat).permutation(X.shape[0]))
 
@@ -187,18 +216,24 @@ class Permutation(Replacement):
         return self.n_repeats
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Zero(Replacement):
-    """The column is set to 0, its mean once columns are standardised.
+    """Replacement of a column by 0, which is its mean if columns are standardised.
 
     Parameters
     ----------
     centres : bool, default=False
-        Whether a kernel machine's centres lose the column too (the reading of the appendix of the
-        FSPP paper; it ranks worse). By default only the rows do.
+        Set the column to 0 in the centres of an SVM as well, as in the appendix of the FSPP paper.
+        The resulting ranking of the columns is worse than with False.
+
+    Examples
+    --------
+    >>> from tamis.response import Zero
+    >>> Zero(centres=True)
+    Zero(centres=True)
     """
 
-    def __init__(self, *, centres: bool = False):
-        self.centres = centres
+    centres: bool = False
 
     def draws(self, X: Array, units: Subset, seed: int) -> Iterator[Draw]:
         n_units, size = units.shape
@@ -208,27 +243,40 @@ class Zero(Replacement):
             yield Points(np.zeros((n_units, 1, size)), np.ones((n_units, 1)))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Derivative(BaseEstimator):
-    """The column is scaled by a factor v: first order at v = 1 (FSPP4).
+    """Derivative of the outputs of an SVM with respect to a factor on the column, at 1 (FSPP4).
 
     Parameters
     ----------
     follow : bool, default=True
-        Whether the machine follows, as printed: rows and centres are scaled, and the multipliers
-        go where a training would bring them. A machine that fits well makes up for the scale of a
-        relevant column by its multipliers, so that every derivative is small and the order says
-        little. With False the machine is kept and the rows alone are scaled, which ranks better.
+        Include the change of the SVM that retraining would cause, as published. Retraining
+        compensates for the scale of a relevant column, so all derivatives are small and rank
+        columns poorly. With False, the SVM is fixed and only the rows are scaled. This ranks
+        columns better than with True.
     calibration : bool, default=False
-        Whether the sigmoid follows too, by the implicit derivative of its two parameters.
+        Include the change of the sigmoid that calibrates probabilities.
+
+    Examples
+    --------
+    >>> from tamis.response import Derivative
+    >>> Derivative(follow=False)
+    Derivative(follow=False)
     """
 
-    def __init__(self, *, follow: bool = True, calibration: bool = False):
-        self.follow = follow
-        self.calibration = calibration
+    follow: bool = True
+    calibration: bool = False
 
 
 class Removal(BaseEstimator):
-    """The definition: a model trained without the column, one training per column."""
+    """Removal of a column: for each column, a new model is trained without it.
+
+    Examples
+    --------
+    >>> from tamis.response import Removal
+    >>> Removal()
+    Removal()
+    """
 
 
 Perturbation: TypeAlias = Replacement | Derivative | Removal
@@ -250,7 +298,7 @@ _CONSTRAINTS = {
 
 
 def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Perturbation:
-    """Return the way to perturb a column that the parameters of ``name`` ask for, checked."""
+    """Check the parameters of the class or function ``name``, and return the perturbation."""
     check_values(name, _CONSTRAINTS, by=by, n_repeats=n_repeats, n_values=n_values)
     if isinstance(by, str):
         return _WAYS[by](n_repeats, n_values)
@@ -260,10 +308,10 @@ def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Per
 
 
 class Units(NamedTuple):
-    """Columns of a table that a model sees, and which of them belong together.
+    """Columns of a model, grouped into units.
 
-    ``members`` are positions among the columns, unit after unit; ``sizes`` says how many of them
-    each unit has.
+    ``members`` holds the positions of the units' columns among ``columns``, one unit after the
+    other. ``sizes`` holds the number of columns of each unit.
 
     >>> units = Units.of(lambda subset: np.array([4, 6, 7]) if len(subset) == 2 else
     ...                  np.array([[4, 7], [6]][subset[0]]), np.array([0, 1]))
@@ -279,12 +327,12 @@ class Units(NamedTuple):
 
     @classmethod
     def single(cls, columns: Subset) -> "Units":
-        """Every column by itself."""
+        """Return one unit for each column."""
         return cls(columns, np.arange(len(columns)), np.ones(len(columns), dtype=np.intp))
 
     @classmethod
     def of(cls, columns_of: Callable[[Subset], Subset], subset: Subset) -> "Units":
-        """The units of a subset, whose columns a function tells."""
+        """Return the units of a subset. ``columns_of`` returns the columns of given units."""
         columns = columns_of(subset)
         if len(columns) == len(subset):
             return cls.single(columns)
@@ -294,7 +342,10 @@ class Units(NamedTuple):
         return cls(columns, members, np.array([len(part) for part in parts]))
 
     def with_copies(self, n_columns: int) -> "Units":
-        """The units and, behind them, those of a copy of the table, ``n_columns`` further on."""
+        """Return the units, followed by the same units of a copy of the table.
+
+        The copy follows the ``n_columns`` columns of the table.
+        """
         return Units(
             np.r_[self.columns, self.columns + n_columns],
             np.r_[self.members, self.members + len(self.columns)],
@@ -303,7 +354,7 @@ class Units(NamedTuple):
 
     @property
     def are_columns(self) -> bool:
-        """Whether every unit is one column."""
+        """Whether every unit is a single column."""
         return len(self.sizes) == len(self.columns)
 
     @property
@@ -311,22 +362,26 @@ class Units(NamedTuple):
         return np.cumsum(self.sizes) - self.sizes
 
     def without(self, index: int) -> Subset:
-        """Columns of all units but one."""
+        """Return the columns of all units except the given one."""
         return np.delete(self.columns, self.positions(index))
 
     def positions(self, index: int) -> Subset:
-        """Where the columns of a unit stand among all."""
+        """Return the positions of a unit's columns among ``columns``."""
         start = self._starts[index]
         return self.members[start : start + self.sizes[index]]
 
     def summed(self, values: Array) -> Array:
-        """Values of the columns, along the first axis, added up for each unit."""
+        """Sum the values of the columns of each unit. Columns are the first axis of ``values``."""
         if len(values) == len(self.sizes):
             return values
         return np.asarray(np.add.reduceat(values[self.members], self._starts, axis=0))
 
     def by_size(self) -> list[tuple[Subset, Subset]]:
-        """Units of one size at a time: which they are, and positions of shape (units, size)."""
+        """Group the units by size.
+
+        Returns, for each size, the indices of the units and the positions of their columns, of
+        shape (units, size).
+        """
         starts, found = self._starts, []
         for size in np.unique(self.sizes):
             which = np.flatnonzero(self.sizes == size)

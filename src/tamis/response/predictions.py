@@ -1,7 +1,7 @@
-"""Outputs of a trained model in a form that engines can follow.
+"""Outputs of a trained model in a form that engines support.
 
-Two classes have one column: the probability of the second, or 1 where it is predicted. More classes
-have one column each.
+With two classes there is a single output: the probability of the second class, or 1 if it is
+predicted and 0 otherwise. With more classes there is one output per class.
 """
 
 from copy import copy
@@ -22,7 +22,7 @@ from tamis.svm.machine import vote_counts
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
-    """View a classifier by ``predict_proba``; classes that it did not see have 0."""
+    """Return a classifier as a model of probabilities, which are 0 for classes unknown to it."""
     known = np.searchsorted(classes, fitted.classes_)
     two, all_known = len(classes) == 2, len(known) == len(classes)
 
@@ -37,19 +37,22 @@ def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
 
 
 def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
-    """View a classifier by its predicted class, from decision values if an engine knows them."""
+    """Return a classifier as a model of predicted classes.
+
+    Classes are computed from decision values if a fast engine supports these.
+    """
     c, last = len(classes), last_step(fitted)
 
     def predicted(X: Array) -> Array:
-        # CatBoost returns a column if there are more than two classes
+        # CatBoost returns a two-dimensional array if there are more than two classes
         return encode_classes(np.searchsorted(classes, np.ravel(ask(fitted.predict, X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
     if len(fitted.classes_) < c or getattr(last, "break_ties", False):
         return by_predicting
     if isinstance(last, MLPClassifier):
-        whole = probabilities_of(fitted, classes)
-        return replace(whole, link=_majority if c == 2 else _greatest)
+        model = probabilities_of(fitted, classes)
+        return replace(model, link=_majority if c == 2 else _greatest)
     votes = has_votes(fitted)
     link = partial(_voted_classes, c) if votes and c > 2 else decided_classes(c)
     model = decision_values(fitted, link)
@@ -59,7 +62,7 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
 
 
 def decision_values(fitted: Any, link: Outputs) -> Model:
-    """View a model by its decision values, as a table of (rows, outputs)."""
+    """Return an estimator as a model of its decision values, of shape (rows, outputs)."""
 
     def raw(X: Any) -> Array:
         found = host(ask(fitted.decision_function, X)).astype(np.float64, copy=False)
@@ -69,12 +72,12 @@ def decision_values(fitted: Any, link: Outputs) -> Model:
 
 
 def has_votes(estimator: Any) -> bool:
-    """Whether several classes are decided by votes of pairs, as in an ``SVC``."""
+    """Return whether an estimator predicts classes by votes of class pairs, like ``SVC``."""
     return hasattr(last_step(estimator), "decision_function_shape")
 
 
 def _pairwise(fitted: Any) -> Any:
-    """Copy a machine so that its decision values are those of each pair of classes."""
+    """Return a copy of an SVM that has one decision value for each pair of classes."""
     found = copy(fitted)
     if isinstance(fitted, Pipeline):
         name, last = fitted.steps[-1]
@@ -85,7 +88,7 @@ def _pairwise(fitted: Any) -> Any:
 
 
 def predictions_of(fitted: Any) -> Model:
-    """View a regressor by its predictions."""
+    """Return a regressor as a model of its predictions."""
 
     def raw(X: Array) -> Array:
         return host(ask(fitted.predict, X)).astype(np.float64, copy=False).reshape(len(X), -1)
@@ -94,27 +97,30 @@ def predictions_of(fitted: Any) -> Model:
 
 
 def _voted_classes(n_classes: int, decisions: Array) -> Array:
-    """Link from the pairwise decisions of an SVM to its class, as LIBSVM counts them."""
+    """Return the predicted class from pairwise decisions, which vote as in LIBSVM."""
     return _greatest(vote_counts(~(decisions > 0), n_classes))
 
 
 def encode_classes(codes: NDArray[np.intp], n_classes: int) -> Array:
-    """Write class numbers as columns."""
+    """Return class numbers as a column of 0 and 1, or as one indicator column per class.
+
+    There are indicator columns if there are more than two classes.
+    """
     return codes[:, None].astype(float) if n_classes == 2 else np.eye(n_classes)[codes]
 
 
 def as_it_is(outputs: Array) -> Array:
-    """Return the outputs: the identity link."""
+    """Return the outputs unchanged: the identity link."""
     return outputs
 
 
 def decided_classes(n_classes: int) -> Outputs:
-    """Return the link from decision values to the predicted class."""
+    """Return the link function from decision values to the predicted class."""
     return signs if n_classes == 2 else _greatest
 
 
 def signs(decisions: Any) -> Any:
-    """Return 1 where a decision is for the second class."""
+    """Return 1 for each positive decision value (the second class), and 0 for the others."""
     return namespace(decisions).astype(decisions > 0, decisions.dtype)
 
 
@@ -123,5 +129,5 @@ def _majority(probabilities: Array) -> Array:
 
 
 def _greatest(values: Array) -> Array:
-    """Return one column for each class, 1 where it has the greatest value; a tie goes first."""
+    """Return indicator columns of the class with the greatest value. Ties go to the first class."""
     return np.eye(values.shape[-1])[values.argmax(axis=-1)]

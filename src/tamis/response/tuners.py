@@ -1,10 +1,11 @@
-"""Searches over the hyper-parameters of an SVM, and for the hidden units of a network.
+"""Hyper-parameter searches for SVMs, and for the number of hidden units of a network.
 
-The scale of an SVM is tuned before anything is selected: cross-validation on columns found with the
-same rows is biased.
+An SVM is tuned before columns are selected, because cross-validation on columns that were selected
+with the same rows is biased.
 """
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,32 +26,33 @@ from tamis.response.perturbations import Marginal, Units
 from tamis.svm.relative import RelativeSVC, RelativeSVR, width
 from tamis.validation.splits import Rows, folds_of, held_out
 
-#: Sizes of subsets that are tried on the held-out third: smaller ones depend on luck, larger ones
-#: hardly differ between widths.
+#: Minimum and maximum size of the subsets that are scored on the held-out third of the rows. Errors
+#: of smaller subsets are noisy. Errors of larger subsets hardly depend on the kernel width.
 FEWEST, MOST = 5, 60
-#: Quantiles that stand for a column in the elimination: the order of all values, nearly.
+#: Number of quantiles of a column in the elimination. Using all values gives nearly the same
+#: ranking.
 N_VALUES = 16
-#: Hidden units for each column, at the most.
+#: Maximum number of hidden units for each column.
 UNITS_PER_COLUMN = 3
-#: Numbers of hidden units that are tried: neighbours among the large ones hardly differ.
+#: How many different numbers of hidden units are tried. Adjacent large numbers hardly differ.
 MOST_SIZES = 8
-#: Rows that a search over hyper-parameters looks at: the time of a machine grows with their square.
+#: Maximum number of rows in a search, because the training time of an SVM grows with the square of
+#: the number of rows.
 MOST_ROWS = {"classification": 1000, "regression": 500}
-#: What a regression is searched over.
+#: Grid of a regression: values of the cost, tube and scale parameters.
 COSTS, TUBES = (0.5, 2.0, 8.0, 32.0, 128.0), (0.05, 0.2)
 SCALES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
-#: A machine that explains less than this share of the target's variance hardly learns, and what is
-#: chosen then is as flat as it can be: its sensitivities are noise. Of eight kinds of problems, 32
-#: to 500 columns of which 4 matter, those that explain more (linear ones, Friedman's) do not mind.
+#: If the best R² is below this number, a regression is not tuned. The best model would be nearly
+#: constant, and its sensitivities would be noise.
 HARDLY = 0.2
-#: What serves such problems instead: of costs 1/2 to 128 and scales 1/4 to 8 it found most.
+#: Parameters of a regression that is not tuned.
 UNTUNED = {"cost": 8.0, "scale": 1.0, "tube": 0.05}
 
 
 class TunedModel(BaseEstimator):
-    """Search over the hyper-parameters of a model; predicts with the best."""
+    """Base class of hyper-parameter searches, which predict with the best model."""
 
-    #: Row groups are of use to every search over hyper-parameters, so they need not be asked for.
+    #: Metadata request: row groups are passed to ``fit`` by default, since every search uses them.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     random_state: Any
@@ -58,7 +60,10 @@ class TunedModel(BaseEstimator):
     best_params_: dict[str, Any]
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Search, and train the best model on all rows; rows of a group stay together."""
+        """Search for the best parameters, and train the best model on all rows.
+
+        Rows of the same group in ``groups`` are in the same fold.
+        """
         classes = is_classifier(self)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=not classes)
         check_parameters(self)
@@ -73,38 +78,42 @@ class TunedModel(BaseEstimator):
 
     @abstractmethod
     def _search(self, X: Array, y: NDArray[Any], groups: Any, seed: int) -> dict[str, Any]:
-        """Find the parameters of the model."""
+        """Return the best parameters of the model."""
 
     @abstractmethod
     def _model(self, n_columns: int, seed: int = 0) -> Any:
-        """Make the model, the largest that the search can find for a number of columns."""
+        """Return the largest model that is tried for this number of columns."""
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions of the best model."""
+        """Return the predictions of the best model."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
 
+@dataclass(eq=False, repr=False)
 class TunedSVC(ClassifierMixin, TunedModel):
-    """Search for C and scale of a :class:`RelativeSVC` that an elimination can start from.
+    """Search over C and scale of a :class:`RelativeSVC`, as a start for backward elimination.
 
-    Up to 30 columns C in {1, 8, 64} and scale in {1/4, 1/2, 1, 2} by cross-validation in five
-    folds. With more columns, most of them noise, cross-validation cannot tell which width finds the
-    relevant ones. Scale is then one of {1/4, 1, 2, 4}: an elimination on two thirds of the rows for
-    each, compared by the least error that its subsets of 5 to 60 columns have on the last third;
-    another scale than 1 must be better by more than a standard error. C is 2 then.
+    With up to 30 columns, five-fold cross-validation tries C in {1, 8, 64} and scale in {1/4, 1/2,
+    1, 2}. With more columns, most of them noise, cross-validation cannot find the kernel width that
+    ranks relevant columns best. In this case C is 2, and each scale in {1/4, 1, 2, 4} is tried in a
+    backward elimination on two thirds of the rows. Subsets of 5 to 60 columns are scored on the
+    last third. The scale with the lowest error is used if it beats scale 1 by more than a standard
+    error; otherwise scale 1 is used.
 
     Parameters
     ----------
     C : float or None, default=None
-        None is chosen.
+        Regularisation parameter. None includes it in the search.
     random_state : int, Generator or None, default=None
-        For the thirds, and for the rows that are looked at where there are more than a thousand.
+        Seed of the split into thirds, and of the sample of 1000 rows from larger tables.
 
     Attributes
     ----------
     best_estimator_ : RelativeSVC
+        Best model, trained on all rows.
     best_params_ : dict
+        Its parameters.
 
     Examples
     --------
@@ -113,9 +122,9 @@ class TunedSVC(ClassifierMixin, TunedModel):
     {'C': 8, 'scale': 0.25}
     """
 
-    def __init__(self, C: float | None = None, *, random_state: Any = None):
-        self.C = C
-        self.random_state = random_state
+    C: float | None = None
+    _: KW_ONLY
+    random_state: Any = None
 
     def _model(self, n_columns: int, seed: int = 0) -> RelativeSVC:
         return RelativeSVC()
@@ -133,19 +142,23 @@ class TunedSVC(ClassifierMixin, TunedModel):
         return best_point(RelativeSVC(), grid, X[rows], y[rows], folds)
 
     def decision_function(self, X: Any) -> Array:
-        """Decision values of the best machine."""
+        """Return the decision values of the best model."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
 
 def best_point(model: Any, grid: dict[str, Any], X: Array, y: Any, folds: Any) -> dict[str, Any]:
-    """Parameters of the best cross-validated score."""
+    """Return the parameters with the best cross-validated score."""
     search = GridSearchCV(model, grid, cv=folds, refit=False)
     return dict(search.fit(X, y).best_params_)
 
 
 def scale_by_thirds(X: Array, y: NDArray[Any], C: float, seed: int, groups: Any = None) -> float:
-    """Scale whose elimination on two thirds of the rows serves the last third best."""
+    """Return the scale with the lowest error on the last third of the rows.
+
+    For each scale, columns are eliminated on the first two thirds. Scale 1 is returned unless
+    another scale is better by more than a standard error.
+    """
     rows, rest = held_out("TunedSVC", 1 / 3, y, groups, seed)
     least = {
         scale: least_error(X, y, rows, rest, C, scale, of_rows(groups, rows))
@@ -159,10 +172,10 @@ def scale_by_thirds(X: Array, y: NDArray[Any], C: float, seed: int, groups: Any 
 def least_error(
     X: Array, y: NDArray[Any], rows: Rows, rest: Rows, C: float, scale: float, groups: Any = None
 ) -> float:
-    """Least error on the rest of the subsets that an elimination on the rows leaves.
+    """Return the lowest error on ``rest`` among the subsets of an elimination on ``rows``.
 
-    Columns are scored by calibrated probabilities, held out if columns are many. ``groups`` are
-    those of the rows.
+    Columns are scored by the sensitivity of calibrated probabilities, on held-out rows if there
+    are many columns. ``groups`` are the groups of ``rows``.
     """
     own = np.asfortranarray(X[rows])
     training = FoldTraining(
@@ -183,26 +196,35 @@ def least_error(
     return least
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TunedSVR(RegressorMixin, TunedModel):
-    """Search for cost, tube and scale of a :class:`RelativeSVR`, by five-fold cross-validation.
+    """Search over cost, tube and scale of a :class:`RelativeSVR`, as a start for elimination.
 
-    Scale in {1/16, ..., 2}, cost in {1/2, 2, 8, 32, 128}, tube in {0.05, 0.2}, on at most 500 rows.
-    Where the best machine explains less than a fifth of the target's variance, it is the flattest,
-    by a hair, and an elimination that starts there is lost: scale is 1, cost 8 and tube 0.05 then.
+    Five-fold cross-validation on at most 500 rows tries scale in {1/16, ..., 2}, cost in {1/2, 2,
+    8, 32, 128} and tube in {0.05, 0.2}. If the best R² is below 0.2, the best model is nearly
+    constant and its sensitivities are noise; scale 1, cost 8 and tube 0.05 are used instead.
 
     Parameters
     ----------
     random_state : int, Generator or None, default=None
-        For the rows that are looked at where there are more than 500.
+        Seed of the sample of 500 rows from larger tables.
 
     Attributes
     ----------
     best_estimator_ : RelativeSVR
+        Best model, trained on all rows.
     best_params_ : dict
+        Its parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> sorted(TunedSVR().fit(X[:60], y[:60]).best_params_)
+    ['cost', 'scale', 'tube']
     """
 
-    def __init__(self, *, random_state: Any = None):
-        self.random_state = random_state
+    random_state: Any = None
 
     def _model(self, n_columns: int, seed: int = 0) -> RelativeSVR:
         return RelativeSVR()
@@ -213,10 +235,10 @@ class TunedSVR(RegressorMixin, TunedModel):
 
 
 def least_squares(X: Array, y: Array, groups: Any = None) -> dict[str, float]:
-    """Parameters of a :class:`RelativeSVR` of least cross-validated squared error.
+    """Return the parameters of a :class:`RelativeSVR` with the lowest cross-validated error.
 
-    What ``GridSearchCV`` finds, with one kernel matrix for all machines of a scale; where that is
-    next to nothing, a machine that is not tuned.
+    The result is the same as with ``GridSearchCV``, but all models of the same scale share a kernel
+    matrix. If R² is below ``HARDLY``, ``UNTUNED`` is returned.
     """
     folds = folds_of("TunedSVR", max(2, min(5, len(y) // 2)), y, groups, classes=False)
     choices = [(cost, tube) for tube in TUBES for cost in COSTS]
@@ -227,8 +249,8 @@ def least_squares(X: Array, y: Array, groups: Any = None) -> dict[str, float]:
             seen, unseen = K[np.ix_(train, train)], K[np.ix_(test, train)]
             spread = float(y[train].std()) or 1.0
             for j, (cost, tube) in enumerate(choices):
-                machine = SVR(kernel="precomputed", C=cost * spread, epsilon=tube * spread)
-                found = machine.fit(seen, y[train]).predict(unseen)
+                model = SVR(kernel="precomputed", C=cost * spread, epsilon=tube * spread)
+                found = model.fit(seen, y[train]).predict(unseen)
                 errors[i, j, k] = ((found - y[test]) ** 2).mean()
     means = errors.mean(axis=2)
     if means.min() > (1 - HARDLY) * y.var():
@@ -239,7 +261,7 @@ def least_squares(X: Array, y: Array, groups: Any = None) -> dict[str, float]:
 
 
 def some_rows(y: NDArray[Any], kind: str, seed: int) -> Rows:
-    """As many rows as a search may look at."""
+    """Return all row indices, or a random sample if there are too many rows for a search."""
     if len(y) <= MOST_ROWS[kind]:
         return np.arange(len(y))
     shares = y if kind == "classification" else None
@@ -250,30 +272,34 @@ def some_rows(y: NDArray[Any], kind: str, seed: int) -> Rows:
 
 
 def of_rows(groups: Any, rows: Rows) -> Any:
-    """Groups of some rows, where there are groups."""
+    """Return the groups of the given rows, or None if there are no groups."""
     return None if groups is None else groups[rows]
 
 
+@dataclass(eq=False, repr=False)
 class TunedMLP(ClassifierMixin, TunedModel):
-    """Search for the number of hidden units of an ``MLPClassifier``, by five-fold accuracy.
+    """Search for the number of hidden units of an ``MLPClassifier`` with the best accuracy.
 
-    Of 1 to 3 d units, d columns: all of them, or eight in growing steps. Of equal accuracies the
-    least number is kept.
+    For d columns, five-fold cross-validation tries 1 to 3 d units: every number if there are at
+    most 8, otherwise eight numbers in growing steps. Ties go to the lowest number.
 
     Parameters
     ----------
     decay : float, default=1.0
         ``alpha`` of the network.
     most : int or None, default=None
-        The largest number; None is 3 d.
+        Largest number of hidden units. None is 3 d.
     every : bool, default=False
-        Whether every number is tried, as published, which takes long with many columns.
+        Try every number, as published. This takes long with many columns.
     random_state : int, Generator or None, default=None
+        Seed of the initial weights.
 
     Attributes
     ----------
     best_estimator_ : MLPClassifier
+        Best model, trained on all rows.
     best_params_ : dict
+        Its parameters.
 
     References
     ----------
@@ -289,18 +315,11 @@ class TunedMLP(ClassifierMixin, TunedModel):
 
     _constraints: ClassVar[Constraints] = {"most": integer(1) | NONE}
 
-    def __init__(
-        self,
-        decay: float = 1.0,
-        *,
-        most: int | None = None,
-        every: bool = False,
-        random_state: Any = None,
-    ):
-        self.decay = decay
-        self.most = most
-        self.every = every
-        self.random_state = random_state
+    decay: float = 1.0
+    _: KW_ONLY
+    most: int | None = None
+    every: bool = False
+    random_state: Any = None
 
     def _model(self, n_columns: int, seed: int = 0) -> MLPClassifier:
         return plain_network(self.units(n_columns)[-1], self.decay).set_params(random_state=seed)
@@ -308,14 +327,14 @@ class TunedMLP(ClassifierMixin, TunedModel):
     def _search(self, X: Array, y: NDArray[Any], groups: Any, seed: int) -> dict[str, Any]:
         sizes = [(units,) for units in self.units(X.shape[1])]
         least = int(np.unique(y, return_counts=True)[1].min())
-        if least < 2:  # no folds: the middle of what would be tried
+        if least < 2:  # no folds are possible: take the number in the middle
             return {"hidden_layer_sizes": sizes[len(sizes) // 2]}
         folds = folds_of("TunedMLP", min(5, least), y, groups, classes=True)
         network = self._model(X.shape[1], seed)
         return best_point(network, {"hidden_layer_sizes": sizes}, X, y, folds)
 
     def units(self, n_columns: int) -> list[int]:
-        """Numbers of units that are tried, for so many columns.
+        """Return the numbers of hidden units to try for this number of columns.
 
         >>> TunedMLP().units(10)
         [1, 2, 3, 4, 7, 11, 18, 30]
@@ -323,13 +342,17 @@ class TunedMLP(ClassifierMixin, TunedModel):
         return units_tried(n_columns, self.most, every=self.every)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities by the best network."""
+        """Return the class probabilities of the best network."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
 
 def units_tried(n_columns: int, most: int | None = None, *, every: bool = False) -> list[int]:
-    """Numbers of hidden units from 1 to 3 a column: all of them, or eight in growing steps."""
+    """Return the numbers of hidden units to try, up to ``most`` or 3 per column.
+
+    These are all numbers if there are at most 8 or if ``every`` is True, otherwise eight numbers in
+    growing steps.
+    """
     most = UNITS_PER_COLUMN * n_columns if most is None else most
     if every or most <= MOST_SIZES:
         return list(range(1, most + 1))
@@ -338,5 +361,5 @@ def units_tried(n_columns: int, most: int | None = None, *, every: bool = False)
 
 
 def plain_network(n_hidden: int, decay: float) -> MLPClassifier:
-    """A network of one hidden layer, as recipes train it."""
+    """Return an untrained network with one hidden layer, as used in recipes."""
     return MLPClassifier((n_hidden,), activation="tanh", solver="lbfgs", alpha=decay, max_iter=1000)

@@ -1,4 +1,4 @@
-"""How to explore: searches, each a scikit-learn selector that takes a criterion."""
+"""Searches: scikit-learn selectors that explore subsets and score them with a criterion."""
 
 from importlib import import_module
 from typing import Any
@@ -26,7 +26,7 @@ __all__ = [
     "Then",
 ]
 
-#: Choices used to live here; tamis.choice, where they are, stands above this package.
+#: Names of :mod:`tamis.choice` that can also be imported from here.
 _CHOICES = frozenset({"Best", "Choice", "FalseDiscovery", "Fraction", "Size", "Threshold"})
 
 

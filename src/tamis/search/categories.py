@@ -1,4 +1,7 @@
-"""Which columns are categories, said by position: kept right where the positions change."""
+"""Access to the parameter ``categories`` of the criteria inside a selection.
+
+The parameter lists the positions of the columns that contain category codes.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,12 +15,12 @@ from tamis.density.discrete import category_mask
 
 S = TypeVar("S", bound=Selection)
 
-#: The parameters that lead from a selection to the criteria inside it.
-WAYS = {"criterion", "first", "second", "search"}
+#: Names of the parameters through which a selection holds its criteria, directly or in its parts.
+PATHS = {"criterion", "first", "second", "search"}
 
 
 def with_categories(selection: S, change: Callable[[Any], list[int] | None]) -> S:
-    """A clone whose criteria say anew which columns are categories, by what they said before.
+    """Return a clone in which a function has replaced the ``categories`` of each criterion.
 
     >>> from tamis.criteria import MRMR
     >>> from tamis.search import Forward
@@ -34,7 +37,7 @@ def with_categories(selection: S, change: Callable[[Any], list[int] | None]) -> 
 
 
 def given_categories(selection: Selection) -> list[Any]:
-    """What the criteria inside say of categories, where they say something.
+    """Return the ``categories`` of all criteria inside a selection, except those that are None.
 
     >>> from tamis.criteria import MRMR
     >>> from tamis.search import Forward
@@ -50,7 +53,9 @@ def given_categories(selection: Selection) -> list[Any]:
 
 
 def for_columns(selection: S, columns: Subset, n_columns: int) -> S:
-    """The selection for some columns of the table that its ``categories`` speak of.
+    """Return the selection for a table with only the given columns.
+
+    The positions in ``categories`` are renumbered.
 
     >>> from tamis.criteria import MRMR
     >>> from tamis.search import Forward
@@ -60,14 +65,14 @@ def for_columns(selection: S, columns: Subset, n_columns: int) -> S:
     if not given_categories(selection):
         return selection
 
-    def renumbered(given: Any) -> list[int] | None:
+    def renumber(given: Any) -> list[int] | None:
         mask = category_mask(type(selection).__name__, given, n_columns)
         return None if mask is None else np.flatnonzero(mask[columns]).tolist()
 
-    return with_categories(selection, renumbered)
+    return with_categories(selection, renumber)
 
 
 def _leads_to(key: str, end: str = "categories") -> bool:
-    """Whether a parameter of this name is that of a criterion, or of a part, inside a selection."""
-    *way, last = key.split("__")
-    return last == end and (bool(way) or end == "searches") and set(way) <= WAYS
+    """Whether a parameter name such as "first__criterion__categories" leads to a criterion."""
+    *path, last = key.split("__")
+    return last == end and (bool(path) or end == "searches") and set(path) <= PATHS

@@ -1,6 +1,7 @@
-"""Recursive elimination: drop the least important, train again, repeat."""
+"""Recursive feature elimination."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -9,8 +10,6 @@ import numpy as np
 from tamis._arrays import Array, Subset, lowest, snapped
 from tamis._checks import NONE, Constraint, Constraints, integer, one_of, several
 from tamis.contract import BackwardCriterion, Record, Scores, Search, Step, Trace
-from tamis.contract.choice import SizeLike
-from tamis.contract.criterion import Criterion
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
@@ -33,24 +32,33 @@ TIER = Constraint(
 TIERS = several(TIER, "tiers such as [(100, 100), (20, 20), (0, 1)]")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RecursiveElimination(Search):
-    """Drop the features whose removal costs least, score the rest anew, repeat (RFE).
+    """Recursive feature elimination (RFE): each step drops the features with the smallest loss.
+
+    The remaining features are scored again after each step.
 
     Parameters
     ----------
     criterion : BackwardCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     step : int, float or list of (above, drop), default=1
-        How many features leave at a time: a number, a fraction of those left, or tiers:
-        ``[(100, 100), (20, 20), (0, 1)]`` drops 100 while more than 100 are left, then 20 while
-        more than 20 are left, then 1. A step never passes its tier's threshold nor the
-        size asked for: 530, 430, 330, 230, 130, 100, 80, 60, 40, 20, 19, ...
+        Number of features to drop per step: a count, a fraction of the features left, or tiers.
+        ``[(100, 100), (20, 20), (0, 1)]`` drops 100 per step while more than 100 are left, then 20
+        while more than 20 are left, then 1. A step never goes below the threshold of its tier or
+        the requested size. With 530 features, the sizes are 530, 430, 330, 230, 130, 100, 80, 60,
+        40, 20, 19, ...
     retune : int, float, "tier" or None, default=None
-        When the criterion chooses its hyper-parameters anew: every so many rounds, whenever that
-        fraction of the features has left since, or at the start of each tier.
+        When the criterion tunes its hyper-parameters. An int n means every n steps. A float means
+        whenever this fraction of the features has been dropped since the last tuning. ``"tier"``
+        means at the start of each tier. None means never.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -72,57 +80,37 @@ class RecursiveElimination(Search):
         "retune": COUNT_OR_SHARE | one_of("tier") | NONE,
     }
 
-    def __init__(
-        self,
-        criterion: Criterion,
-        *,
-        n_features_to_select: SizeLike = 0.5,
-        step: "int | float | Tiers" = 1,
-        retune: int | float | str | None = None,
-        standardize: bool = True,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
-        self.step = step
-        self.retune = retune
+    step: "int | float | Tiers" = 1
+    retune: int | float | str | None = None
 
     def _check(self) -> None:
         super()._check()
         if self.retune == "tier" and not isinstance(self.step, list | tuple):
             raise InvalidParameter(
-                "RecursiveElimination(retune='tier') chooses anew at the start of each tier, and "
+                "RecursiveElimination(retune='tier') needs tiers, but "
                 f"step={self.step!r} has none. Write step=[(100, 100), (20, 20), (0, 1)], or "
-                "retune as a number of rounds."
+                "retune as a number of steps."
             )
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         size = least(criterion, size)
-        step: Standing
-        if len(done):
-            step = done[-1]
-        else:
-            yield (first := from_full(criterion, n_units))
-            step = first
-        tuning = self._replayed(done)
+        step: Standing = done[-1] if len(done) else from_full(criterion, n_units)
+        if isinstance(step, Step):
+            yield step
+        tuning = self._replay(done)
         while len(step.subset) > size:
             tuning, due = self._tuning(tuning, len(step.subset))
             params = dict(criterion.criterion.tune(step.subset)) if due else {}
             drop, _ = drop_count(self.step, len(step.subset), size)
-            # a new tuning changes all values: the one before says nothing of the one after
+            # tuning changes all values, so the previous value cannot be updated
             value = np.nan if params else step.value
-            shorter = _without_worst(criterion, step.subset, value, drop)
-            yield shorter._replace(params=params) if params else shorter
-            step = shorter
+            step = _drop_worst(criterion, step.subset, value, drop)._replace(params=params)
+            yield step
 
     def _tuning(self, tuning: "Tuning", size: int) -> "tuple[Tuning, bool]":
-        """Whether the criterion is to choose its parameters anew for this round, and since when."""
+        """Return the updated tuning state, and whether the criterion is tuned in this step."""
         if self.retune is None:
             return tuning, False
         _, tier = drop_count(self.step, size, 0)
@@ -131,19 +119,22 @@ class RecursiveElimination(Search):
         elif isinstance(self.retune, float):
             due = tuning.size is None or size <= (1 - self.retune) * tuning.size
         else:
-            due = tuning.rounds % int(self.retune) == 0
+            due = tuning.n_steps % int(self.retune) == 0
         last = (size, tier) if due else (tuning.size, tuning.tier)
-        return Tuning(tuning.rounds + 1, *last), due
+        return Tuning(tuning.n_steps + 1, *last), due
 
-    def _replayed(self, done: Trace) -> "Tuning":
-        """When the criterion last chose its parameters, from the sizes of the rounds so far."""
+    def _replay(self, done: Trace) -> "Tuning":
+        """Return the tuning state after the steps of the trace ``done``."""
         tuning = Tuning()
         for size in done.sizes[:-1]:
             tuning, _ = self._tuning(tuning, int(size))
         return tuning
 
-    def _common(self, done: Record, size: int | None) -> int:
-        """A last step that was cut short by the size asked for is made anew."""
+    def _n_common(self, done: Record, size: int | None) -> int:
+        """Return how many recorded steps a search for the new size makes as well.
+
+        The last step is not included if it dropped fewer features to stop at the old size.
+        """
         sizes, last = done.trace.sizes, size or max(1, len(done.grouping.fixed))
         for k in range(1, len(sizes)):
             drop, _ = drop_count(self.step, int(sizes[k - 1]), last)
@@ -153,21 +144,22 @@ class RecursiveElimination(Search):
 
 
 class Tuning(NamedTuple):
-    """Rounds so far, and size and tier at which the criterion last chose its parameters."""
+    """Number of steps so far, and the size and tier at the last tuning (None before the first)."""
 
-    rounds: int = 0
+    n_steps: int = 0
     size: int | None = None
     tier: int | None = None
 
 
-def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
-    """The step that removes the ``drop`` members of least loss.
+def _drop_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
+    """Return the step that removes the ``drop`` members with the smallest loss.
 
-    Of equals those without which the opinion is best, or the highest index.
+    Among tied members, those whose removal has the best second opinion are removed. If the opinions
+    are tied too, those with the highest index are removed.
     """
     losses, noise = criterion.loss(subset), criterion.noise(value)
-    by = criterion.shunning(losses, subset)
-    if len(criterion.fixed):  # most searches fix none, and step thousands of times
+    by = criterion.demote_idle(losses, subset)
+    if len(criterion.fixed):  # skipped for speed if no unit is fixed
         by = np.where(np.isin(subset, criterion.fixed), np.inf, by)
     leaving, n_equal = lowest(by, drop, noise)
     if by is not losses:
@@ -175,18 +167,18 @@ def _without_worst(criterion: Counted, subset: Subset, value: float, drop: int) 
         n_equal = int(np.count_nonzero(cut == cut[leaving[-1]]))
     if criterion.has_opinion and n_equal > 1:
         leaving = _by_opinion(criterion, subset, snapped(by, noise), leaving)
-    kept = _without(subset, leaving)
-    # with one feature the new value follows from the score, otherwise it must be asked for
+    rest = _without(subset, leaving)
+    # a single loss determines the new value; after several removals it must be computed again
     value = float(value) - float(losses[leaving[0]]) if drop == 1 else np.nan
     return Step(
-        kept,
-        criterion.value(kept) if isnan(value) else value,
+        rest,
+        criterion.value(rest) if isnan(value) else value,
         Scores(subset, losses, criterion.errors(subset), n_equal),
     )
 
 
 def _by_opinion(criterion: Counted, subset: Subset, cut: Array, leaving: Subset) -> Subset:
-    """As many members as leave; of those at the edge the ones that the opinion can do without."""
+    """Return the members to remove. Ties with the last one are broken by second opinion."""
     edge = np.flatnonzero(cut == cut[leaving[-1]])
     below = leaving[cut[leaving] < cut[leaving[-1]]]
     if len(edge) + len(below) == len(leaving):
@@ -196,20 +188,20 @@ def _by_opinion(criterion: Counted, subset: Subset, cut: Array, leaving: Subset)
 
 
 def _without(subset: Subset, leaving: Subset) -> Subset:
-    """The members that stay; ``np.delete`` takes three times as long to take out one."""
+    """Return the members that stay. For a single leaving member, this is faster than np.delete."""
     if len(leaving) == 1:
         return np.concatenate((subset[: leaving[0]], subset[leaving[0] + 1 :]))
     return np.delete(subset, leaving)
 
 
 def drop_count(step: Any, size: int, least: int) -> tuple[int, int]:
-    """How many of ``size`` features leave next, and the threshold of the tier in force.
+    """Return the number of features to drop from ``size``, and the threshold of the current tier.
 
     >>> drop_count([(100, 100), (20, 20), (0, 1)], 130, 1)
     (30, 100)
     """
     threshold = 0
-    if isinstance(step, (list, tuple)):  # faster than their union, in every step of a walk
+    if isinstance(step, (list, tuple)):  # faster than isinstance with a union
         threshold, count = next((above, drop) for above, drop in _falling(step) if size > above)
     elif isinstance(step, float):
         count = int(step * size)
@@ -219,6 +211,6 @@ def drop_count(step: Any, size: int, least: int) -> tuple[int, int]:
 
 
 def _falling(tiers: Tiers) -> list[tuple[int, int]]:
-    """Tiers from the highest threshold down, the last one reaching to the end."""
+    """Sort the tiers by descending threshold, and add a tier with the threshold 0 if needed."""
     ordered = sorted(tiers, reverse=True)
     return ordered if ordered[-1][0] == 0 else [*ordered, (0, 1)]

@@ -1,10 +1,11 @@
-"""Searches that find the optimum, or say how far they may be from it."""
+"""Exact searches, which find the best subset or bound how much better it could be."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import ClassVar
 from warnings import warn
 
 import numpy as np
@@ -14,26 +15,31 @@ from tamis._arrays import EMPTY, Array, Subset, best_first, improves
 from tamis._checks import NONE, Constraints, number
 from tamis._linalg import BATCH
 from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
-from tamis.contract.choice import Fraction, Size, SizeLike, resolve_choice
+from tamis.contract.choice import Fraction, Size, resolve_choice
+from tamis.contract.fit_warnings import caller_level
 from tamis.contract.search import Counted
 from tamis.exceptions import IncompatibleCriterion, NotProvenOptimal
 
-#: Subsets valued at a time by the exhaustive search; also how often it can be stopped.
+#: Number of subsets that the exhaustive search evaluates per step.
 BLOCK = 4096
 
 
 class Exhaustive(Search):
-    """Value every subset of the asked size; of every size where none is asked.
+    """Exhaustive search over all subsets of a given size, or of every size with ``"best"``.
 
-    Each step is a block of subsets and holds the best so far.
+    Each step evaluates a block of subsets and holds the best subset so far.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -49,7 +55,7 @@ class Exhaustive(Search):
     extends = False
     holds_best = True
 
-    def _way(self, record: Record) -> tuple[float, float | None, str]:
+    def _progress(self, record: Record) -> tuple[float, float | None, str]:
         n_fixed, n_valued = len(record.grouping.fixed), record.trace.state.get("valued", 0)
         target, free = self._choice().size(n := record.trace.n_units, ""), n - n_fixed
         n_subsets = 2**free if target is None else comb(free, target - n_fixed)
@@ -73,7 +79,7 @@ class Exhaustive(Search):
             values = criterion.values(block)
             valued += len(block)
             for index in _contenders(criterion, values, value):
-                # subsets of a size come in lexicographic order, and smaller ones first
+                # subsets come in lexicographic order, smaller ones first
                 same_size = len(block[index]) == len(found)
                 if improves(values[index], value) or (
                     same_size and criterion.beats(block[index], values[index], found, value)
@@ -83,40 +89,52 @@ class Exhaustive(Search):
 
 
 def _contenders(criterion: Counted, values: Array, value: float) -> Subset:
-    """Positions of values that may be kept: those above the best, or as good if that may count."""
+    """Return the positions of values that are better than ``value``.
+
+    If the criterion has a second opinion, tied values are included.
+    """
     if not criterion.has_opinion or not np.isfinite(value):
         return np.flatnonzero(values > value)
     return np.flatnonzero(values >= value - 1e-11 * abs(value))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BranchAndBound(Search):
-    """The optimum of :class:`Exhaustive` for a monotone criterion, at a fraction of its cost.
+    """Branch and bound: an exact search for monotone criteria, faster than :class:`Exhaustive`.
 
-    Features are removed from the full set along a tree; a branch is left as soon as its bound says
-    that nothing in it can beat the best subset known (Narendra and Fukunaga 1977). At each node
-    the features that matter least get the largest subtrees. Each step is a better subset found.
+    Features are removed from the full set along a tree. A branch is pruned as soon as its upper
+    bound falls below the value of the best subset known (Narendra and Fukunaga 1977). The branches
+    of a node are ordered to prune as much as possible: the branch that removes the most important
+    feature is pruned soonest, so it gets the largest subtree. Each step holds a better subset than
+    the previous step.
 
-    With a budget the search is anytime: when it runs out, the best subset so far is kept,
-    ``gap_`` says how much better the optimum can be at most, and a warning says so. Where no
-    subset of the size was reached by then, one is made by dropping the half of the features that
-    would be missed least, again and again.
+    If the budget runs out, the best subset found so far is selected. ``gap_`` is then an upper
+    bound for how much better the optimum can be, and a warning reports it. If no subset of the
+    requested size was found, half of the features, those with the smallest loss, are dropped
+    repeatedly until the size is reached.
 
     Parameters
     ----------
     criterion : SubsetCriterion
-        Its ``monotone`` must be true.
+        Scores the features. Its attribute ``monotone`` must be true.
     n_features_to_select : int or float, default=0.5
+        Number of units to select: a count or a fraction.
     max_evaluations : int or None, default=None
+        Maximum number of scores to compute. None means no limit.
     max_seconds : float or None, default=None
-        The budget. A budget in seconds makes the result depend on the machine.
+        Maximum duration in seconds. None means no limit. With a limit the result depends on the
+        speed of the computer.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Attributes
     ----------
     gap_ : float
-        The most by which the optimum can exceed the value found; 0 when it is proven.
+        Upper bound for how much better than the selected subset the optimum can be. 0 if the subset
+        is proven to be optimal.
 
     Examples
     --------
@@ -137,24 +155,8 @@ class BranchAndBound(Search):
         "max_seconds": number(above=0) | NONE,
     }
 
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: SizeLike = 0.5,
-        max_evaluations: int | None = None,
-        max_seconds: float | None = None,
-        standardize: bool = True,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
-        self.max_evaluations = max_evaluations
-        self.max_seconds = max_seconds
+    max_evaluations: int | None = None
+    max_seconds: float | None = None
 
     def _check(self) -> None:
         super()._check()
@@ -162,26 +164,27 @@ class BranchAndBound(Search):
         choice = resolve_choice(self.n_features_to_select, "BranchAndBound")
         if not self.criterion.monotone:
             raise IncompatibleCriterion(
-                f"BranchAndBound needs a monotone criterion; {scored_by} may be worth more with "
-                f"fewer features. Use Exhaustive({scored_by}(...)) or "
+                f"BranchAndBound needs a monotone criterion; {scored_by} may have a greater value "
+                f"with fewer features. Use Exhaustive({scored_by}(...)) or "
                 f"FloatingForward({scored_by}(...))."
             )
         if not isinstance(choice, Size | Fraction):
             raise IncompatibleCriterion(
-                "BranchAndBound needs a number of features: a monotone criterion is greatest with "
-                f"all of them. Write n_features_to_select=5, not {self.n_features_to_select!r}."
+                "BranchAndBound needs a number of features, because a monotone criterion selects "
+                "all of them otherwise. Write n_features_to_select=5, not "
+                f"{self.n_features_to_select!r}."
             )
 
     @property
     def gap_(self) -> float:
-        """The most by which the optimum can exceed the value found."""
+        """Upper bound for how much better the optimum can be. 0 if optimality is proven."""
         check_is_fitted(self)
         return float(self.trace_.state["gap"])
 
-    def _way(self, record: Record) -> tuple[float, float | None, str]:
+    def _progress(self, record: Record) -> tuple[float, float | None, str]:
         if not len(record.trace):
-            return super()._way(record)
-        return 0, None, f"gap {record.trace.state['gap']:.3g}"
+            return super()._progress(record)
+        return 0, None, f"within {record.trace.state['gap']:.3g} of the optimum"
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -196,17 +199,24 @@ class BranchAndBound(Search):
                     yield tree.step()
         except _BudgetSpent:
             tree.settle()
-            _warn_of(tree.gap(), criterion.n_evaluations)
+            if tree.gap() > 0:
+                warn(
+                    f"BranchAndBound stopped after {criterion.n_evaluations} evaluations; the "
+                    f"optimum may be better by up to {tree.gap():.4g}. Raise max_evaluations or "
+                    "max_seconds for a proof.",
+                    NotProvenOptimal,
+                    stacklevel=caller_level(),
+                )
         if gap != tree.gap():
             yield tree.step()
 
 
 class _BudgetSpent(Exception):
-    """No more may be spent on bounds."""
+    """Raised when the budget is spent."""
 
 
 class _Budget:
-    """How many scores may still be asked for, and until when."""
+    """Keeps track of the number of scores and the time that are left."""
 
     def __init__(self, criterion: Counted, max_evaluations: int | None, max_seconds: float | None):
         self.criterion = criterion
@@ -215,10 +225,10 @@ class _Budget:
         self.until = self.looked + (max_seconds or np.inf)
 
     def left(self) -> float:
-        """Scores that may be asked for now, at least one.
+        """Return the number of scores that are left. Raise _BudgetSpent if none are left.
 
-        The next look is taken to be as far off as the last one: scores of thousands of columns
-        take seconds each.
+        _BudgetSpent is also raised if the next block of scores would exceed the time limit. That
+        block is expected to take as long as the last one.
         """
         now = perf_counter()
         expected, self.looked = now + (now - self.looked), now
@@ -228,23 +238,12 @@ class _Budget:
         return left
 
 
-def _warn_of(gap: float, n_evaluations: int) -> None:
-    """Say that the budget ran out, unless what is left open could not be better anyway."""
-    if gap > 0:
-        warn(
-            f"BranchAndBound stopped after {n_evaluations} evaluations; the optimum may be better "
-            f"by up to {gap:.4g}. Raise max_evaluations or max_seconds for a proof.",
-            NotProvenOptimal,
-            stacklevel=2,
-        )
-
-
 class _Tree:
-    """The open nodes of a branch and bound, and the best leaf so far.
+    """The open nodes of a branch-and-bound tree, and the best leaf so far.
 
-    A node is a subset, the members that may leave below it, and the bound of what it holds. Child
-    i of a node loses the i-th of those members and may lose the later ones, so that every subset
-    has one place in the tree.
+    A node consists of a subset, the members that its descendants may remove, and an upper bound.
+    Child i of a node lacks the i-th of these members, and its descendants may remove only later
+    ones, so every subset occurs once.
     """
 
     def __init__(self, criterion: Counted, n_units: int, size: int, done: Trace, budget: _Budget):
@@ -265,49 +264,53 @@ class _Tree:
             self.open = [(everything, free, np.inf)]
 
     def settle(self) -> None:
-        """The best that can be said at once: some leaf, and some bound of what is open."""
+        """Make sure that a leaf and a finite bound exist when the budget is spent."""
         subset, free, bound = self.open[-1]
-        if bound == np.inf:  # not even the root was expanded; a monotone value bounds all below
+        if bound == np.inf:  # the root was not expanded; its value bounds all subsets
             value = self.criterion.value(subset)
             self.open[-1] = (subset, free, value if np.isfinite(value) else np.inf)
         if not len(self.subset):
-            leaf = self._halved(subset, free)
+            leaf = self._halve(subset, free)
             self._offer(leaf, self.criterion.value(leaf))
 
-    def _halved(self, subset: Subset, free: Subset) -> Subset:
-        """What is left of a subset when half of those that may leave do, again and again."""
+    def _halve(self, subset: Subset, free: Subset) -> Subset:
+        """Drop the removable members with the smallest loss, half of them at a time."""
         while surplus := len(subset) - self.size:
-            missed = self.criterion.loss(subset)[np.isin(subset, free)]
+            losses = self.criterion.loss(subset)[np.isin(subset, free)]
             n_leaving = min(surplus, (len(free) + 1) // 2)
-            leaving = free[best_first(missed)][-n_leaving:]
+            leaving = free[best_first(losses)][-n_leaving:]
             subset, free = np.setdiff1d(subset, leaving), np.setdiff1d(free, leaving)
         return subset
 
     def gap(self) -> float:
-        """How much better than the best leaf an open node can be."""
+        """Return an upper bound for how much better a leaf that was not visited can be."""
         return max(0.0, max((bound for *_, bound in self.open), default=-np.inf) - self.value)
 
     def step(self) -> Step:
-        """The best leaf as a step, from which the search can continue."""
+        """Return the best leaf as a step from which the search can continue."""
         nodes = [[s.tolist(), a.tolist(), float(bound)] for s, a, bound in self.open]
         return Step(self.subset, self.value, state={"open": nodes, "gap": self.gap()})
 
     def expand(self) -> bool:
-        """Replace the newest open node by its children; whether a better leaf was found.
+        """Replace the newest open node with its children. Return whether a better leaf was found.
 
-        When the budget runs out on the way, the node stays open as it was.
+        If the budget runs out during this, the node stays open.
         """
         subset, free, bound = self.open[-1]
         if improves(self.value, bound):
             self.open.pop()
             return False
-        self.budget.left()  # a leaf is valued even where no bound is asked for
+        self.budget.left()  # checked even if only a leaf is evaluated
         surplus = len(subset) - self.size
-        n_inner = len(free) - surplus  # children that branch; one more must lose all the rest
+        n_inner = len(free) - surplus  # number of children with subtrees; the next child is a leaf
         whole = len(free) + len(self.criterion.fixed) == len(subset)
         if surplus == 1 or 2 * n_inner >= len(free) - 2 or whole:
-            free, bounds = self._sorted(subset, free)
-        else:  # most members head no child: the order their parent found is good enough
+            # the most important member comes first: the subtree without this member is the largest,
+            # and it is pruned soonest
+            bounds = self._bounds(subset, free)
+            order = best_first(-bounds)
+            free, bounds = free[order], bounds[order]
+        else:  # with few children, the order of the parent is good enough
             bounds = self._bounds(subset, free[:n_inner])
         self.open.pop()
         if surplus == 1:
@@ -319,21 +322,15 @@ class _Tree:
         leaf = np.setdiff1d(subset, free[n_inner:], assume_unique=True)
         return self._offer(leaf, self.criterion.value(leaf))
 
-    def _sorted(self, subset: Subset, free: Subset) -> tuple[Subset, Array]:
-        """Members and bounds without each, the one that matters most first: its subtree is largest.
-
-        That subtree is also the first to be cut off.
-        """
-        bounds = self._bounds(subset, free)
-        order = best_first(-bounds)
-        return free[order], bounds[order]
-
     def _bounds(self, subset: Subset, free: Subset) -> Array:
-        """Bounds without each member, in parts after each of which the budget is looked at."""
+        """Return, for each removable member, the upper bound of the subset without this member.
+
+        The budget is checked between batches.
+        """
         found = np.empty(len(free))
         at = 0
         while at < len(free):
-            # as many as are solved together; with hundreds of columns each takes a while
+            # one batch of matrices at a time, because a batch takes long with hundreds of columns
             end = int(
                 min(len(free), at + max(1, BATCH // len(subset) ** 2), at + self.budget.left())
             )
@@ -343,7 +340,7 @@ class _Tree:
         return found
 
     def _offer(self, leaf: Subset, value: float) -> bool:
-        """Keep a leaf that beats the best; of equals the best by opinion, or the first."""
+        """Store a leaf if it is better than the best one so far. Return whether it is."""
         if not self.criterion.beats(leaf, value, self.subset, self.value):
             return False
         self.subset, self.value = leaf, float(value)

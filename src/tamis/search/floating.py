@@ -1,9 +1,9 @@
-"""Floating searches: steps back while they pay (Pudil, Novovicova and Kittler 1994).
+"""Floating searches (Pudil, Novovicova and Kittler 1994).
 
-After each step forward the search steps back, but only while that strictly beats the best subset
-known of that size. Each step back thus improves one of finitely many records, so the search ends.
-A step forward that falls short of the best known subset of its size continues from the latter
-(Somol et al. 1999), so that the current subset is always the best known of its size.
+After each addition, the search removes units as long as each removal gives a better subset than the
+best one known of that size. There are finitely many subsets, so the search ends. If an addition
+gives a worse subset than the best one known of its size, the search continues from the best one
+(Somol et al. 1999).
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ from tamis.search.greedy import from_fixed, from_full, grown, least, others, shr
 
 
 class BestBySize(dict[int, tuple[float, Subset]]):
-    """The best subset known of each size.
+    """The value and members of the best known subset of each size.
 
-    A subset that was looked at before is no better the second time, whatever rounding says: values
-    are sums of steps, and a walk that goes around would raise them for ever.
+    A subset that was visited before is never treated as better. Otherwise the search could run in
+    a cycle forever, because values are accumulated over steps and rounding may increase them.
     """
 
     def __init__(self, done: Trace):
@@ -31,7 +31,7 @@ class BestBySize(dict[int, tuple[float, Subset]]):
             self.note(step)
 
     def note(self, step: Standing) -> bool:
-        """Whether the step's subset is the best of its size so far; remember it if so."""
+        """Store the subset of a step if it is the best of its size. Return whether it is."""
         size, label = len(step.subset), step.subset.tobytes()
         again = label in self.seen
         self.seen.add(label)
@@ -41,7 +41,7 @@ class BestBySize(dict[int, tuple[float, Subset]]):
         return True
 
     def at_least(self, step: Step) -> Step:
-        """The step, or the jump to a better subset of its size."""
+        """Return the given step, or a step to the best known subset of the same size if better."""
         if self.note(step):
             return step
         value, subset = self[len(step.subset)]
@@ -51,15 +51,19 @@ class BestBySize(dict[int, tuple[float, Subset]]):
 
 
 class FloatingForward(Search):
-    """Forward selection that takes features back while that pays (SFFS).
+    """Sequential floating forward selection (SFFS): forward selection with removals.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     References
     ----------
@@ -87,7 +91,8 @@ class FloatingForward(Search):
             yield step
             known.note(step)
         while True:
-            # of two features the worse is the one added last, so going back starts at three
+            # with two features, a removal would only undo the last addition, so removals start at
+            # three
             if len(step.subset) - n_fixed > 2:
                 back = shrunk(criterion, step.subset, step.value)
                 if known.note(back):
@@ -102,15 +107,19 @@ class FloatingForward(Search):
 
 
 class FloatingBackward(Search):
-    """Backward selection that brings features back while that pays (SFBS).
+    """Sequential floating backward selection (SFBS): backward selection with additions.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     References
     ----------
@@ -132,15 +141,12 @@ class FloatingBackward(Search):
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         known = BestBySize(done)
-        step: Standing
-        if len(done):
-            step = done[-1]
-        else:
-            yield (first := from_full(criterion, n_units))
-            known.note(first)
-            step = first
+        step: Standing = done[-1] if len(done) else from_full(criterion, n_units)
+        if isinstance(step, Step):
+            yield step
+            known.note(step)
         while True:
-            # one feature out of all but one is the one removed last
+            # after a single removal, the only possible addition would undo it
             if len(step.subset) < n_units - 1:
                 back = grown(criterion, step.subset, step.value, others(step.subset, n_units))
                 if known.note(back):

@@ -1,10 +1,12 @@
-"""A genetic search on a matrix of bits: one row an individual, one column a feature.
+"""Genetic search.
 
-Every draw of a generation comes from a stream labelled by the seed and the generation, so a search
-that is stopped and resumed breeds the same population.
+A population is a matrix of bits with one row per individual and one column per feature. Each
+generation has its own random generator, derived from the seed and the generation number. So a
+search that is stopped and resumed produces the same populations.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +15,6 @@ from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves
 from tamis._checks import NONE, Constraints, integer, number, one_of
 from tamis._seeds import stream
 from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
-from tamis.contract.choice import SizeLike
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter
@@ -21,37 +22,47 @@ from tamis.exceptions import InvalidParameter
 Draw = np.random.Generator
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Genetic(Search):
-    """Breed subsets: select parents, cross them, flip bits, keep the elite.
+    """Genetic algorithm: select parents, cross them, mutate the children, keep the elite.
 
-    With a number of features every individual has exactly that size; with
-    ``n_features_to_select="best"`` the size is free, and ``Penalised(criterion, per_feature=...)``
-    keeps it small. ``Remembered(criterion)`` saves what comes again. Each step is a generation and
+    If ``n_features_to_select`` is a number, every individual has exactly this size. With ``"best"``
+    the size is not fixed, and ``Penalised(criterion, per_feature=...)`` keeps it small.
+    ``Remembered(criterion)`` avoids computing the same score twice. Each step is a generation and
     holds the best subset so far.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     population_size, n_generations : int, default=50
+        Number of individuals, and number of generations after the first one.
     selection : {"tournament", "roulette", "raw-roulette", "universal", "rank", "reward"}
-        How parents are drawn: the best of some, the default; in proportion to the value above the
-        worst (independent draws, or stochastic universal sampling), or to the value itself, of
-        which less than 0 counts as 0; to the rank; or to the cumulative reward, the value gained
-        over the parents plus the mean reward of the parents.
+        How parents are drawn. ``"tournament"``, the default, takes the best of a few random
+        individuals. All other rules draw with a probability proportional to a quantity.
+        ``"roulette"`` and ``"universal"`` (stochastic universal sampling) use the value minus the
+        worst value. ``"raw-roulette"`` uses the value itself, or 0 if it is negative. ``"rank"``
+        uses the rank. ``"reward"`` uses the cumulative reward: the gain over the parents plus the
+        mean reward of the parents.
     tournament_size : int, default=2
-        How many meet in a tournament: of more the best win more often.
+        Number of individuals in a tournament. A larger number favours the best individuals.
     crossover : {"uniform", "one-point", "two-point"}, default="uniform"
+        Which bits the children exchange.
     crossover_rate : float, default=0.9
-        Share of the pairs that are crossed.
+        Share of the pairs of parents that are crossed.
     mutation_rate : float or None, default=None
-        Probability that a bit flips; None is one bit an individual on average.
+        Probability that a bit flips. None means one bit per individual on average.
     n_elite : int, default=2
-        How many of the best live on unchanged.
+        Number of best individuals that survive unchanged.
     random_state : int, Generator, RandomState or None, default=None
+        Seed of the draws.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -80,49 +91,26 @@ class Genetic(Search):
         "n_elite": integer(0),
     }
 
-    # More parameters than elsewhere in tamis: the operators are what the method is.
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: SizeLike = 0.5,
-        population_size: int = 50,
-        n_generations: int = 50,
-        selection: str = "tournament",
-        tournament_size: int = 2,
-        crossover: str = "uniform",
-        crossover_rate: float = 0.9,
-        mutation_rate: float | None = None,
-        n_elite: int = 2,
-        random_state: Any = None,
-        standardize: bool = True,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
-        self.population_size = population_size
-        self.n_generations = n_generations
-        self.selection = selection
-        self.tournament_size = tournament_size
-        self.crossover = crossover
-        self.crossover_rate = crossover_rate
-        self.mutation_rate = mutation_rate
-        self.n_elite = n_elite
-        self.random_state = random_state
+    # There are many parameters because the genetic operators define the method.
+    population_size: int = 50
+    n_generations: int = 50
+    selection: str = "tournament"
+    tournament_size: int = 2
+    crossover: str = "uniform"
+    crossover_rate: float = 0.9
+    mutation_rate: float | None = None
+    n_elite: int = 2
+    random_state: Any = None
 
     def _check(self) -> None:
         super()._check()
         if self.n_elite >= self.population_size:
             raise InvalidParameter(
                 f"Genetic needs n_elite below population_size={self.population_size}, "
-                f"not {self.n_elite}: an elite of all would never change."
+                f"not {self.n_elite}: otherwise the population would never change."
             )
 
-    def _way(self, record: Record) -> tuple[float, float | None, str]:
+    def _progress(self, record: Record) -> tuple[float, float | None, str]:
         n_steps = len(record.trace)
         return n_steps, self.n_generations + 1, f"generation {n_steps - 1}"
 
@@ -134,24 +122,24 @@ class Genetic(Search):
             found, people = done[-1], Population.from_state(done.state, n_units)
         else:
             people = self._first(criterion, n_units, size)
-            yield (best := _better(criterion, Step(EMPTY, -np.inf), people))
-            found = best
+            found = _best_step(criterion, Step(EMPTY, -np.inf), people)
+            yield found
         for _ in range(people.generation, self.n_generations):
             people = self._next(criterion, people, size)
-            yield (best := _better(criterion, found, people))
-            found = best
+            found = _best_step(criterion, found, people)
+            yield found
 
     def _first(self, criterion: Counted, n_units: int, size: int | None) -> "Population":
         draw = stream(self.random_state, "generation", 0)
         shape = (self.population_size, n_units)
-        density = draw.random((self.population_size, 1))  # small and large subsets alike
+        density = draw.random((self.population_size, 1))  # a density per row, so that sizes vary
         bits = draw.random(shape) < density
-        bits = resized(bits, size, draw, criterion.fixed, criterion.idle)
-        values = valued(criterion, bits)
+        bits = resize_rows(bits, size, draw, criterion.fixed, criterion.idle)
+        values = value_rows(criterion, bits)
         return Population(bits, values, np.zeros(len(values)), 0)
 
     def _next(self, criterion: Counted, people: "Population", size: int | None) -> "Population":
-        """Elite, and children of the selected in place of the others."""
+        """Return the next generation: the elite, and the children of selected parents."""
         draw = stream(self.random_state, "generation", people.generation + 1)
         elite = best_first(people.values)[: self.n_elite]
         n_children = self.population_size - len(elite)
@@ -163,8 +151,8 @@ class Genetic(Search):
         children = np.vstack([np.where(mixed, two, one), np.where(mixed, one, two)])[:n_children]
         rate = 1 / people.bits.shape[1] if self.mutation_rate is None else self.mutation_rate
         children ^= draw.random(children.shape) < rate
-        children = resized(children, size, draw, criterion.fixed, criterion.idle)
-        values = valued(criterion, children)
+        children = resize_rows(children, size, draw, criterion.fixed, criterion.idle)
+        values = value_rows(criterion, children)
         parents = np.vstack([pairs, pairs])[:n_children]
         rewards = gained(values, people.values[parents]) + people.rewards[parents].mean(axis=1)
         return Population(
@@ -181,7 +169,7 @@ class Genetic(Search):
 
 
 class Population(NamedTuple):
-    """One generation: bits, values, cumulative rewards."""
+    """A generation: the bits, value and cumulative reward of each individual."""
 
     bits: Mask
     values: Array
@@ -189,7 +177,7 @@ class Population(NamedTuple):
     generation: int
 
     def to_state(self) -> dict[str, Any]:
-        """Plain numbers and text, for the record."""
+        """Return the generation as plain numbers and text, for the record."""
         return {
             "bits": [row.tobytes().hex() for row in np.packbits(self.bits, axis=1)],
             "values": self.values.tolist(),
@@ -205,22 +193,23 @@ class Population(NamedTuple):
         return cls(bits, values, rewards, state["generation"])
 
 
-def valued(criterion: Counted, bits: Mask) -> Array:
-    """Values of all rows, each distinct row asked for once."""
-    rows, place = np.unique(bits, axis=0, return_inverse=True)
-    return criterion.values([np.flatnonzero(row) for row in rows])[place.ravel()]
+def value_rows(criterion: Counted, bits: Mask) -> Array:
+    """Return the value of each row of bits. Equal rows are evaluated only once."""
+    rows, index = np.unique(bits, axis=0, return_inverse=True)
+    return criterion.values([np.flatnonzero(row) for row in rows])[index.ravel()]
 
 
-def resized(
+def resize_rows(
     bits: Mask, size: int | None, draw: Draw, fixed: Subset = EMPTY, idle: Subset = EMPTY
 ) -> Mask:
-    """Rows with exactly ``size`` bits, or at least one: random bits set or cleared as needed.
+    """Set or clear random bits so that each row has exactly ``size`` bits set.
 
-    Units that can tell nothing are only there where others do not suffice.
+    If ``size`` is None, each row has at least one bit. Constant and duplicate units are used only
+    if there are not enough others.
     """
     bits[:, idle] = False
     bits[:, fixed] = True
-    keys = bits + draw.random(bits.shape)  # members before others, at random among equals
+    keys = bits + draw.random(bits.shape)  # set bits before cleared ones, each in random order
     keys[:, idle] -= 1
     keys[:, fixed] += 3
     falling = np.argsort(-keys, axis=1)
@@ -230,8 +219,8 @@ def resized(
     return out
 
 
-def _better(criterion: Counted, found: Standing, people: Population) -> Step:
-    """The best subset so far, as a step; of equals the best by opinion, or the first."""
+def _best_step(criterion: Counted, found: Standing, people: Population) -> Step:
+    """Return a step with the best subset so far. Ties go to the best second opinion."""
     subset, value = found.subset, found.value
     top = people.values.max()
     if improves(top, value) or (criterion.has_opinion and not improves(value, top)):
@@ -243,14 +232,14 @@ def _better(criterion: Counted, found: Standing, people: Population) -> Step:
 
 
 def above_worst(fitness: Array) -> Array:
-    """Probabilities in proportion to the fitness above the worst, which keeps a small chance.
+    """Return probabilities proportional to fitness minus the worst fitness plus a small constant.
 
-    What cannot be valued (-inf) counts as the worst that can, what is beyond measure as the best.
+    Infinite fitness is treated as the best or the worst finite fitness.
     """
     finite = fitness[np.isfinite(fitness)]
     if not len(finite):
         return np.full(len(fitness), 1 / len(fitness))
-    # in units of a power of two, which rounds nothing: differences and sums must not overflow
+    # scaled by a power of two, which is exact, so that differences and sums do not overflow
     unit = -int(np.frexp(np.abs(finite).max())[1])
     low, high = np.ldexp(finite.min(), unit), np.ldexp(finite.max(), unit)
     weight: Array = np.clip(np.ldexp(fitness, unit), low, high) - low
@@ -260,63 +249,66 @@ def above_worst(fitness: Array) -> Array:
 
 
 def gained(values: Array, parents: Array) -> Array:
-    """Value of each child above the mean of its parents, 0 where one of them has none."""
+    """Return each child's value minus the mean value of its parents, or 0 if that is not finite."""
     with np.errstate(invalid="ignore"):
         gain = values - parents.mean(axis=1)
     return np.where(np.isfinite(gain), gain, 0.0)
 
 
 def roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Independent draws in proportion to the fitness."""
+    """Draw individuals independently, in proportion to their value minus the worst value."""
     return draw.choice(len(people.values), count, p=above_worst(people.values))
 
 
 def universal(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Stochastic universal sampling: one spin of a wheel with ``count`` equidistant pointers."""
+    """Draw by stochastic universal sampling, with ``count`` equidistant pointers.
+
+    The pointers share one random offset.
+    """
     pointers = (draw.random() + np.arange(count)) / count
-    places = np.searchsorted(np.cumsum(above_worst(people.values)), pointers)
-    return draw.permutation(np.minimum(places, len(people.values) - 1))
+    drawn = np.searchsorted(np.cumsum(above_worst(people.values)), pointers)
+    return draw.permutation(np.minimum(drawn, len(people.values) - 1))
 
 
 def raw_roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Independent draws in proportion to the value itself; anyone where none is above 0."""
+    """Draw in proportion to the value itself, or uniformly if no value is above 0."""
     weight = np.nan_to_num(np.maximum(people.values, 0.0))
     weight = weight / weight.max() if weight.any() else np.ones_like(weight)
     return draw.choice(len(weight), count, p=weight / weight.sum())
 
 
 def tournament(people: Population, count: int, draw: Draw, size: int = 2) -> np.ndarray:
-    """The best of some, drawn at random for each place."""
+    """Draw the best of ``size`` random individuals, ``count`` times."""
     some = draw.integers(len(people.values), size=(count, size))
     return np.asarray(some[np.arange(count), people.values[some].argmax(axis=1)])
 
 
 def by_rank(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """In proportion to the rank, 1 for the worst."""
+    """Draw in proportion to the rank, which is 1 for the worst individual."""
     weight = np.empty(len(people.values))
     weight[best_first(people.values)] = np.arange(len(weight), 0, -1)
     return draw.choice(len(weight), count, p=weight / weight.sum())
 
 
 def by_reward(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """In proportion to the cumulative reward above the lowest."""
+    """Draw in proportion to the cumulative reward minus the lowest cumulative reward."""
     return draw.choice(len(people.values), count, p=above_worst(people.rewards))
 
 
 def one_point(n_pairs: int, n_units: int, draw: Draw) -> Mask:
-    """Bits behind one random place."""
+    """Return a mask for each pair of parents, which is true from a random position on."""
     return np.arange(n_units) >= draw.integers(1, max(n_units, 2), size=(n_pairs, 1))
 
 
 def two_point(n_pairs: int, n_units: int, draw: Draw) -> Mask:
-    """Bits between two random places."""
+    """Return a mask for each pair of parents, which is true between two random positions."""
     cut = np.sort(draw.integers(0, n_units + 1, size=(n_pairs, 2)), axis=1)
-    place = np.arange(n_units)
-    return (place >= cut[:, :1]) & (place < cut[:, 1:])
+    position = np.arange(n_units)
+    return (position >= cut[:, :1]) & (position < cut[:, 1:])
 
 
 def uniform(n_pairs: int, n_units: int, draw: Draw) -> Mask:
-    """Each bit with probability one half."""
+    """Return a mask for each pair of parents, in which each bit is true with probability 1/2."""
     return draw.random((n_pairs, n_units)) < 0.5
 
 

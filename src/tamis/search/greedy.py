@@ -1,7 +1,7 @@
-"""Greedy walks: one feature in or out at a time."""
+"""Greedy searches, which add or remove one feature at a time."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from tamis.contract import (
     SubsetCriterion,
     Trace,
 )
-from tamis.contract.choice import SizeLike
 from tamis.contract.criterion import with_unit
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
@@ -24,28 +23,32 @@ from tamis.exceptions import InvalidParameter
 
 
 def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
-    """The step that adds the best candidate; of equals the best by opinion, or lowest index."""
+    """Return the step that adds the best candidate.
+
+    Ties go to the best second opinion, then to the lowest index.
+    """
     gains = criterion.gain(subset, candidates)
     cut = snapped(gains, criterion.noise(value))
-    chosen = criterion.winner(subset, candidates, criterion.shunning(cut, candidates))
+    chosen = criterion.winner(subset, candidates, criterion.demote_idle(cut, candidates))
     larger, n_equal = with_unit(subset, candidates[chosen]), np.count_nonzero(cut == cut[chosen])
     return Step(
         larger,
-        moved_value(criterion, value, gains[chosen], larger),
+        _updated_value(criterion, value, gains[chosen], larger),
         Scores(candidates, gains, criterion.errors(subset), int(n_equal)),
     )
 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
-    """The step that removes the least costly member not fixed.
+    """Return the step that removes the member with the smallest loss. Fixed members stay.
 
-    Of equals the one without which the opinion is best, or the highest index.
+    Among tied members, the one whose removal has the best second opinion is removed. If the
+    opinions are tied too, the one with the highest index is removed.
     """
     if len(criterion.fixed):
         fixed = np.union1d(fixed, criterion.fixed)
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
-    order = criterion.shunning(cut, subset)
+    order = criterion.demote_idle(cut, subset)
     if len(fixed):
         free = ~np.isin(subset, fixed)
         order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
@@ -54,58 +57,65 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     n_equal = np.count_nonzero(cut == cut[chosen])
     return Step(
         smaller,
-        moved_value(criterion, value, -losses[chosen], smaller),
+        _updated_value(criterion, value, -losses[chosen], smaller),
         Scores(subset, losses, criterion.errors(subset), int(n_equal)),
     )
 
 
-def moved_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
-    """The value after a move; infinity less infinity is looked up."""
-    after = float(value) + float(change)  # of Python, which does not warn
+def _updated_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
+    """Return the value after a move, which is ``value`` plus ``change``.
+
+    If this sum is undefined because both are infinite, the value is computed from scratch.
+    """
+    after = float(value) + float(change)  # Python floats do not warn about infinities
     return criterion.start(subset) if np.isnan(after) else after
 
 
 def others(subset: Subset, n_units: int) -> Subset:
-    """The units that are not in the subset."""
+    """Return the units that are not in the subset."""
     out = np.ones(n_units, dtype=bool)
     out[subset] = False
     return np.flatnonzero(out)
 
 
 def from_fixed(criterion: Counted) -> Step:
-    """What a walk that starts with as little as it may holds; a step to yield if it is anything."""
+    """Return the first step of a forward search: the fixed units, or the empty subset."""
     if len(criterion.fixed):
         return Step(criterion.fixed, criterion.value(criterion.fixed))
     return Step(EMPTY, criterion.start(EMPTY))
 
 
 def least(criterion: Counted, size: int | None) -> int:
-    """The size to which a walk that removes can go."""
+    """Return the smallest size that a backward search reaches."""
     return size or max(1, len(criterion.fixed))
 
 
 def from_full(criterion: Counted, n_units: int) -> Step:
-    """The first step of a walk that starts with everything: one score, the full set's."""
+    """Return the first step of a backward search: all units."""
     full = np.arange(n_units)
     return Step(full, criterion.value(full))
 
 
 class Forward(Search):
-    """Add the feature of greatest gain until there are enough (sequential forward selection, SFS).
+    """Sequential forward selection (SFS): each step adds the feature with the greatest gain.
 
-    Choosing l of m features asks for l m - l(l-1)/2 scores. What was added is never taken back.
+    Selecting l of m features needs l m - l(l-1)/2 scores. Added features are never removed.
 
     Parameters
     ----------
     criterion : ForwardCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups : mapping, sequence or None, default=None
-        Columns that are taken or left as one unit: ``{"name": ["a", "b"]}`` with columns by name
-        or index, or one label per column. A column in no group, or with the label None, is a unit
-        of its own. Sizes count units.
+        Columns that are selected together, as one unit: ``{"name": ["a", "b"]}`` with columns by
+        name or index, or one label per column. A column in no group, or with the label None, is a
+        unit of its own. The number of features to select counts units.
     fixed_features : str, int, sequence of them, or None, default=None
-        Columns, or names of groups, that every subset holds; they count among those kept.
+        Columns, or names of groups, that are always selected. They are included in the number of
+        units to select.
 
     Examples
     --------
@@ -122,27 +132,31 @@ class Forward(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        step = done[-1] if len(done) else from_fixed(criterion)
+        step: Standing = done[-1] if len(done) else from_fixed(criterion)
         if isinstance(step, Step) and len(step.subset):
             yield step
         while len(step.subset) < (size or n_units):
-            yield (ahead := grown(criterion, step.subset, step.value, others(step.subset, n_units)))
-            step = ahead
+            step = grown(criterion, step.subset, step.value, others(step.subset, n_units))
+            yield step
 
 
 class Backward(Search):
-    """Remove the feature of least loss until few enough are left (backward selection, SBS).
+    """Sequential backward selection (SBS): each step removes the feature with the smallest loss.
 
-    Keeping l of m features asks for 1 + ((m+1) m - l(l+1))/2 scores, the full set's included where
-    the criterion values subsets. What was removed never comes back.
+    Selecting l of m features needs 1 + ((m+1) m - l(l+1))/2 scores, including the value of the full
+    set. Removed features are never added back.
 
     Parameters
     ----------
     criterion : BackwardCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -160,32 +174,33 @@ class Backward(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        step: Standing
-        if len(done):
-            step = done[-1]
-        else:
-            yield (first := from_full(criterion, n_units))
-            step = first
+        step: Standing = done[-1] if len(done) else from_full(criterion, n_units)
+        if isinstance(step, Step):
+            yield step
         while len(step.subset) > least(criterion, size):
-            yield (next_one := shrunk(criterion, step.subset, step.value))
-            step = next_one
+            step = shrunk(criterion, step.subset, step.value)
+            yield step
 
 
 class Bidirectional(Search):
-    """Forward from nothing and backward from everything, towards each other.
+    """Bidirectional selection: a forward and a backward search that run towards each other.
 
-    In each round the forward side adds a feature that the backward side has not removed, and the
-    backward side removes one that the forward side does not hold, so that neither undoes the
-    other. It ends when the forward side holds, or the backward side has left, as many as asked;
-    the trace follows that side. Asked for no size, it follows the forward side to the middle.
+    In each step the forward search adds a feature that the backward search has not removed, and the
+    backward search removes a feature that the forward search has not added. The selection ends when
+    one of the two reaches the requested size, and the trace contains the steps of that search. If
+    no size is requested, the trace follows the forward search to half of the features.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -203,12 +218,11 @@ class Bidirectional(Search):
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
         n_fixed = len(criterion.fixed)
-        size = max(self._asked(size, n_units), n_fixed)
-        forward = self._grows(size, n_units + n_fixed)
+        size, forward = self._plan(size, n_units, n_fixed)
         small: Standing
         large: Standing
         if len(done):
-            small, large = self._continued(done, forward, n_units, criterion.fixed)
+            small, large = self._resume(done, forward, n_units, criterion.fixed)
         else:
             small, large = from_fixed(criterion), from_full(criterion, n_units)
             if not forward:
@@ -220,55 +234,59 @@ class Bidirectional(Search):
             candidates = np.setdiff1d(large.subset, small.subset, assume_unique=True)
             grew = grown(criterion, small.subset, small.value, candidates)
             fell = shrunk(criterion, large.subset, large.value, fixed=grew.subset)
-            answer, other = (grew, fell) if forward else (fell, grew)
+            traced, other = (grew, fell) if forward else (fell, grew)
             left_behind = large.subset if forward else small.subset
             crossed += np.setxor1d(left_behind, other.subset, assume_unique=True).tolist()
             small, large = grew, fell
-            yield answer._replace(state={"other": list(crossed), "value": float(other.value)})
+            yield traced._replace(state={"other": list(crossed), "value": float(other.value)})
 
     @staticmethod
-    def _asked(size: int | None, n_units: int) -> int:
-        return size or max(1, n_units // 2)
+    def _plan(size: int | None, n_units: int, n_fixed: int) -> tuple[int, bool]:
+        """Return the size to reach, and whether the forward search reaches it first."""
+        size = max(size or n_units // 2, 1, n_fixed)
+        return size, 2 * size <= n_units + n_fixed
 
     @staticmethod
-    def _grows(size: int, n_units: int) -> bool:
-        """Whether the forward side is the one that reaches the size first."""
-        return 2 * size <= n_units
-
-    @staticmethod
-    def _continued(
+    def _resume(
         done: Trace, forward: bool, n_units: int, fixed: Subset
     ) -> tuple[Standing, Standing]:
-        """Both sides where they stood: the trace has one, the state what moved on the other."""
+        """Return the last step of each search: one from the trace, one from the trace's state."""
         moved, value = np.array(done.state["other"], dtype=np.intp), done.state["value"]
         if forward:
             return done[-1], Step(others(moved, n_units), value)
         return Step(np.union1d(moved, fixed).astype(np.intp), value), done[-1]
 
-    def _common(self, done: Record, size: int | None) -> int:
-        """The side that is followed depends on the size."""
-        trace, n_fixed = done.trace, len(done.grouping.fixed)
-        asked = max(self._asked(size, trace.n_units), n_fixed)
-        forward = self._grows(asked, trace.n_units + n_fixed)
+    def _n_common(self, done: Record, size: int | None) -> int:
+        """Return how many recorded steps a search for the new size makes as well.
+
+        It is 0 if the trace follows a different one of the two searches for the new size.
+        """
+        trace = done.trace
+        _, forward = self._plan(size, trace.n_units, len(done.grouping.fixed))
         return len(trace) if trace.growing is forward else 0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PlusLMinusR(Search):
-    """Add ``l`` features, remove ``r``, and again (plus l - take away r).
+    """Plus-l minus-r search: add ``l`` features, remove ``r`` features, and repeat.
 
-    With l > r it starts with nothing and grows, with l < r it starts with everything and shrinks.
-    It ends with the round that reaches or passes the asked size; of the subsets of that size on
-    the way the best is kept.
+    With l > r the search starts without features and grows. With l < r it starts with all features
+    and shrinks. The search ends with the round that reaches or passes the requested size. It
+    selects the best subset of that size on the search path.
 
     Parameters
     ----------
     criterion : SubsetCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     l, r : int, default=2 and 1
-        Features added and removed in each round; they must differ.
+        Number of features added and removed in each round. The two must differ.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -281,31 +299,15 @@ class PlusLMinusR(Search):
 
     needs = (SubsetCriterion,)
 
-    def __init__(
-        self,
-        criterion: SubsetCriterion,
-        *,
-        n_features_to_select: SizeLike = 0.5,
-        l: int = 2,  # noqa: E741 (the name of the method)
-        r: int = 1,
-        standardize: bool = True,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
-        self.l = l
-        self.r = r
+    l: int = 2  # noqa: E741 (the name of the method)
+    r: int = 1
 
     def _check(self) -> None:
-        whole = is_int(self.l) and is_int(self.r)
-        if not whole or min(self.l, self.r) < 0 or self.l == self.r:
+        integers = is_int(self.l) and is_int(self.r)
+        if not integers or min(self.l, self.r) < 0 or self.l == self.r:
             raise InvalidParameter(
                 f"PlusLMinusR needs different ints l and r >= 0, not l={self.l!r}, r={self.r!r}. "
-                "Write l=2, r=1 to grow from nothing, l=1, r=2 to shrink from everything."
+                "Write l=2, r=1 for a forward search, l=1, r=2 for a backward search."
             )
         super()._check()
 
@@ -332,13 +334,13 @@ class PlusLMinusR(Search):
                     step = moved
             held, position = len(step.subset), 0
             passed = held >= size if growing else held <= size
-            if passed or held == size_before:  # a round cut short by the borders makes no headway
+            if passed or held == size_before:  # size reached, or no unit can be added or removed
                 return
             size_before = held
 
     @staticmethod
     def _moved(criterion: Counted, step: Standing, move: int, n_units: int) -> Step | None:
-        """One feature in or out, or None where nothing is left to add or one must stay."""
+        """Add a feature if ``move`` is positive, else remove one. None if that is not possible."""
         if move > 0 and len(step.subset) < n_units:
             return grown(criterion, step.subset, step.value, others(step.subset, n_units))
         if move < 0 and len(step.subset) > max(1, len(criterion.fixed)):

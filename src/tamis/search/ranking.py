@@ -1,33 +1,38 @@
-"""The best individual features."""
+"""Ranking of the features by individual scores."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset, best_first, snapped
 from tamis._checks import NONE, Constraints, one_of
 from tamis.contract import BackwardCriterion, Entries, ForwardCriterion, Scores, Search, Step, Trace
-from tamis.contract.choice import SizeLike
-from tamis.contract.criterion import Criterion
 from tamis.contract.search import Counted
 from tamis.exceptions import IncompatibleCriterion
 from tamis.search.greedy import from_fixed, others
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Ranking(Search):
-    """Sort the features by one score each and keep the first: naive, and hard to beat for speed.
+    """Sort the features by individual scores and select the first ones.
 
     Parameters
     ----------
     criterion : ForwardCriterion or BackwardCriterion
+        Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
+        Number of units to select: a count, a fraction, ``"best"``, or a rule.
     by : {"alone", "removal"} or None, default=None
-        ``"alone"`` is the gain over the empty set, ``"removal"`` the loss from the full set (the
-        scheme called INIT in the literature). None takes the first where the criterion can.
+        The score to sort by. ``"alone"`` is the gain of adding the feature to the empty set.
+        ``"removal"`` is the loss of removing it from the full set (called INIT in the literature).
+        None means ``"alone"`` if the criterion can score additions, else ``"removal"``.
     standardize : bool, default=True
+        Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, see :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, see
+        :class:`Forward`.
 
     Examples
     --------
@@ -44,22 +49,7 @@ class Ranking(Search):
 
     _constraints: ClassVar[Constraints] = {"by": one_of("alone", "removal") | NONE}
 
-    def __init__(
-        self,
-        criterion: Criterion,
-        *,
-        n_features_to_select: SizeLike = 0.5,
-        by: str | None = None,
-        standardize: bool = True,
-        feature_groups: Any = None,
-        fixed_features: Any = None,
-    ):
-        self.criterion = criterion
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
-        self.by = by
+    by: str | None = None
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -70,7 +60,7 @@ class Ranking(Search):
                 yield (start := from_fixed(criterion))
             value = done[0].value if len(done) else start.value
         free = others(criterion.fixed, n_units)
-        if len(done) > min(len(criterion.fixed), 1) or not len(free):  # all at once, or not yet
+        if len(done) > min(len(criterion.fixed), 1) or not len(free):  # nothing left to rank
             return
         scores, errors = self._scores(criterion, free, np.arange(n_units))
         order = self._ordered(criterion, free, scores, n_units)
@@ -78,24 +68,26 @@ class Ranking(Search):
         yield Entries(free[order], Scores(free, scores, errors), values)
 
     def _scores(self, criterion: Counted, free: Subset, everything: Subset) -> tuple[Array, Array]:
-        """Scores of the units that are not fixed, and their standard errors where known."""
+        """Return the scores of the units that are not fixed, and their standard errors if known."""
         if self._by() == "alone":
             return criterion.gain(EMPTY, free), criterion.errors(EMPTY)
         scores, errors = criterion.loss(everything)[free], criterion.errors(everything)
         return scores, errors[free] if len(errors) else errors
 
     def _ordered(self, criterion: Counted, free: Subset, scores: Array, n_units: int) -> Subset:
-        """Positions from the best score to the worst; of equals the best by opinion, or first.
+        """Return the positions of the scores, from the best to the worst.
 
-        Constant columns come last: they score 0, and noise scores less where scores may be
-        negative.
+        Constant columns come last, even if other columns have negative scores.
         """
         order = self._by_score(criterion, free, scores, n_units)
         constant = (np.isin(free, criterion.idle) & (scores == 0))[order]
         return np.concatenate([order[~constant], order[constant]])
 
     def _by_score(self, criterion: Counted, free: Subset, scores: Array, n_units: int) -> Subset:
-        """Positions from the best score to the worst; of equals the best by opinion, or first."""
+        """Return the positions in order of score.
+
+        Ties go to the best second opinion, then to the first unit.
+        """
         if not criterion.has_opinion:
             return best_first(scores)
         cut = snapped(scores)
@@ -104,13 +96,13 @@ class Ranking(Search):
         opinions = np.zeros(len(free))
         alone = self._by() == "alone"
         opinions[tied] = criterion.opinions(EMPTY if alone else np.arange(n_units), free[tied])
-        # where removal is scored, a column is good that the opinion cannot do without
+        # removal: a column is good if the second opinion without this column is bad
         return np.lexsort((-opinions if alone else opinions, -cut))
 
     def _values(self, criterion: Counted, falling: Array, start: float) -> Array:
-        """Values of the nested subsets, where they follow from the scores."""
+        """Return the values of the nested subsets, or NaN if the scores do not determine them."""
         if getattr(criterion.criterion, "additive", False):
-            with np.errstate(invalid="ignore"):  # infinity less infinity is no value
+            with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN
                 return np.cumsum(np.append(start, falling))[1:] if start else np.cumsum(falling)
         return np.full(len(falling), np.nan)
 

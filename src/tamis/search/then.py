@@ -1,6 +1,7 @@
-"""A search on what another search kept."""
+"""Composition of two searches that run one after the other."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,30 +20,33 @@ from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSel
 from tamis.search.categories import for_columns
 
 
+@dataclass(eq=False, repr=False)
 class Then(Composed):
-    """Run ``second`` on the columns that ``first`` kept, and speak of the original columns.
+    """Two searches, one after the other: ``second`` gets the columns that ``first`` selects.
 
-    A fast filter before a careful search. ``order_``, ``ranking_`` and ``scores_`` have what
-    ``second`` says of the columns it saw, and behind them what ``first`` says of those it dropped.
-    ``trace_`` holds the steps of ``second``; those of ``first`` are in ``first_.trace_`` and
-    ``record_.parts``.
+    Use it for a fast filter before a slower search. ``order_``, ``ranking_`` and ``scores_`` come
+    from ``second`` for the columns that it gets, and from ``first`` for all other columns, which
+    come last. ``trace_`` holds the steps of ``second``. The steps of ``first`` are in
+    ``first_.trace_`` and ``record_.parts``.
 
-    From blocks of rows the first part selects as its criterion does. The second reads blocks of the
-    columns kept where its criterion takes parts; any other gets these columns of all rows at once,
-    if three copies of them fit into half of the free memory, and refuses otherwise.
+    With row blocks, ``second`` reads row blocks of the remaining columns if its criterion accepts
+    them. Otherwise these columns are read into memory, provided that three copies of them fit into
+    half of the free memory.
 
     Parameters
     ----------
     first, second : Search, Then or an embedded selector
-        ``categories`` of their criteria speak of the columns of the table, in both.
+        The two searches. The ``categories`` of their criteria are column positions in the full
+        table, for both searches.
     feature_groups, fixed_features
-        Columns that are taken or left together, and units that always stay, for both parts; see
-        :class:`Forward`.
+        Columns that are selected together, and columns that are always selected, for both
+        searches; see :class:`Forward`.
 
     Attributes
     ----------
     first_, second_ : selector
-        Fitted clones; ``second_`` counts the columns that ``first_`` kept.
+        The fitted clones. The column indices of ``second_`` count only the columns that ``first_``
+        selected.
 
     Examples
     --------
@@ -56,13 +60,11 @@ class Then(Composed):
     array([20, 23, 27])
     """
 
-    def __init__(
-        self, first: Any, second: Any, *, feature_groups: Any = None, fixed_features: Any = None
-    ):
-        self.first = first
-        self.second = second
-        self.feature_groups = feature_groups
-        self.fixed_features = fixed_features
+    first: Any
+    second: Any
+    _: KW_ONLY
+    feature_groups: Any = None
+    fixed_features: Any = None
 
     part_names = ("first", "second")
 
@@ -76,17 +78,17 @@ class Then(Composed):
     ) -> Iterator[Event]:
         for_first, for_second = self._shares(criterion.params)
         X, y, grouping = criterion.X, criterion.y, criterion.grouping
-        # records name a table in blocks by the columns that are read of it
-        whole = X.narrowed(np.arange(X.shape[1])) if isinstance(X, BlockTable) else X
-        first = criterion.begin(self.first, whole, y, for_first, grouping)
+        # the fingerprint of row blocks depends on the columns that are read
+        table = X.narrowed(np.arange(X.shape[1])) if isinstance(X, BlockTable) else X
+        first = criterion.begin(self.first, table, y, for_first, grouping)
         for _ in first:
             yield Progress({})
-        kept = first.settled()
-        units = kept.kept_units
+        record = first.settled()
+        units = record.kept_units
         if not len(units):
             raise NothingSelected(
                 f"Then: nothing is left for {type(self.second).__name__}, as "
-                f"{type(self.first).__name__} keeps no column: {kept.reason}"
+                f"{type(self.first).__name__} keeps no column: {record.reason}"
             )
         columns = grouping.columns(units)
         second = for_columns(self.second, columns, X.shape[1])
@@ -94,15 +96,15 @@ class Then(Composed):
         if isinstance(X, BlockTable) and not second.takes_blocks:
             X, y = X.held(type(second).__name__)
         run = criterion.begin(second, X, y, for_second, grouping.restricted(units))
-        yield from run.on(units, done, kept.n_evaluations)
+        yield from run.on(units, done, record.n_evaluations)
 
     def _settle(self, record: Record, X: Array, y: NDArray[Any] | None) -> None:
         super()._settle(record, X, y)
         if len(record.parts) < 2:
             return
         first, second = record.parts
-        self.first_ = _settled(self.first, first, X, y)
-        self.second_ = _settled(self.second, second, _of_columns(X, first.kept), y)
+        self.first_ = _restore(self.first, first, X, y)
+        self.second_ = _restore(self.second, second, _of_columns(X, first.kept), y)
         seen, before, after = self.first_.unit_support_, self.first_, self.second_
         self.order_ = np.r_[np.flatnonzero(seen)[after.order_], before.order_[seen.sum() :]]
         self.ranking_ = before.ranking_ + after.ranking_.max() - 1
@@ -113,17 +115,23 @@ class Then(Composed):
         self.interactions_ = inside or before.interactions_
 
     def explain(self, column: Any) -> str:
-        """Say in words what became of a column, in the part that decided it; see Selection."""
+        """Explain why a column was selected or not, according to the search that decided it.
+
+        Parameters
+        ----------
+        column : int or str
+            The index or name of a column, or the name of a group of columns.
+        """
         names = self.record_.feature_names
         unit = unit_index(type(self).__name__, column, names, self.units_)
         if self.first_.unit_support_[unit]:
             return explained(self, column)
-        return "The second search never saw it. In the first, " + explained(
+        return "The second search did not get it. In the first, " + explained(
             self.first_, column, names
         )
 
     def _check(self) -> None:
-        """Whether both parts can do their work, before any of it."""
+        """Refuse parts that cannot work, before any of them runs."""
         for part in (self.first, self.second):
             if not isinstance(part, Selection):
                 raise IncompatibleCriterion(
@@ -133,24 +141,27 @@ class Then(Composed):
             for name in ("feature_groups", "fixed_features"):
                 if getattr(part, name, None) is not None:
                     raise InvalidParameter(
-                        f"Then needs {name} for both of its parts, not for "
+                        f"Then needs {name} for both searches, not for "
                         f"{type(part).__name__} alone. Write Then(..., {name}=...)."
                     )
             part.check()
 
     def _size(self, n_units: int) -> int | None:
-        """Number of units kept by both, None where only the data can tell."""
-        kept = self.first._size(n_units)
-        return None if kept is None else self.second._size(kept)
+        """Return the number of units to select, or None if it depends on the data."""
+        size = self.first._size(n_units)
+        return None if size is None else self.second._size(size)
 
     @property
     def takes_categories(self) -> bool:
-        """Where both parts do."""
+        """Whether both searches accept columns of category codes."""
         return bool(self.first.takes_categories and self.second.takes_categories)
 
     @property
     def takes_blocks(self) -> bool:  # type: ignore[override]
-        """As the first part does: what it keeps is few, and read for the second where need be."""
+        """Whether the first search accepts row blocks.
+
+        The second search need not accept them, because its columns can be read into memory.
+        """
         return bool(self.first.takes_blocks)
 
     def _check_blocks(self) -> None:
@@ -161,12 +172,12 @@ class Then(Composed):
 
 
 def _of_columns(X: Any, columns: Subset) -> Any:
-    """Some columns of a table, held at once or in blocks of rows."""
+    """Return a table with only the given columns, whether it is in memory or in row blocks."""
     return X.narrowed(columns) if isinstance(X, BlockTable) else X[:, columns]
 
 
-def _settled(selection: Selection, record: Record, X: Array, y: Any) -> Selection:
-    """A fitted clone, from its record."""
+def _restore(selection: Selection, record: Record, X: Array, y: Any) -> Selection:
+    """Return a clone of a selection that is fitted from its record."""
     fitted: Selection = clone(selection)
     fitted.n_features_in_ = record.grouping.n_columns
     if len(record.trace):

@@ -1,16 +1,15 @@
-"""Expressions and objects: the one language of command line, experiment files and records.
+"""Expressions: the language in which methods are written on the command line and in files.
 
-An expression is the Python that makes the object, such as
-``FloatingForward(Scatter("J3"), n_features_to_select=5)``, read against a vocabulary: the criteria,
-searches and choices of tamis, the estimators of scikit-learn and of ``tamis.svm``, splitters, and
-estimators of other libraries that are installed. Only calls of these names and literals are read;
-nothing is ever evaluated.
+An expression is Python code that builds an object, such as
+``FloatingForward(Scatter("J3"), n_features_to_select=5)``. It may call the criteria, searches and
+choices of tamis, the estimators of scikit-learn and ``tamis.svm``, splitters, and estimators of
+other installed libraries. It is parsed, not evaluated: only calls of these names and literals are
+allowed.
 
-An expression may come from anybody, so what it makes must not touch the machine either. **The
-rule**: a text in an expression is a word, never a way to somewhere. No parameter may name a file or
-a folder, name a callable by a dotted path, or reach joblib's memory, which unpickles, and so runs,
-what lies in its folder. :mod:`tamis.spec.safety` holds every argument to it, also those that a
-dictionary passes on by name, as the grids of scikit-learn's searches do.
+An expression may come from an untrusted source, so the objects it builds must not access files or
+run code. A parameter may not name a file or a folder, name a callable by a dotted path, or use
+joblib's memory, which unpickles the content of a folder. :mod:`tamis.spec.safety` checks every
+argument, including those in dictionaries such as the grids of scikit-learn's searches.
 """
 
 from tamis._expression import write

@@ -1,8 +1,9 @@
-"""Parser of expressions: calls of known names and literals, and nothing else."""
+"""Parser of expressions, which may contain only literals and calls of known names."""
 
 import ast
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
@@ -19,20 +20,20 @@ LEGAL = (
 
 
 def parse(text: str, *, also: Mapping[str, Make] | None = None) -> Any:
-    """Object that an expression makes; the inverse of :func:`write`.
+    """Return the object that an expression describes. This is the inverse of :func:`write`.
 
     Parameters
     ----------
     text : str
-        Calls of known names, with positional and keyword arguments, and literals.
+        The expression. It may contain only literals and calls of known names.
     also : dict of str to callable, optional
-        Further names that may be called.
+        Additional names that may be called, with their functions.
 
     Raises
     ------
     InvalidSpec
-        The text holds something else, an unknown name or a wrong argument. The sentence says
-        where, and what may have been meant.
+        If the text contains an unknown name, a wrong argument or other syntax. The message states
+        the position and suggests a correction.
 
     Examples
     --------
@@ -48,16 +49,17 @@ def parse(text: str, *, also: Mapping[str, Make] | None = None) -> Any:
     return _Reader(text.strip(), also or {}).read()
 
 
+@dataclass
 class _Reader:
-    """One walk over the tree of an expression."""
+    """Parses a single expression."""
 
-    def __init__(self, text: str, also: Mapping[str, Make]):
-        self.text, self.also = text, also
+    text: str
+    also: Mapping[str, Make]
 
     def read(self) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # odd escapes in strings
+                warnings.simplefilter("ignore")  # Python warns about invalid escapes in strings
                 tree = ast.parse(self.text, mode="eval")
             return self._object(tree.body)
         except SyntaxError as error:
@@ -87,7 +89,7 @@ class _Reader:
             case ast.Dict(keys=keys, values=values) if None not in keys:
                 return self._dictionary(node, [key for key in keys if key is not None], values)
             case ast.Name(id=name):
-                self._made_by(name, node)  # an unknown name is the greater error
+                self._find(name, node)  # report an unknown name first
                 raise InvalidSpec(f"{name} {self._at(node)} is not called. Write {name}().")
         raise InvalidSpec(
             f"{self._quoted(node)} {self._at(node)} cannot be read: {LEGAL}, nothing else."
@@ -104,7 +106,7 @@ class _Reader:
             ) from None
 
     def _call(self, node: ast.Call, name: str) -> Any:
-        make = self._made_by(name, node)
+        make = self._find(name, node)
         given = self._arguments(node, name)
         _check(make, name, self._at(node), len(node.args), given)
         arguments = [self._object(argument) for argument in node.args]
@@ -117,13 +119,13 @@ class _Reader:
             return make(*arguments, **options)
         except (InvalidSpec, RecursionError, MemoryError):
             raise
-        except Exception as error:  # constructors of any library, which refuse in their own ways
+        except Exception as error:  # constructors of other libraries may raise any kind of error
             raise InvalidSpec(
                 f"{name} {self._at(node)} cannot be made: {str(error).rstrip('.')}."
             ) from error
 
     def _arguments(self, node: ast.Call, name: str) -> dict[str, ast.expr]:
-        """Keyword arguments by name."""
+        """Return the arguments of a call by parameter name."""
         given: dict[str, ast.expr] = {}
         for starred in node.args:
             if isinstance(starred, ast.Starred):
@@ -140,9 +142,9 @@ class _Reader:
             given[keyword.arg] = keyword.value
         return given
 
-    def _made_by(self, name: str, node: ast.expr) -> Make:
-        """What a name calls."""
-        make = self.also.get(name) or vocabulary.found(name)
+    def _find(self, name: str, node: ast.expr) -> Make:
+        """Return the class or function that a name refers to."""
+        make = self.also.get(name) or vocabulary.find(name)
         if make is not None:
             return make
         if name in vocabulary.GUESTS:
@@ -154,19 +156,16 @@ class _Reader:
         near = did_you_mean(name, [*self.also, *vocabulary.all_names()])
         raise InvalidSpec(
             f"No criterion, search or scikit-learn estimator is called {name} {self._at(node)}."
-            f"{near} `tamis methods` lists what there is."
+            f"{near} `tamis methods` lists all names."
         )
 
     def _at(self, node: ast.expr | ast.keyword) -> str:
-        return self._position(node.lineno, self._characters(node.lineno, node.col_offset) + 1)
+        line = self.text.split("\n")[node.lineno - 1].encode()
+        return self._position(node.lineno, len(line[: node.col_offset].decode()) + 1)
 
     def _position(self, line: int, character: int) -> str:
         where = f"at character {character}"
         return f"{where} of line {line}" if "\n" in self.text else where
-
-    def _characters(self, line: int, n_bytes: int) -> int:
-        """Columns of a tree count bytes."""
-        return len(self.text.split("\n")[line - 1].encode()[:n_bytes].decode())
 
     def _quoted(self, node: ast.expr | ast.keyword) -> str:
         words = " ".join((ast.get_source_segment(self.text, node) or "this").split())
@@ -178,13 +177,13 @@ class _Reader:
         where = self._position(error.lineno or 1, error.offset or 1)
         shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
         return InvalidSpec(
-            f"{shown!r} is no expression: {error.msg} {where}. Write one such as "
+            f"{shown!r} is not an expression: {error.msg} {where}. Write one such as "
             'Forward(Scatter("J3"), n_features_to_select=5).'
         )
 
 
 def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]) -> None:
-    """Refuse arguments that do not fit the signature, naming those that would."""
+    """Raise an error if arguments do not match the signature, and list the parameters."""
     parameters = parameters_of(make)
     positional = _positional(make)
     named = [*positional, *(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)]
@@ -208,5 +207,5 @@ def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]
 
 
 def _positional(make: Make) -> list[str]:
-    """Names of the parameters that arguments without a name go to; repeated ones have none."""
+    """Return the names of a callable's positional parameters."""
     return [p.name for p in parameters_of(make) if p.kind is Parameter.POSITIONAL_OR_KEYWORD]

@@ -1,4 +1,4 @@
-"""Parts of other installed packages, found by their entry points.
+"""Parts provided by other installed packages, found by their entry points.
 
 A package lists its criteria, searches, choices, estimators and recipes in ``pyproject.toml``::
 
@@ -6,9 +6,9 @@ A package lists its criteria, searches, choices, estimators and recipes in ``pyp
     Skewness = "package.criteria:Skewness"
     skewness-filter = "package.recipes:skewness_filter"
 
-A name with a capital is a class, which expressions may then call. Any other name is a recipe: a
-function of options that returns a selector. A part is imported when its name is used or listed, and
-a name of tamis or scikit-learn takes precedence over it.
+A capitalised name is a class that expressions may call. Any other name is a recipe: a function
+that takes options and returns a selector. A part is imported only when its name is used or listed.
+Names of tamis and scikit-learn take precedence.
 """
 
 from functools import cache
@@ -18,22 +18,22 @@ from warnings import warn
 
 from tamis.exceptions import InvalidSpec
 
-#: Group of the entry points.
+#: Name of the entry-point group.
 GROUP = "tamis.parts"
 
 
 @cache
 def find_plugins() -> dict[str, EntryPoint]:
-    """Return the entry points of all installed packages by name."""
+    """Return the entry points in this group of all installed packages, by name."""
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def load_plugin(name: str) -> Any:
-    """Import a part of another package; None if no package has one of this name."""
+    """Import and return a part of another package, or None if no package provides this name."""
     point = find_plugins().get(name)
     try:
         return None if point is None else point.load()
-    except Exception as error:  # packages fail in their own ways
+    except Exception as error:  # an import can raise any kind of error
         package = point.dist.name if point and point.dist else "its package"
         raise InvalidSpec(
             f"{name} of {package} cannot be imported: {error}. Update or uninstall {package}."
@@ -41,7 +41,7 @@ def load_plugin(name: str) -> Any:
 
 
 def load_plugins(*, recipes: bool) -> dict[str, Any]:
-    """Import the recipes of other packages, or their classes; warn about those that fail."""
+    """Import all recipes, or all classes, of other packages. Warn about each import that fails."""
     found: dict[str, Any] = {}
     for name in find_plugins():
         if name[0].isupper() != recipes:

@@ -1,9 +1,8 @@
-"""The rule that expressions keep: a text is a word, never a way to somewhere.
+"""Checks that no argument of an expression accesses files or runs code.
 
-A value that is no text cannot lead anywhere: numbers, and objects of the vocabulary, are all else
-that an expression can make. Parameters that give a text such a power are few and listed here; a
-test looks through every parameter of the vocabulary for further ones, by what it is annotated
-with, what its description says, and what it does when it is given a text.
+Only strings and True can do that. Everything else in an expression is a number or an object made of
+known classes. The few parameters for which a string is dangerous are listed here. A test searches
+all parameters of the vocabulary for others, by their annotations, descriptions and effects.
 """
 
 import re
@@ -12,13 +11,13 @@ from typing import Any
 
 from tamis.exceptions import InvalidSpec
 
-#: Parameters that only None and False may be given to, and what a text does there.
+#: Parameters that must be None or False, and the danger of other values.
 REFUSED: Mapping[str, str] = {
     # scikit-learn: make_pipeline, Pipeline, FeatureAgglomeration, AgglomerativeClustering, OPTICS
     "memory": "names a folder whose pickled content would be run",
-    # scikit-learn's searches: an expression that joblib evaluates
+    # scikit-learn's searches over hyper-parameters pass this to joblib, which evaluates it
     "pre_dispatch": "holds an expression that joblib evaluates",
-    # CatBoost, which reads, or writes into, these files and folders
+    # CatBoost: these parameters make it read or write files and folders
     "allow_writing_files": "lets files be written",
     "input_borders": "names a file",
     "output_borders": "names a file",
@@ -27,53 +26,52 @@ REFUSED: Mapping[str, str] = {
     "train_dir": "names a folder",
 }
 
-#: Parameters that take some texts only.
+#: Parameters whose strings must match a pattern, and the danger of other strings.
 WORDS: Mapping[str, tuple[re.Pattern[str], str]] = {
-    # text vectorizers of scikit-learn read the files that the rows name
+    # text vectorizers of scikit-learn can read files whose names are in the rows
     "input": (re.compile("content"), "makes rows the names of files"),
-    # an attribute of the fitted estimator, perhaps of a step in a pipeline; never one of Python's
+    # a public attribute of the fitted estimator or of a step in a pipeline
     "importance_getter": (
         re.compile(r"[a-zA-Z]\w*(\.[a-zA-Z]\w*)*"),
-        "names an attribute by a path through Python's own",
+        "names a private attribute of Python",
     ),
 }
 
 
-#: Parameters whose texts are names of columns and of groups of them, which go to no estimator.
+#: Parameters whose strings are names of columns or groups, which are not passed to any estimator.
 NAMES = frozenset({"feature_groups", "fixed_features"})
 
 
 def check_argument(parameter: str, value: Any, at: str) -> None:
-    """Refuse an argument that breaks the rule.
+    """Raise an error if an argument could access files or run code.
 
     Parameters
     ----------
     parameter : str
-        Its name, or the path to it, such as ``"estimator__memory"``.
+        Name of the parameter, or the path to it, such as ``"estimator__memory"``.
     value : object
-        What was given for it; dictionaries inside are looked through, because their keys may name
-        parameters.
+        The argument. Dictionaries inside it are searched, because their keys may name parameters.
     at : str
-        Where it stands, for the sentence.
+        Position in the expression, for the error message.
     """
     if parameter in NAMES:
         return
     _check(parameter, value, at)
     for inside in _dictionaries(value):
         for key, held in inside.items():
-            # a class may be called memory, but its weight is a number
-            if isinstance(key, str) and any(True for _ in _powers(held)):
+            # a number is safe: "memory" may be a class label with a weight
+            if isinstance(key, str) and any(True for _ in _texts(held)):
                 check_one_word(key, held, at)
                 _check(key, held, at)
 
 
 def check_one_word(parameter: str, value: Any, at: str) -> None:
-    """Refuse texts with blanks where they may end in LightGBM.
+    """Raise an error for a string with spaces, which LightGBM would read as further parameters.
 
-    It hands all parameters on as one line of ``name=value``: behind a blank, a text would go on
-    with parameters of its own, those that name files among them.
+    LightGBM receives all parameters as a single line of ``name=value``, and some of them name
+    files.
     """
-    if any(isinstance(held, str) and re.search(r"\s", held) for held in _powers(value)):
+    if any(isinstance(held, str) and re.search(r"\s", held) for held in _texts(value)):
         raise _refusal(parameter, at, "holds more than one word", "one word")
 
 
@@ -83,7 +81,7 @@ def _check(parameter: str, value: Any, at: str) -> None:
         raise _refusal(parameter, at, REFUSED[name], "None, or leave it out")
     if name in WORDS:
         pattern, danger = WORDS[name]
-        texts = (held for held in _powers(value) if isinstance(held, str))
+        texts = (held for held in _texts(value) if isinstance(held, str))
         if any(not pattern.fullmatch(text) for text in texts):
             raise _refusal(parameter, at, danger, "another word")
 
@@ -95,17 +93,17 @@ def _refusal(parameter: str, at: str, danger: str, instead: str) -> InvalidSpec:
     )
 
 
-def _powers(value: Any) -> Iterable[str | bool]:
-    """The texts and the True inside a value, which are all that can allow anything."""
+def _texts(value: Any) -> Iterable[str | bool]:
+    """Yield every string and True inside a value. Other values are safe."""
     if isinstance(value, str) or value is True:
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _powers(item)
+            yield from _texts(item)
 
 
 def _dictionaries(value: Any) -> Iterable[dict[Any, Any]]:
-    """The dictionaries inside a value, in each other too."""
+    """Yield all dictionaries inside a value, including nested ones."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())

@@ -21,8 +21,8 @@ from tamis.table import TableSelector
 
 Make = Callable[..., Any]
 
-#: Estimators and encoders of other libraries, known where the library is installed. Left out is
-#: what fetches something from the network, as TextEncoder of skrub does.
+#: Estimators and encoders of other libraries, available if the library is installed. Classes that
+#: access the network, such as skrub's TextEncoder, are excluded.
 _LIBRARIES: Mapping[str, str] = {
     "lightgbm": "LGBMClassifier LGBMRegressor",
     "xgboost": "XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor",
@@ -37,15 +37,16 @@ _LIBRARIES: Mapping[str, str] = {
     "NaiveSurvivalSVM MinlipSurvivalAnalysis",
     "tamis_book": "GradientC GridC",
 }
-#: The library of each of them.
+#: Maps each of these class names to its library.
 GUESTS = {name: library for library, names in _LIBRARIES.items() for name in names.split()}
 
-#: What a library takes and names nowhere: LightGBM prints lines as it learns unless verbose=-1.
+#: Parameters that signatures do not list, by library. LightGBM prints during training unless
+#: verbose=-1.
 UNNAMED: Mapping[str, tuple[str, ...]] = {"lightgbm": ("verbose",)}
 
 
 def catalogue() -> dict[str, dict[str, type]]:
-    """Classes of tamis and of other packages that an expression may name, in groups.
+    """Return the classes of tamis and of plug-ins that an expression may call, in groups.
 
     >>> from tamis.spec import catalogue
     >>> list(catalogue())
@@ -62,13 +63,12 @@ def catalogue() -> dict[str, dict[str, type]]:
 
 @cache
 def _own_catalogue() -> dict[str, dict[str, type]]:
-    """Group the classes of tamis."""
-    from tamis.auto import Auto  # which loads the models that it tries
+    from tamis.auto import Auto  # imported here, because it imports many models
 
     gates, rules = _classes(neural), _classes(choice)
     choices = {k: v for k, v in (rules | gates).items() if issubclass(v, Choice)}
     return {
-        # what helps a criterion, such as a way to perturb a column, is listed with the criteria
+        # helper classes of criteria, such as perturbations, are listed with the criteria
         "criteria": _classes(criteria),
         "searches": {"TableSelector": TableSelector} | _classes(search),
         "embedded": {k: v for k, v in gates.items() if issubclass(v, Selection)},
@@ -78,8 +78,8 @@ def _own_catalogue() -> dict[str, dict[str, type]]:
     }
 
 
-def found(name: str) -> Make | None:
-    """Return what a name calls, None if there is none."""
+def find(name: str) -> Make | None:
+    """Return the class or function with this name, or None if the name is unknown."""
     for names in (tamis_names, sklearn_names, own_estimators):
         if name in (known := names()):
             return known[name]
@@ -90,23 +90,23 @@ def found(name: str) -> Make | None:
 
 
 def all_names() -> Iterator[str]:
-    """Every name, for suggestions."""
+    """Yield all known names, from which misspelled names are corrected."""
     yield from tamis_names()
     yield from sklearn_names()
     yield from own_estimators()
-    yield from (name for name in GUESTS if _is_here(name))
+    yield from (name for name in GUESTS if _is_installed(name))
     yield from (name for name in find_plugins() if name[0].isupper())
 
 
 @cache
 def tamis_names() -> dict[str, Make]:
-    """Criteria, searches, embedded selectors, choices and what stands around a search."""
+    """Return the criteria, searches, selectors and choices of tamis by name."""
     return {name: make for group in _own_catalogue().values() for name, make in group.items()}
 
 
 @cache
 def sklearn_names() -> dict[str, Make]:
-    """Estimators, splitters and pipelines; found on the first name that is not ours."""
+    """Return the estimators, splitters and pipelines of scikit-learn by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimators = dict(all_estimators())
@@ -118,11 +118,11 @@ def sklearn_names() -> dict[str, Make]:
 
 @cache
 def own_estimators() -> dict[str, Make]:
-    """Our own estimators; imported on demand, because numba takes its time."""
+    """Return the estimators of tamis by name. Imported lazily, because numba loads slowly."""
     from tamis import svm
 
     members = {name: getattr(svm, name) for name in svm.__all__} | _classes(neural)
-    if find_spec("polars") is not None:  # which reads the frames
+    if find_spec("polars") is not None:  # the encoder needs polars
         from tamis.table.encoder import TableEncoder
 
         members["TableEncoder"] = TableEncoder
@@ -130,7 +130,7 @@ def own_estimators() -> dict[str, Make]:
 
 
 def library_of(guest: str) -> str:
-    """The name by which the library of a guest is installed.
+    """Return the package to install for a class of another library.
 
     >>> library_of("RandomSurvivalForest")
     'scikit-survival'
@@ -139,29 +139,27 @@ def library_of(guest: str) -> str:
     return {"sksurv": "scikit-survival", "tamis_book": "tamis-book"}.get(package, package)
 
 
-def _is_here(guest: str) -> bool:
-    """Whether the library of a guest is installed."""
+def _is_installed(guest: str) -> bool:
     return find_spec(GUESTS[guest].partition(".")[0]) is not None
 
 
 @cache
 def _guest(name: str) -> Make | None:
-    """An estimator of another library, None where that is not installed."""
-    if not _is_here(name):
+    """Return a class of another library, or None if that library is not installed."""
+    if not _is_installed(name):
         return None
     kind = getattr(import_module(GUESTS[name]), name, None)
     if kind is None or GUESTS[name] != "catboost":
         return kind
-    # unless it is told not to, CatBoost writes a folder wherever it is fitted
+    # by default, CatBoost writes a folder during fit
     made: Make = wraps(kind, updated=())(partial(kind, allow_writing_files=False))
     return made
 
 
 def parameters_of(make: Make) -> list[Parameter]:
-    """Parameters that a callable has by name, those that its bases take by keyword included.
+    """Return the named parameters of a callable, including keyword parameters of its base classes.
 
-    XGBoost hands what its bases name on as ``**kwargs``; what nobody names is nothing that an
-    expression may give.
+    Base classes are needed for XGBoost, whose estimators pass parameters on as ``**kwargs``.
     """
     own = list(signature(make).parameters.values())
     if not any(p.kind is Parameter.VAR_KEYWORD for p in own):
@@ -178,10 +176,12 @@ def parameters_of(make: Make) -> list[Parameter]:
 
 
 def _classes(package: Any) -> dict[str, type]:
-    """Public classes of a package that can be instantiated, without experimental ones."""
+    """Return the public concrete classes of a package, without experimental ones."""
     own = package.__name__.startswith("tamis.")
-    held = vars(package)  # experimental ones are named in __all__, but not there
-    members = {name: getattr(package, name) if own else held.get(name) for name in package.__all__}
+    loaded = vars(package)  # experimental classes of scikit-learn are in __all__, but not here
+    members = {
+        name: getattr(package, name) if own else loaded.get(name) for name in package.__all__
+    }
     return {
         name: member
         for name, member in members.items()

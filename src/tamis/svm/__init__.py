@@ -1,33 +1,16 @@
-"""Support vector machines for every C at once, and the C that is provably best."""
+"""Support vector machines (SVMs): exact solvers, paths over every C, and the provably best C.
 
-from importlib import import_module
+Names are imported when they are first used. The paths load numba, which criteria for fitted SVMs do
+not need.
+"""
+
 from typing import Any
 
 from tamis._book import load_from_book
+from tamis._lazy import lazy_names
 
-_HOMES = {
-    "Certificate": "curves.certificate",
-    "LSSVCPathCV": "search.least_squares",
-    "NewtonSVC": "newton",
-    "NewtonSVR": "newton",
-    "SVCPath": "paths",
-    "SVCPathCV": "search.classification",
-    "SVRPath": "paths",
-    "SVRPathCV": "search.regression",
-    "ValidationCurve": "curves.curve",
-}
-
-__all__ = list(_HOMES)
+_load, __dir__, __all__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    # the path is compiled code: criteria that only read fitted machines must not import numba
-    if name in _HOMES:
-        return getattr(import_module(f"tamis.svm.{_HOMES[name]}"), name)
-    if name in ("GradientC", "GridC"):
-        return load_from_book(name)
-    raise AttributeError(f"module 'tamis.svm' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, *globals()]
+    return load_from_book(name) if name in ("GradientC", "GridC") else _load(name)

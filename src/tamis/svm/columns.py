@@ -1,15 +1,17 @@
-"""Kernel matrices when one column leaves or is scaled: updated, never built anew.
+"""Updates of kernel matrices when a column is removed or scaled.
 
-With K the kernel matrix of the rows of X and x a column of it, let K₋ be the matrix without the
-column, and K' the derivative of K by the scale v of the column (x becomes v x) at v = 1:
+Let K be the kernel matrix of the rows of X, and x a column of X. K₋ is the kernel matrix after
+this column is removed. K' is the derivative of K at v = 1 if the column is multiplied by v. The
+symbol ∘ is the product entry by entry:
 
-* Gaussian: K₋ = K ∘ exp(γ (xᵢ - xₖ)²), K' = -2γ (xᵢ - xₖ)² ∘ K;
-* polynomial (the linear kernel among them), with B = γ XX' + r, K = Bᵖ:
+* Gaussian kernel: K₋ = K ∘ exp(γ (xᵢ - xₖ)²), K' = -2γ (xᵢ - xₖ)² ∘ K;
+* polynomial kernel of degree p (including the linear kernel), with B = γ XX' + r, K = Bᵖ:
   K₋ = (B - γ xx')ᵖ, K' = 2pγ xx' ∘ Bᵖ⁻¹.
 
-A quadratic form β'K₋β costs N² exponentials for each column. As a sum of forms u'Ku it costs a few
-matrix products for all columns: of Gaussian kernels by :mod:`tamis.density.series`, and
-(B - γ xx')ᵖ is a binomial sum.
+For N rows, computing a quadratic form β'K₋β directly takes N² exponentials for each column. Written
+as a sum of forms u'Ku, it takes a few matrix products for all columns together. For Gaussian
+kernels, :mod:`tamis.density.series` computes this sum. For polynomial kernels, it is the binomial
+expansion of (B - γ xx')ᵖ.
 """
 
 from copy import copy
@@ -30,14 +32,14 @@ from tamis.svm.kernels import Kernel
 
 
 class ColumnKernel:
-    """Kernel matrix of some rows, and what becomes of it when a column leaves or is scaled.
+    """Kernel matrix of the rows of a table, and its changes when a column is removed or scaled.
 
     Parameters
     ----------
     kernel : Kernel
-        Gaussian, linear or polynomial, its numbers resolved.
+        Gaussian, linear or polynomial kernel.
     X : array of shape (n_rows, n_columns)
-        On a device only :meth:`lost` of a Gaussian kernel can be asked for.
+        The table. For an array on a GPU, only :meth:`lost` with a Gaussian kernel is supported.
 
     Examples
     --------
@@ -55,24 +57,24 @@ class ColumnKernel:
     def __init__(self, kernel: Kernel, X: Any):
         self.kernel, self.X = kernel, X
         if kernel.name == "rbf" and X.shape[0] and not is_elsewhere(X):
-            # distances do not see a shift, and are exact where columns are near 0
+            # a shift does not change distances, and values near 0 lose fewer digits
             self.X = X - (X.max(axis=0) + X.min(axis=0)) / 2
 
     @cached_property
     def base(self) -> Array:
-        """Squared distances of the rows, or their inner products."""
+        """Squared distances between the rows (Gaussian kernel), or their inner products."""
         if self.kernel.name == "rbf" and len(self.X):
             return np.maximum(euclidean_distances(self.X, squared=True), 0)
         return self.X @ self.X.T
 
     @cached_property
     def K(self) -> Array:
-        """The kernel matrix with all columns."""
+        """The kernel matrix of all columns."""
         return kernel_of(self.kernel, self.base)
 
     @cached_property
     def slope(self) -> Array:
-        """What multiplies the column's part of the base in K': the derivative of K by the base."""
+        """Derivative of K with respect to :attr:`base`, entry by entry."""
         if self.kernel.name == "rbf":
             return -self.kernel.gamma * self.K
         if self.kernel.name == "linear":
@@ -81,9 +83,9 @@ class ColumnKernel:
         return degree * gamma * _power(gamma * self.base + self.kernel.coef0, max(degree - 1, 0))
 
     def without(self, j: int | NDArray[np.intp], kernel: Kernel | None = None) -> Array:
-        """Kernel matrix without column j, or without several columns.
+        """Return the kernel matrix without column j, or without several columns.
 
-        By another kernel of the same family if one is given.
+        ``kernel`` may be a kernel of the same kind with different parameters.
         """
         X = self.X[:, np.atleast_1d(j)]
         if self.kernel.name == "rbf":
@@ -95,7 +97,7 @@ class ColumnKernel:
         return kernel_of(kernel or self.kernel, base)
 
     def restricted(self, rows: NDArray[np.intp]) -> "ColumnKernel":
-        """The same for some of the rows, without computing anything again."""
+        """Return this object for a subset of the rows. Distances or products are not recomputed."""
         part = copy(self)
         known = part.__dict__
         for name in ("K", "slope"):
@@ -106,7 +108,10 @@ class ColumnKernel:
         return part
 
     def lost(self, beta: Array) -> Array:
-        """β'Kβ - β'K₋β for every column, to the digits of this difference and not of its parts."""
+        """Return β'Kβ - β'K₋β for each column, where K₋ is the kernel matrix without the column.
+
+        No digits are lost by cancellation.
+        """
         if not beta.any():
             return np.zeros(self.X.shape[1])
         part = self if beta.all() else self.restricted(np.flatnonzero(beta))
@@ -124,7 +129,11 @@ class ColumnKernel:
         return -sums.changes
 
     def _lost_poly(self, beta: Array) -> Array:
-        """-Σ_(q>0) C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, for every column x."""
+        """Return the result of :meth:`lost` for a polynomial kernel of degree p.
+
+        For a column x, it is -Σ_(q>0) C(p, q) (-γ)^q u_q'B^(p-q)u_q with u_q = β ∘ x^q, where
+        C(p, q) is a binomial coefficient.
+        """
         gamma, degree, coef0 = self.kernel.gamma, self.kernel.degree, self.kernel.coef0
         B = gamma * self.base + coef0
         u, lost = np.empty(self.X.shape, order="F"), np.zeros(self.X.shape[1])
@@ -136,7 +145,10 @@ class ColumnKernel:
         return lost
 
     def slopes(self, weights: Array) -> Array:
-        """Sum of the entries of a symmetric matrix of weights times K', for every column."""
+        """Return the sum over all entries of K' ∘ ``weights`` for each column.
+
+        The matrix ``weights`` must be symmetric.
+        """
         B = weights * self.slope
         crossed = np.einsum("ij,ij->j", self.X, B @ self.X)
         if self.kernel.name != "rbf":
@@ -144,7 +156,7 @@ class ColumnKernel:
         return 4 * (B.sum(axis=1) @ self.X**2 - crossed)
 
     def slope_times(self, beta: Array) -> Array:
-        """The vectors K'β, one for every column, as columns of an array."""
+        """Return an array whose columns are the vectors K'β, one for each column of the table."""
         X, crossed = self.X, self.slope @ (beta[:, None] * self.X)
         if self.kernel.name != "rbf":
             return 2 * X * crossed
@@ -153,7 +165,7 @@ class ColumnKernel:
 
 
 def kernel_of(kernel: Kernel, base: Array) -> Array:
-    """Kernel matrix of squared distances (Gaussian) or of inner products (the others)."""
+    """Return the kernel values, given squared distances (Gaussian kernel) or inner products."""
     if kernel.name == "rbf":
         return np.exp(-kernel.gamma * base)
     if kernel.name == "linear":
@@ -162,7 +174,7 @@ def kernel_of(kernel: Kernel, base: Array) -> Array:
 
 
 def _power(base: Array, degree: int) -> Array:
-    """Whole powers by multiplication, ten times faster than ``**`` on an array."""
+    """Return an integer power by repeated multiplication, ten times faster than ``**``."""
     result = np.ones_like(base)
     for _ in range(degree):
         result *= base
@@ -170,7 +182,10 @@ def _power(base: Array, degree: int) -> Array:
 
 
 def _forms(K: Array, u: Array) -> Array:
-    """u'Ku for every column u, by the triangle T of K with u'Ku = 2u'Tu: half of the product Ku."""
+    """Return u'Ku for each column u of an array.
+
+    Only the lower triangle of the symmetric K is used, which halves the time.
+    """
     half = np.array(K, order="F")  # column-major for BLAS
     half[np.diag_indices_from(half)] /= 2
     return 2 * np.einsum("ij,ij->j", u, dtrmm(1.0, half, u, lower=1))

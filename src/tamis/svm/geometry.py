@@ -1,4 +1,4 @@
-"""The span of support vectors, and the smallest sphere around points, in the space of a kernel."""
+"""Span of the support vectors and smallest enclosing sphere in the feature space of a kernel."""
 
 from typing import Any, NamedTuple
 
@@ -8,30 +8,37 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.density.simplex import smallest_sphere
 
-# Condition above which the system counts as singular, and its eigenvalues are looked at.
+# If the condition number of a matrix exceeds this, it is treated as singular, and its inverse is
+# computed from its eigenvalues.
 _SINGULAR = 1e10
-# Eigenvalues below this share of the largest count as 0, and are raised to the other.
+# Eigenvalues smaller than _ZERO times the largest are treated as 0. If a matrix must not be
+# singular, they are replaced by _RAISED times the largest eigenvalue.
 _ZERO, _RAISED = 1e-12, 1e-18
-#: Points that enter the working set at a time, at least.
+#: Up to this many points enter the working set at a time. If the set has more points than this, up
+#: to as many points enter as it has.
 ENTERING = 50
-#: Entering points times points in the set above which the program is solved from scratch.
+#: If the number of entering points times the size of the working set exceeds this, the next
+#: programme is solved from scratch instead of from the current weights.
 WORTH_A_START = 20_000
-# How far outside a point may lie, as a share of the squared radius and of the largest entry.
+# A point is outside the sphere if its squared distance from the centre exceeds the squared radius
+# by more than _OF_RADIUS times the squared radius plus _OF_ENTRIES times the largest kernel value.
 _OF_RADIUS, _OF_ENTRIES = 1e-10, 1e-14
 
 
 class MarginSystem(NamedTuple):
-    """Inverse of M = [[K_FF, 1], [1', 0]], F the free vectors.
+    """Inverses of the matrix M = [[K_FF, 1], [1', 0]], where F are the free support vectors.
+
+    A support vector is free if its multiplier is strictly between 0 and its upper bound.
 
     Attributes
     ----------
     free : array of int
-        F.
+        Row numbers of the free support vectors F.
     inverse : array
-        Pseudo-inverse of M: it answers right where copies leave the answer open.
+        Pseudo-inverse of M, which exists even if F contains duplicates.
     stiff : array
-        Inverse of M with its zero eigenvalues raised to a tiny number: a vector that depends on
-        others has a huge entry on the diagonal, and so a span of 0.
+        Inverse of M after its zero eigenvalues are replaced by a tiny number. If a vector depends
+        linearly on the others, its diagonal entry is huge, so its squared span is 0.
     """
 
     free: np.ndarray
@@ -40,12 +47,15 @@ class MarginSystem(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether a free vector has no other to be near to."""
+        """Whether there are fewer than two free vectors."""
         return len(self.free) < 2
 
 
 def margin_system(K: Array, free: Mask) -> MarginSystem:
-    """The system of a machine with these free vectors; K is the kernel matrix of its rows."""
+    """Return the margin system of an SVM.
+
+    K is the kernel matrix of the training rows, and ``free`` is the mask of the free vectors.
+    """
     members = np.flatnonzero(free)
     m = len(members)
     if m == 0:
@@ -57,7 +67,7 @@ def margin_system(K: Array, free: Mask) -> MarginSystem:
 
 
 def _inverses(M: Array) -> tuple[Any, Any]:
-    """Pseudo-inverse of M, and inverse with the zero eigenvalues raised."""
+    """Return the pseudo-inverse of M, and its inverse after zero eigenvalues become positive."""
     try:
         inverse = np.linalg.inv(M)
         if np.linalg.norm(M, 1) * np.linalg.norm(inverse, 1) < _SINGULAR:
@@ -73,12 +83,12 @@ def _inverses(M: Array) -> tuple[Any, Any]:
 
 
 def squared_spans(K: Array, system: MarginSystem) -> Array:
-    r"""Squared distance of every row to what the other free support vectors span.
+    r"""Return the squared distance of every row to the span of the other free support vectors.
 
     .. math:: S_p^2 = \frac{1}{(M^{-1})_{pp}} \text{ for } p \in F, \qquad
         S_p^2 = K_{pp} - v'M^{-1}v,\ v = (K_{Fp}, 1) \text{ otherwise}
 
-    Where there is no other free vector, the distance is that to the origin: :math:`K_{pp}`.
+    If there is no other free vector, the squared distance to the origin, :math:`K_{pp}`, is used.
 
     Examples
     --------
@@ -98,9 +108,11 @@ def squared_spans(K: Array, system: MarginSystem) -> Array:
 
 
 def feet(K: Array, system: MarginSystem) -> Array:
-    """Vectors e_p with S_p² = e_p'Ke_p: 1 at p, minus the weights of the nearest point elsewhere.
+    """Return a matrix whose column e_p gives the squared span of row p as S_p² = e_p'Ke_p.
 
-    They are optimal, so the derivative of S_p² is e_p'K'e_p (Danskin). Columns of the answer.
+    The point of the span nearest to row p is a weighted sum of free vectors. The column e_p has 1
+    at row p and minus these weights at the rows of the free vectors. Because the weights minimise
+    the distance, the derivative of S_p² is e_p'K'e_p (Danskin's theorem).
     """
     m, n = len(system.free), len(K)
     found = np.eye(n)
@@ -115,10 +127,11 @@ def feet(K: Array, system: MarginSystem) -> Array:
 
 
 def followed(system: MarginSystem, moved: Array, n_rows: int) -> Array:
-    """How multipliers follow when the kernel changes: dβ for each column of K'β.
+    """Return the derivatives dβ of the multipliers, one column for each column K'β of ``moved``.
 
-    Of free vectors K_F β + b stays what it is and Σβ = 0, so M (dβ_F, db) = -(K'β)_F, 0; the others
-    stay on their bounds (the conditions of optimality, differentiated).
+    K' is a derivative of the kernel matrix. dβ follows from the optimality conditions: at the free
+    vectors F, K_F β + b is constant, and Σβ = 0. So M (dβ_F, db) = (-(K'β)_F, 0). All other
+    multipliers stay on their bounds.
     """
     m, found = len(system.free), np.zeros((n_rows, moved.shape[1]))
     if m:
@@ -128,27 +141,26 @@ def followed(system: MarginSystem, moved: Array, n_rows: int) -> Array:
 
 
 class Sphere(NamedTuple):
-    """A sphere in the space of a kernel: its squared radius, and its centre Σ gᵢ φ(xᵢ)."""
+    """A sphere in feature space. Its centre is the sum Σ gᵢ φ(xᵢ) with the weights g."""
 
     radius2: float
     weights: Array
 
 
 def sphere_around(K: Array, start: Array | None = None) -> Sphere:
-    r"""Smallest sphere that holds all points, given by their kernel matrix.
+    r"""Compute the smallest enclosing sphere of points, given by their kernel matrix.
 
     .. math:: R^2 = \max_g \sum_i g_i K_{ii} - g'Kg \quad \text{with } g \ge 0,\ \sum_i g_i = 1
 
-    Few points lie on the sphere. The program is solved for a working set, the points that lie
-    outside the sphere found enter it, those inside leave, until none is outside: R² of the working
-    set is a lower bound, the largest squared distance from its centre an upper one.
+    Few points lie on the sphere, so the programme is solved for a working set of points. Points
+    outside the sphere enter the set and points inside leave it, until no point is outside.
 
     Parameters
     ----------
     K : array of shape (n_points, n_points)
-        Kernel matrix; its diagonal may be anything.
+        Kernel matrix, with any diagonal.
     start : array of shape (n_points,), optional
-        Weights of a similar sphere.
+        Weights of a similar sphere, from which the search starts.
 
     Examples
     --------
@@ -165,22 +177,22 @@ def sphere_around(K: Array, start: Array | None = None) -> Sphere:
         radius2, weights = smallest_sphere(K[np.ix_(work, work)], weights)
         towards = K[:, work] @ weights
         outside = diagonal - 2 * towards + weights @ towards[work] - radius2
-        outside[work] = -np.inf  # what is left of theirs is rounding
+        outside[work] = -np.inf  # points of the working set can be outside only by rounding
         far = np.flatnonzero(outside > _OF_RADIUS * radius2 + rounding)
         g = np.zeros(len(K))
         g[work] = weights
         if not len(far):
             return Sphere(radius2, g)
         entering = far[np.argsort(-outside[far], kind="stable")][: max(ENTERING, len(work))]
-        # none may leave where the radius did not grow, or rounding could make them come and go
+        # points leave only if the radius grew, because rounding could cause a cycle otherwise
         grew = radius2 > largest * (1 + 1e-12)
         largest = max(largest, radius2)
         work = np.union1d(work[weights > 0] if grew else work, entering)
-        # from a start points enter one at a time, each by solving a system: not where many must
+        # a start from given weights adds the points one at a time, which is slow for many points
         weights = g[work] if len(entering) * len(work) <= WORTH_A_START else None
 
 
 def _farthest(K: Array) -> NDArray[np.intp]:
-    """The points farthest from the mean of all."""
+    """Return the numbers of the :data:`ENTERING` points farthest from the mean of all points."""
     distances = K.diagonal() - 2 * K.mean(axis=1)
     return np.sort(np.argsort(-distances, kind="stable")[:ENTERING])

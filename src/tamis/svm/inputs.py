@@ -1,9 +1,8 @@
-"""Validation of X, y, weights and ranges, and limits of the numbers that SVMs are computed with.
+"""Validation of X, y, weights and ranges for SVMs, and limits that avoid overflow.
 
-Rows far off have outputs, errors and bounds on errors whose squares or products overflow, and what
-is infinite becomes NaN with the first 0 it meets. Nothing is infinite here instead: what is beyond
-a limit counts as the limit, and so does NaN. A bound that reaches its limit says that nothing is
-known.
+Squares and products of the outputs of distant rows may overflow, and infinity times 0 is NaN. So
+outputs, errors and bounds are limited: NaN and values beyond a limit are replaced by the limit. If
+a bound is at its limit, nothing is known.
 """
 
 import warnings
@@ -21,21 +20,22 @@ from tamis._checks import Constraint, check_parameters
 from tamis.exceptions import InvalidParameter, InvalidTarget, PathTooLarge
 from tamis.validation.splits import MANY_CLASSES
 
-#: Outputs: with what rounding and doubt add they stay numbers.
+#: Largest output. Adding rounding and error bounds to it does not overflow.
 FARTHEST_OUTPUT = 1e300
-#: Bounds on errors of outputs, more than lies between any two outputs.
+#: Largest bound on the error of an output. It exceeds the difference between any two outputs.
 FARTHEST_DOUBT = 1e304
-#: Errors that are squared: twice the largest target, and millions of such squares have a sum.
+#: Largest error that is squared. It exceeds twice the largest target, and a sum of millions of such
+#: squares does not overflow.
 FARTHEST_SQUARED = 4e150
-#: Weights of samples: the sum of many, times a kernel value or two, is a number.
+#: Largest sample weight. A sum of many of them, times one or two kernel values, does not overflow.
 LARGEST_WEIGHT = 1e250
-#: Bytes that a path holds for the square of its rows: the kernel matrix, its centred copy and the
-#: rows of the test fold.
+#: Memory in bytes that a path of n rows needs, divided by n². It is for the kernel matrix, its
+#: centred copy and the kernel rows of the test fold.
 KERNEL_BYTES = 24.0
-#: Rows whose kernel matrix takes about 1 GB.
+#: Largest number of rows of a path. Their kernel matrix takes about 1 GB.
 MAX_SAMPLES = 12_000
 
-#: Lambda = 1 / C that is followed by default.
+#: Default range of lambda = 1 / C.
 RANGE = (2.0**-8, 2.0**9)
 
 
@@ -47,20 +47,23 @@ def _rises(ends: Any) -> bool:
         return False
 
 
-#: The two ends of a range.
+#: Constraint on a range: two positive numbers, of which the second is larger.
 RISING = Constraint(("a pair of rising numbers above 0",), _rises)
 
 
 def check_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
-    """Check the parameters; return finite float64 ``X`` and one-dimensional ``y``."""
+    """Check parameters and data. Return ``X`` as finite float64 numbers and ``y`` as a vector."""
     check_parameters(estimator)
-    with np.errstate(invalid="ignore"):  # it looks for infinity by a sum, which may overflow
+    with np.errstate(invalid="ignore"):  # scikit-learn adds up X to test for infinite values
         X, y = validate_data(estimator, X, y, dtype=np.float64)
     return X, y
 
 
 def check_new_rows(estimator: BaseEstimator, X: Any) -> Array:
-    """Return finite float64 rows for a fitted estimator; refuse one that is not fitted."""
+    """Return new rows for a fitted estimator as finite float64 numbers.
+
+    An estimator that is not fitted is refused.
+    """
     check_is_fitted(estimator)
     with np.errstate(invalid="ignore"):
         rows: Array = validate_data(estimator, X, dtype=np.float64, reset=False)
@@ -68,35 +71,35 @@ def check_new_rows(estimator: BaseEstimator, X: Any) -> Array:
 
 
 def check_size(name: str, n_samples: int) -> None:
-    """Refuse more samples than a path can hold."""
+    """Refuse more samples than a path supports."""
     if n_samples > MAX_SAMPLES:
         raise PathTooLarge(
-            f"{name} keeps the kernel matrix and follows every sample, which is possible up to "
-            f"{MAX_SAMPLES} samples; got {n_samples}. Use GridC(step=1.0, refine=3), a grid over C "
-            "with refinement around its best point."
+            f"{name} needs at most {MAX_SAMPLES} samples, because it stores the kernel matrix; got "
+            f"{n_samples}. Use GridC(step=1.0, refine=3), a grid over C with refinement around its "
+            "best point."
         )
 
 
 def check_numbers(name: str, y: NDArray[Any]) -> Array:
-    """Return a numeric target as floats."""
+    """Return a numeric target as float64. Refuse a target that is not numeric or too large."""
     try:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidTarget(
-            f"{name} needs a target of numbers; y holds others, such as "
-            f"{str(np.asarray(y).flat[0])!r}. For classes use SVCPath or SVCPathCV."
+            f"{name} needs a numeric target, but y cannot be converted to numbers (its first value "
+            f"is {str(np.asarray(y).flat[0])!r}). For classification, use SVCPath or SVCPathCV."
         ) from None
     if (largest := float(np.abs(numbers).max())) > FARTHEST_OUTPUT:
         raise InvalidTarget(
-            f"{name} needs a target whose differences are numbers, up to {FARTHEST_OUTPUT:.0e}; y "
-            f"reaches {largest:.3g}. Scale it."
+            f"{name} needs a target up to {FARTHEST_OUTPUT:.0e}, so that differences do not "
+            f"overflow; y reaches {largest:.3g}. Scale it."
         )
     return numbers
 
 
 def encode_classes(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the classes and the number of each sample's class; one class cannot be separated."""
-    # whether large numbers are whole is looked at by a cast
+    """Return the classes, and the code of each sample's class from 0. Refuse a single class."""
+    # scikit-learn casts large numbers to integers for its check
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
         check_classification_targets(y)
@@ -109,12 +112,12 @@ def encode_classes(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np
 
 
 def weigh_samples(name: str, sample_weight: Any, X: Any) -> Array:
-    """Return the weights of the samples; 1 each if there are none."""
+    """Return the weight of each sample, which is 1 if no weights are given."""
     return check_weights(name, _check_sample_weight(sample_weight, X, dtype=np.float64))
 
 
 def check_weights(name: str, weight: Array) -> Array:
-    """Return weights of samples; refuse negative ones, and those too large to be added up."""
+    """Return the sample weights. Refuse negative weights, and weights whose sums would overflow."""
     if (weight < 0).any():
         raise InvalidParameter(f"{name} needs sample weights that are not negative.")
     if (largest := float(weight.max(initial=0.0))) > LARGEST_WEIGHT:
@@ -128,9 +131,10 @@ def check_weights(name: str, weight: Array) -> Array:
 def weigh_classes(
     name: str, class_weight: Any, y: NDArray[Any], weight: Array, counts: Array | None = None
 ) -> Array:
-    """Multiply sample weights by those of their classes: the upper bounds of the samples.
+    """Return the product of sample weight and class weight for each sample, which multiplies C.
 
-    Balanced class weights count the samples, or add up their ``counts``.
+    Balanced class weights are computed from the number of samples of each class, or from the sum of
+    their ``counts`` if given.
     """
     classes, target = np.unique(y, return_inverse=True)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -150,7 +154,7 @@ def weigh_classes(
 
 
 def check_bounds(name: str, bounds: Array) -> None:
-    """Refuse products of C and weights whose inverses, or whose sums, are no numbers."""
+    """Refuse products of C and weights whose inverses or sums would overflow."""
     ends = bounds.min(), bounds.max()
     if not (ends[0] >= 1 / LARGEST_WEIGHT and ends[1] <= LARGEST_WEIGHT):
         raise InvalidParameter(
@@ -160,11 +164,11 @@ def check_bounds(name: str, bounds: Array) -> None:
 
 
 def within(values: Array, limit: float) -> Array:
-    """Cut values to a limit in size; NaN counts as the limit.
+    """Clip values to the range from -limit to limit. NaN is replaced by the limit.
 
     >>> within(np.array([-np.inf, 2.0, 1e200, np.nan]), 1e100)
     array([-1.e+100,  2.e+000,  1.e+100,  1.e+100])
     """
     if values.size == 0 or (values.max() < limit and values.min() > -limit):
-        return values  # as nearly always, and without a copy
+        return values  # the usual case, without a copy
     return np.nan_to_num(np.clip(values, -limit, limit), nan=limit)

@@ -1,6 +1,6 @@
-"""Kernels and the centred kernel matrix that a path is walked on."""
+"""Kernels, the parameters of estimators with a kernel, and the centred kernel matrix of a path."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ GAMMA = Constraint(
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with its numbers resolved.
+    """A kernel with numeric parameters.
 
     >>> Kernel("rbf", 0.5)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(3)
     array([[1.   , 0.607]])
@@ -38,7 +38,10 @@ class Kernel:
     coef0: float = 0.0
 
     def __call__(self, X: Array, Y: Array) -> Array:
-        """Kernel between the rows of ``X`` and ``Y``; a precomputed ``X`` is returned as it is."""
+        """Return the kernel values between the rows of ``X`` and of ``Y``.
+
+        For a precomputed kernel, ``X`` itself is returned.
+        """
         if self.name == "precomputed":
             return X
         if self.name == "rbf":
@@ -48,7 +51,7 @@ class Kernel:
         return K if self.name == "linear" else (self.gamma * K + self.coef0) ** self.degree
 
     def exponent(self, X: Array, Y: Array) -> Array:
-        """``-gamma ||x - y||^2``, exactly 0 on the diagonal of a matrix with itself."""
+        """Return ``-gamma ||x - y||^2``, exactly 0 on the diagonal if ``X`` is ``Y``."""
         G = X @ Y.T
         G *= 2.0
         G -= _squares(X)[:, None]
@@ -60,23 +63,25 @@ class Kernel:
         return G
 
     def diagonal(self, X: Array) -> Array:
-        """Kernel of each row of ``X`` with itself."""
+        """Return the kernel value of each row of ``X`` with itself."""
         if self.name == "rbf":
             return np.ones(len(X))
         squares = _squares(X)
         if self.name == "linear":
             return squares
-        with np.errstate(over="ignore"):  # infinite is how far such a row is from the others
+        with np.errstate(over="ignore"):  # values of distant rows may be infinite
             return np.asarray((self.gamma * squares + self.coef0) ** self.degree)
 
 
+@dataclass(eq=False, repr=False)
 class KernelEstimator(BaseEstimator):
-    """Estimator with the kernel parameters of SVC."""
+    """Base class of estimators with the kernel parameters of SVC."""
 
-    kernel: str
-    gamma: Any
-    degree: int
-    coef0: float
+    kernel: str = "rbf"
+    _: KW_ONLY
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
 
     _constraints: ClassVar[Constraints] = {
         "kernel": one_of("linear", "rbf", "poly", "precomputed"),
@@ -91,10 +96,10 @@ class KernelEstimator(BaseEstimator):
         return tags
 
     def _resolve(self, X: Array, gamma: Any = None, weight: Array | None = None) -> Kernel:
-        """Put numbers for ``"scale"`` and ``"auto"``, as SVC does.
+        """Return the kernel, with a gamma of ``"scale"`` or ``"auto"`` computed as in SVC.
 
-        With ``weight`` "scale" counts each sample by its weight, as if it were repeated. SVC and
-        SVR do not, so their paths leave it out.
+        With ``weight``, "scale" uses the weighted variance. SVC and SVR do not use it, so their
+        paths pass no weights.
         """
         name, gamma = type(self).__name__, self.gamma if gamma is None else gamma
         if self.kernel == "precomputed":
@@ -125,14 +130,14 @@ def _variance(X: Array, weight: Any) -> float:
 
 
 class Gram:
-    """Centred kernel matrix of some training rows, and kernel rows of new points to go with it.
+    """Centred kernel matrix of the training rows ``members``, and kernel rows of new points.
 
-    Since ``s'x = 0`` on the whole path, adding a function of the row or of the column to the kernel
-    changes the intercept alone. Centring makes nearly constant kernels usable; there the constant 1
-    of the RBF kernel is left out from the beginning (``expm1``).
+    Because ``s'x = 0`` on the whole path, adding a function of the row or of the column to the
+    kernel only changes the intercept. Centring makes nearly constant kernels usable. For these, the
+    constant 1 of the RBF kernel is never added (``expm1``).
 
-    The matrix is kept in units of a power of two near its largest entry: a path that knows no other
-    unit is the same for a kernel of any size, and nothing is rounded by it.
+    The matrix is divided by ``unit``, a power of two near its largest entry, so that a path does
+    not depend on the size of the kernel. Dividing by a power of two causes no rounding.
     """
 
     def __init__(self, kernel: Kernel, X: Array, members: NDArray[np.intp]) -> None:
@@ -142,7 +147,7 @@ class Gram:
         self.origin = np.zeros(())
         with np.errstate(over="ignore", invalid="ignore"):
             if kernel.name in ("linear", "rbf"):
-                # both kernels are blind to a shift, and lose fewer digits without it
+                # a shift does not change the path, and centred columns lose fewer digits
                 self.origin = self.X.mean(axis=0)
                 self.X = self.X - self.origin
             self.squares = np.zeros(len(members)) if self.precomputed else _squares(self.X)
@@ -161,13 +166,13 @@ class Gram:
         self.unit = 2.0 ** int(np.frexp(size)[1]) if size > 0 else 1.0
         K /= self.unit
         self.K = K
-        # how far an entry may be wrong: by the share of its row and that of its column
+        # the error of an entry is at most the noise of its row plus the noise of its column
         own = self._rounding(np.full(len(K), largest), self.squares, self.squares)
         self.noise = (own + TINY) / self.unit
 
     @cached_property
     def definite(self) -> bool:
-        """Whether the kernel has no negative eigenvalue beyond rounding: some have by nature."""
+        """Whether the kernel has no negative eigenvalue beyond rounding."""
         if not self.precomputed and self.kernel.coef0 >= 0:
             return True
         try:
@@ -178,20 +183,22 @@ class Gram:
 
     @property
     def matrix(self) -> Array:
-        """The centred kernel matrix in its own size."""
+        """The centred kernel matrix, not divided by ``unit``."""
         return self.K * self.unit
 
     def _raw(self, X: Array) -> Array:
-        """Kernel of rows, from the origin, with the training rows."""
+        """Return the kernel values between shifted rows ``X`` and the training rows."""
         return np.expm1(self.kernel.exponent(X, self.X)) if self.flat else self.kernel(X, self.X)
 
-    @np.errstate(over="ignore", invalid="ignore")  # nothing is known of points far off
+    @np.errstate(over="ignore", invalid="ignore")  # the bound of distant points may be infinite
     def _rounding(self, largest: Any, squares: Any, product: Any) -> Any:
-        """Shares of points in the rounding of their kernel values: of two points add both.
+        """Return a bound for each point on the rounding error of its kernel values.
 
-        Points have kernel values up to ``largest``, such squared norms, and a ``product`` of norms
-        with the others. A sum of d products is exact to about sqrt(d) roundings of its size; an
-        exponent is a difference of squared norms; four more are for the centring.
+        The error of a value between two points is at most the sum of their bounds. ``largest`` is
+        the largest kernel value of each point, ``squares`` is its squared norm, and ``product`` is
+        its norm times the largest norm of the other points. A sum of d products is exact to about
+        sqrt(d) roundings of its size. The exponent of the RBF kernel is a difference between
+        squared norms. Centring adds four more roundings.
         """
         kernel = self.kernel
         if self.precomputed:
@@ -206,7 +213,10 @@ class Gram:
         return sums * (kernel.degree + 1) * np.maximum(inner**kernel.degree, largest)
 
     def rows(self, X: Array) -> Array:
-        """Kernel rows of new points, up to what the path cannot see, in the kernel's own size."""
+        """Return the kernel values between new points and the training rows, a row for each point.
+
+        They are centred, up to constants that only change the intercept.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             found = self._raw(X[:, self.members] if self.precomputed else X - self.origin)
             found = found - self.means
@@ -215,17 +225,17 @@ class Gram:
         return found
 
     def rounding(self, X: Array, rows: Array) -> Array:
-        """Shares of new points in the rounding of their kernel rows, in the kernel's own size."""
+        """Return a bound on the rounding errors in the kernel row of each new point."""
         squares = 0.0 if self.precomputed else _squares(X - self.origin)
         product = np.sqrt(squares) * np.sqrt(self.squares.max())
         found = self._rounding(np.abs(rows).max(axis=1), squares, product)
         return found + 4 * EPS * np.abs(self.means).max()
 
     def norms(self, X: Array, rows: Array, own: Array | None = None) -> Array:
-        """Distance in the feature space of new points from the mean of the training points.
+        """Return the feature-space distances of new points from the mean of the training points.
 
-        ``rows`` are the kernel rows of the points; for a precomputed kernel the kernel of each
-        point with itself, ``own``, has to be given.
+        ``rows`` are the kernel rows of the points. A precomputed kernel needs ``own``, the kernel
+        value of each point with itself. Without it, the distances are infinite.
         """
         if own is None:
             if self.precomputed:
@@ -237,7 +247,7 @@ class Gram:
 
 
 def too_large(kernel: str, rows: str = "these columns") -> InvalidTable:
-    """An error for kernel values that overflow."""
+    """Return an exception to raise if kernel values overflow."""
     return InvalidTable(
         f"The {kernel} kernel of {rows} is too large for a number. Scale the columns, for example "
         "by StandardScaler()."
@@ -245,5 +255,5 @@ def too_large(kernel: str, rows: str = "these columns") -> InvalidTable:
 
 
 def _squares(X: Array) -> Array:
-    """Squared norm of each row."""
+    """Return the squared norm of each row."""
     return np.einsum("ij,ij->i", X, X)

@@ -1,4 +1,4 @@
-"""One view of fitted kernel machines: their outputs as functions, their multipliers on the rows."""
+"""A common view of fitted SVMs: outputs as kernel sums, and multipliers of the training rows."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -15,37 +15,41 @@ from tamis.exceptions import InvalidParameter
 from tamis.svm.kernels import Kernel
 
 KERNELS = ("rbf", "linear", "poly")
-#: Steps of LIBSVM: ten to a hundred a row are usual, and some thousand with a large C. By itself
-#: it stops after ten times as many, which takes a second for a machine of 20 rows.
+#: Largest number of steps of LIBSVM, in total and per row. The larger limit applies. LIBSVM usually
+#: needs 10 to 100 steps per row, and several thousand with a large C. Its own limit is ten times as
+#: high, which takes a second for an SVM of 20 rows.
 MOST_STEPS, STEPS_A_ROW = 1_000_000, 1_000
 
-# A multiplier this near to its bound, as a share of it, is on it: LIBSVM puts it there exactly, and
-# the product of C and the weights rounds in the last digits.
+# A multiplier is treated as on its bound if it is within this share of the bound. LIBSVM sets it
+# exactly, but the product of C and the weights is rounded.
 _ON_BOUND = 1e-9
 
 
 class KernelMachine(NamedTuple):
-    """Outputs ``K(X, centres) @ weights + offsets``; of several classes one for each pair."""
+    """SVM with the outputs ``K(X, centres) @ weights + offsets``.
+
+    There are k outputs: one for each pair of classes, for each class, or a single one.
+    """
 
     kernel: str
     gamma: float
     degree: int
     coef0: float
-    centres: Array  # (m, d)
-    weights: Array  # (m, k)
-    offsets: Array  # (k,)
+    centres: Array  # (m, d): support vectors
+    weights: Array  # (m, k): weight of each support vector in each output
+    offsets: Array  # (k,): intercept of each output
 
     def grams(self, X: Array) -> Array:
-        """Squared distances (RBF) or ``gamma <x, s> + coef0`` to all centres."""
+        """Return the squared distances to all centres (RBF), or ``gamma <x, centre> + coef0``."""
         if self.kernel == "rbf":
-            # distances are found by differences of squares, which an offset would spoil
+            # distances are differences between squares, which would lose digits far from 0
             middle = self.centres.mean(axis=0)
             return _squared_distances(X - middle, self.centres - middle)
         gamma, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.gamma, self.coef0)
         return gamma * (X @ self.centres.T) + coef0
 
     def values(self, grams: Array) -> Array:
-        """Kernel that belongs to them; distances are overwritten."""
+        """Return the kernel values for the results of :meth:`grams`, which may be overwritten."""
         if self.kernel == "rbf":
             grams *= -self.gamma
             return np.exp(grams, out=grams)
@@ -54,25 +58,26 @@ class KernelMachine(NamedTuple):
 
 @dataclass(frozen=True)
 class Multipliers:
-    """One output of a machine by its training rows: f(x) = Σ βᵢ k(xᵢ, x) + b.
+    """One output of an SVM as a sum over its training rows, f(x) = Σ βᵢ k(xᵢ, x) + b.
 
     Attributes
     ----------
     rows : array of int
-        The rows of the training table that it was trained on.
+        Numbers of the training rows.
     beta : array
-        The signed multiplier of each of these rows: αᵢyᵢ, or αᵢ - αᵢ* in regression.
+        The signed multiplier of each row: αᵢyᵢ, or αᵢ - αᵢ* in regression.
     box : array
         The upper bound of each multiplier.
     target : array
-        What each output should be: 1 or -1 (the sign that its multiplier can have), or y.
+        The target of each row: y in regression, or 1 or -1, which is also the sign of its
+        multiplier.
     tube : float or None
-        The half width of the tube of a support vector regression, None for classes.
+        Half-width of the tube in regression, None for classification.
     coef : array or None
-        The weights of the columns of a linear machine of squared losses. They are Σ βᵢ xᵢ, but
-        with a large C, or columns that are large or far from 0, such sums have no digits left.
+        Column weights of a linear SVM with squared losses. They equal Σ βᵢ xᵢ, but this sum is
+        inaccurate if C is large, or if columns are large or far from 0.
     C : float
-        The bound of a row of weight 1.
+        The upper bound for a row of weight 1.
     """
 
     rows: NDArray[np.intp]
@@ -85,35 +90,39 @@ class Multipliers:
 
     @property
     def regression(self) -> bool:
-        """Whether it is a support vector regression."""
+        """Whether the SVM is a regressor."""
         return self.tube is not None
 
     @property
     def sizes(self) -> Array:
-        """α, or α + α*, of which one is 0."""
+        """The multipliers α without sign. In regression, this is α + α*, of which one is 0."""
         return np.abs(self.beta)
 
     @property
     def free(self) -> Mask:
-        """Which multipliers are strictly between 0 and their bound: the margin set."""
+        """Mask of the margin set: the rows whose multiplier is strictly between 0 and its bound."""
         return (self.beta != 0) & (self.sizes < (1 - _ON_BOUND) * self.box)
 
     def on_support(self) -> "Multipliers":
-        """The same machine as one of its support vectors alone."""
-        held = self.beta != 0
-        parts = {name: getattr(self, name)[held] for name in ("rows", "beta", "box", "target")}
+        """Return the same SVM without the rows that are not support vectors."""
+        support = self.beta != 0
+        parts = {name: getattr(self, name)[support] for name in ("rows", "beta", "box", "target")}
         return replace(self, **parts)
 
     def dual(self, norm2: float) -> float:
-        """Value of the dual programme, where the machine has this norm.
+        """Return the value of the dual objective, given the squared norm ‖w‖² of the SVM.
 
-        With the multipliers of the optimum it is ‖w‖²/2 + Σ boxᵢ ξᵢ, with others less.
+        At the optimum it equals the primal objective ‖w‖²/2 + Σ boxᵢ ξᵢ. For other multipliers it
+        is smaller.
         """
         wide = 0.0 if self.tube is None else self.tube * float(self.sizes.sum())
         return float(self.beta @ self.target) - wide - norm2 / 2
 
     def slack(self, outputs: Array) -> float:
-        """Least Σ boxᵢ ξᵢ of these outputs over all intercepts."""
+        """Return the least sum of losses Σ boxᵢ ξᵢ that any intercept gives.
+
+        ``outputs`` are the outputs of the rows without an intercept.
+        """
         low = high = self.target - outputs
         if self.tube is not None:
             low, high = low - self.tube, high + self.tube
@@ -121,7 +130,7 @@ class Multipliers:
         else:
             raised = self.target > 0
             lowered = ~raised
-        # each unit of the intercept below low, or above high, costs the bound of the row
+        # an intercept below low or above high costs the bound of the row per unit of distance
         ends = np.concatenate([low[raised], high[lowered]])
         weights = np.concatenate([self.box[raised], self.box[lowered]])
         rising = np.argsort(ends, kind="stable")
@@ -132,15 +141,19 @@ class Multipliers:
 
 
 def most_steps(n_rows: int) -> int:
-    """Steps after which LIBSVM is stopped, where weights or kernel values differ by many orders.
+    """Return the largest number of steps to allow LIBSVM.
 
-    By itself scikit-learn lets it run until it converges, which may be never.
+    Without a limit, scikit-learn runs LIBSVM until it converges, which may never happen if weights
+    or kernel values differ by many orders of magnitude.
     """
     return max(MOST_STEPS, STEPS_A_ROW * n_rows)
 
 
 def kernel_machine(fitted: Any) -> KernelMachine | None:
-    """View on a fitted SVM, on one against the rest of several, or None."""
+    """Return a fitted SVM, or several one-vs-rest SVMs, as a :class:`KernelMachine`.
+
+    Return None for other estimators.
+    """
     if isinstance(fitted, OneVsRestClassifier):
         parts = [kernel_machine(one) for one in fitted.estimators_]
         return _stacked([p for p in parts if p]) if parts and all(parts) else None
@@ -150,7 +163,7 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
     function = function_of(fitted)
     numbers = function.name, function.gamma, function.degree, function.coef0
     if is_newton(fitted) and fitted.kernel == "linear":
-        # a sum of columns: in one of rows the digits that matter would be lost far from 0
+        # a sum over columns, because a sum over rows would lose digits if columns are far from 0
         weights = fitted.coef_.T
         return KernelMachine(*numbers, np.eye(len(weights)), weights, fitted.intercept_)
     centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
@@ -158,20 +171,23 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
 
 
 def function_of(fitted: Any) -> Kernel:
-    """The kernel of a fitted machine, with the number that "scale" and "auto" became."""
+    """Return the kernel of a fitted SVM, with a numeric gamma."""
     gamma = fitted._kernel.gamma if is_newton(fitted) else float(fitted._gamma)
     return Kernel(fitted.kernel, gamma, fitted.degree, fitted.coef0)
 
 
 def is_newton(estimator: Any) -> bool:
-    """Whether it is a machine of squared losses, one output for each class if there are several."""
-    from tamis.svm.newton import NewtonMachine  # which is made of this module's parts
+    """Return whether an estimator is an SVM with squared losses (NewtonSVC or NewtonSVR)."""
+    from tamis.svm.newton import NewtonMachine  # imports this module
 
     return isinstance(estimator, NewtonMachine)
 
 
 def _one_for_each_output(fitted: Any, y: NDArray[Any], weight: Array) -> list[Multipliers]:
-    """The multipliers of machines of squared losses, which have no upper bounds."""
+    """Return the multipliers of each output of an SVM with squared losses.
+
+    They have no upper bounds.
+    """
     rows, betas = np.flatnonzero(weight > 0), host(fitted.dual_coef_)
     if hasattr(fitted, "classes_"):
         several = fitted.classes_ if len(fitted.classes_) > 2 else fitted.classes_[1:]
@@ -189,7 +205,9 @@ def _one_for_each_output(fitted: Any, y: NDArray[Any], weight: Array) -> list[Mu
 
 
 def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> list[Multipliers]:
-    """The multipliers of a fitted SVC (by pairs of classes, in LIBSVM's order) or SVR.
+    """Return the multipliers of each output of a fitted SVM.
+
+    An SVC has an output for each pair of classes, and an SVR has a single output.
 
     Examples
     --------
@@ -199,7 +217,7 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     [[0, 1, 2], [0, 1, 3], [2, 3]]
     """
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-    # LIBSVM leaves out rows without weight, and counts without them
+    # LIBSVM drops rows without weight and renumbers the others
     trained = np.flatnonzero(weight > 0)
     if hasattr(fitted, "classes_"):
         check_weighted(type(fitted).__name__, y, weight)
@@ -218,7 +236,7 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
     pairs = class_pairs(len(fitted.classes_))
     for index, pair in enumerate(pairs):
         rows = trained[np.isin(codes[trained], pair)]
-        # of two classes scikit-learn turns the signs of LIBSVM round
+        # for two classes, scikit-learn reverses the signs of LIBSVM
         positive = pair[1] if len(pairs) == 1 else pair[0]
         target = np.where(codes[rows] == positive, 1.0, -1.0)
         found.append(Multipliers(rows, beta[index, rows], box[rows], target, C=fitted.C))
@@ -226,7 +244,7 @@ def multipliers(fitted: Any, y: NDArray[Any], weight: Array | None = None) -> li
 
 
 def check_weighted(name: str, y: NDArray[Any], weight: Array) -> None:
-    """Refuse a class without any weight: LIBSVM does not see it, and prints that it does not."""
+    """Refuse a class whose rows all have weight 0. LIBSVM would drop it and print a message."""
     if len(lost := np.setdiff1d(y, y[weight > 0])):
         raise InvalidParameter(
             f"{name} needs samples of positive weight in every class; class "
@@ -235,10 +253,10 @@ def check_weighted(name: str, y: NDArray[Any], weight: Array) -> None:
 
 
 def _weights(fitted: Any) -> Array:
-    """Weights of the support vectors in each output, one column for each pair of classes.
+    """Return the weights of the support vectors, with a column for each output.
 
-    In LIBSVM's layout the weight of a vector of class a against class b is in row b - 1, that of
-    one of b against a in row a.
+    For more than two classes, an output belongs to a pair of classes a < b. In LIBSVM's layout, the
+    weight of a vector of class a is in row b - 1, and the weight of a vector of class b in row a.
     """
     stored = host(fitted.dual_coef_)
     if is_newton(fitted) or len(getattr(fitted, "classes_", ())) <= 2:
@@ -261,7 +279,10 @@ def _squared_distances(A: Array, B: Array) -> Array:
 
 
 def _stacked(machines: list[KernelMachine]) -> KernelMachine | None:
-    """Machines of equal kernels as one with several outputs; shared centres are merged."""
+    """Combine several SVMs with the same kernel into one with several outputs.
+
+    Return None if the kernels differ. Centres that several SVMs share are merged.
+    """
     first = machines[0]
     if any(m[:4] != first[:4] for m in machines):
         return None
@@ -278,7 +299,7 @@ def _stacked(machines: list[KernelMachine]) -> KernelMachine | None:
 
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
-    """Pairs of classes in the order of LIBSVM's machines.
+    """Return all pairs of class numbers in the order of LIBSVM.
 
     >>> class_pairs(3)
     [(0, 1), (0, 2), (1, 2)]
@@ -287,11 +308,12 @@ def class_pairs(n_classes: int) -> list[tuple[int, int]]:
 
 
 def vote_counts(second: Mask, n_classes: int) -> Array:
-    """Votes of each class, where ``second`` says whether a machine prefers the second of its pair.
+    """Return the number of votes for each class in a one-vs-one vote.
 
-    Machines are along the last axis, classes along the last of the answer; the winner is the
-    ``argmax``, of equals the lowest class, as in LIBSVM. Decision values of an ``SVC`` are positive
-    for the *first* class of a pair: there ``second`` is ``~(decisions > 0)``.
+    ``second`` is whether each pair of classes votes for its second class. Pairs are along the last
+    axis of ``second``, and classes along the last axis of the result. The winner is the ``argmax``.
+    Ties go to the lowest class, as in LIBSVM. Decision values of ``SVC`` are positive for the
+    *first* class of a pair, so ``second`` is ``~(decisions > 0)`` for them.
 
     >>> vote_counts(np.array([[True, True, False]]), 3)
     array([[0., 2., 1.]])
@@ -304,9 +326,10 @@ def vote_counts(second: Mask, n_classes: int) -> Array:
 
 
 def vote_values(f: Array, n_classes: int) -> Array:
-    """One value per class: its votes, and its bounded confidence to separate ties, as in SVC.
+    """Return a decision value for each class, as in SVC.
 
-    Decision values ``f`` are positive for the second class of a pair, one column for each pair.
+    It is the number of votes plus a confidence between -1/3 and 1/3, which breaks ties. ``f`` has a
+    column for each pair of classes, with positive values for the second class.
     """
     confidence = np.zeros((len(f), n_classes))
     for index, (a, b) in enumerate(class_pairs(n_classes)):

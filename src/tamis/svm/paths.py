@@ -1,5 +1,6 @@
-"""Regularization paths of support vector classification and regression: every C at once."""
+"""Regularization paths of support vector classification and regression."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 from warnings import warn
 
@@ -34,81 +35,90 @@ from tamis.svm.path.follow import ACCEPTED, SolutionPath
 from tamis.svm.path.problems import PathFold, pairwise_paths, tube_path
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RegularizationPath(KernelEstimator):
-    """Solutions for all C of a range."""
-
-    lambda_range: tuple[float, float]
+    """Base class of SVMs that are solved for every C in a range."""
 
     _constraints: ClassVar[Constraints] = {"lambda_range": RISING}
+
+    lambda_range: tuple[float, float] = RANGE
 
     def _lambda(self, C: float) -> float:
         low, high = self.lambda_range
         if not (is_real(C) and C > 0 and low * (1 - 1e-9) <= 1 / C <= high * (1 + 1e-9)):
             raise InvalidParameter(
-                f"{type(self).__name__} knows C from {1 / high:.6g} to {1 / low:.6g}; got {C!r}. "
+                f"{type(self).__name__} needs C from {1 / high:.6g} to {1 / low:.6g}; got {C!r}. "
                 "Fit with another lambda_range (lambda = 1 / C)."
             )
         return 1.0 / C
 
-    def _keep(self, paths: list[SolutionPath], definite: bool) -> None:
-        """Set what is known of the paths, and warn if it is not what is promised."""
+    def _set_facts(self, paths: list[SolutionPath], definite: bool) -> None:
+        """Set the fitted attributes that describe the paths, and warn if they are not certified."""
         lams = [segment.lam * path.lam_unit for path in paths for segment in path.segments]
         self.breakpoints_ = 1.0 / np.unique(np.concatenate(lams))[::-1]
         self.violation_ = max(p.violation for p in paths)
         self.n_repairs_ = sum(p.n_repairs for p in paths)
         reached, doubt = max(p.reached for p in paths), ""
-        if not self.violation_ <= ACCEPTED or reached > self.lambda_range[0]:  # nor if it is NaN
+        if not self.violation_ <= ACCEPTED or reached > self.lambda_range[0]:  # also true for NaN
             doubt = (
                 f"reached lambda = {reached:.4g} with a violation of the optimality conditions of "
-                f"{self.violation_:.1e} lambda; the path below is not vouched for. Scale the "
+                f"{self.violation_:.1e} lambda; the path below is not certified. Scale the "
                 "columns, or use GridC."
             )
         elif not definite:
             doubt = (
                 "has a kernel with negative eigenvalues: the path satisfies the optimality "
-                "conditions, which others may do better. Use a positive definite kernel, such as "
-                "poly with coef0 >= 0."
+                "conditions, but better solutions may exist. Use a positive definite kernel, such "
+                "as poly with coef0 >= 0."
             )
         if doubt:
             warn(f"{type(self).__name__} {doubt}", NotCertified, stacklevel=3)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVCPath(ClassifierMixin, RegularizationPath):
-    """The support vector classifier for every C at once.
+    """Support vector classifiers for every C in a range.
 
-    With ``lambda = 1 / C`` and ``x = lambda alpha`` the solution is piecewise affine in lambda
-    (Hastie et al. 2004). The path is followed from event to event, so that the classifier of any C
-    of the range is exact, not interpolated between fits. Several classes are treated one against
-    one, as in :class:`sklearn.svm.SVC`, with a common C.
+    With ``lambda = 1 / C`` and ``x = lambda alpha``, the solution is piecewise affine in lambda
+    (Hastie et al. 2004). The path is followed from one breakpoint to the next. So the classifier at
+    any C in the range is exact, not interpolated between fits. With more than two classes, each
+    pair of classes has its own classifier, as in :class:`sklearn.svm.SVC`. All pairs use the same
+    C.
 
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
+        The kernel, as in SVC.
     gamma : float, "scale" or "auto", default="scale"
+        Width of the kernels "rbf" and "poly", as in SVC.
     degree : int, default=3
+        Degree of the kernel "poly".
     coef0 : float, default=0.0
+        Constant of the kernel "poly".
     lambda_range : tuple of two floats, default=(2**-8, 2**9)
-        Smallest and largest lambda; C goes from ``1 / lambda_range[1]`` to ``1 / lambda_range[0]``.
+        Smallest and largest lambda. C goes from ``1 / lambda_range[1]`` to ``1 / lambda_range[0]``.
     class_weight : dict, "balanced" or None, default=None
+        Weights that multiply C for each class.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes.
     breakpoints_ : ndarray
-        Increasing values of C at which the solution changes its course, all pairs of classes.
+        Increasing values of C at which the slope of the solution changes for any pair of classes.
     margin_set_sizes_ : list of ndarray
-        For each pair of classes the number of samples on the margin between its breakpoints.
+        For each pair of classes, the number of samples on the margin after each breakpoint.
     violation_ : float
         Largest violation of the optimality conditions, relative to lambda, at the checkpoints.
     n_repairs_ : int
-        How often a checkpoint had to correct the path.
+        Number of repairs of the path, each of which moved it back to the optimum.
 
     Notes
     -----
-    Where no sample is on the margin the intercept is not unique; it is put in the middle of what is
-    allowed, as LIBSVM does. Samples of one class that coincide share their coefficient. Duplicates
-    with opposite labels, linear dependence and ties are handled; a constant kernel gives a constant
-    classifier.
+    If no sample is on the margin, the intercept is not unique. The middle of the allowed interval
+    is used, as in LIBSVM. Duplicate samples of the same class are merged, and their coefficient is
+    divided in proportion to their weights. Duplicates with opposite labels, linear dependence and
+    ties are handled. A constant kernel yields a constant classifier.
 
     References
     ----------
@@ -126,25 +136,10 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     np.float64(0.97)
     """
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        lambda_range: tuple[float, float] = RANGE,
-        class_weight: dict[Any, float] | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.lambda_range = lambda_range
-        self.class_weight = class_weight
+    class_weight: dict[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Follow the path of every pair of classes; sample weights multiply C."""
+        """Follow the path of every pair of classes. Sample weights multiply C."""
         X, y = check_rows(self, X, y)
         name = type(self).__name__
         check_size(name, len(X))
@@ -155,11 +150,14 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         self.pairs_ = class_pairs(len(self.classes_))
         solutions = [path.solution for path in self._machines.paths]
         self.margin_set_sizes_ = [solution.margin_set_sizes for solution in solutions]
-        self._keep(solutions, all(gram.definite for gram in self._machines.grams))
+        self._set_facts(solutions, all(gram.definite for gram in self._machines.grams))
         return self
 
     def decision_function(self, X: ArrayLike, C: float = 1.0) -> Array:
-        """Decision values at ``C``: one column per class, or one value for two classes."""
+        """Return the decision values at ``C``.
+
+        There is a column for each class, or a single value per row for two classes.
+        """
         X = check_new_rows(self, X)
         lam = self._lambda(C)
         with np.errstate(over="ignore"):
@@ -167,19 +165,19 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         return f[:, 0] if len(self.classes_) == 2 else vote_values(f, len(self.classes_))
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> NDArray[Any]:
-        """Classes at ``C``."""
+        """Predict the class of each row at ``C``."""
         X = check_new_rows(self, X)
         h = self._machines.outputs(X, self._lambda(C))
         return self.classes_[vote_counts(h >= 0, len(self.classes_)).argmax(axis=1)]
 
     def dual_coef(self, C: float = 1.0) -> Array:
-        """Coefficients ``y alpha`` of all samples at ``C``: one row per pair of classes."""
+        """Return the coefficients ``y alpha`` of all samples at ``C``, for each pair of classes."""
         check_is_fitted(self)
         coef = self._machines.dual_coef(self._lambda(C))
         return coef[0] if len(self.classes_) == 2 else coef
 
     def intercept(self, C: float = 1.0) -> float | Array:
-        """Intercept at ``C``, to go with :meth:`dual_coef` and the kernel as it is."""
+        """Return the intercept at ``C``, to be used with :meth:`dual_coef` and the kernel."""
         check_is_fitted(self)
         b = self._machines.intercepts(self._lambda(C))
         return float(b[0]) if len(self.classes_) == 2 else b
@@ -187,7 +185,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     def curve(
         self, X: ArrayLike, y: ArrayLike, scoring: str | tuple[str, float] = "error"
     ) -> ValidationCurve:
-        """The exact validation curve over C on a validation set."""
+        """Return the exact validation curve over C for a validation set ``X``, ``y``."""
         X = check_new_rows(self, X)
         check_scoring(type(self).__name__, scoring, len(self.classes_))
         target = np.searchsorted(self.classes_, y)
@@ -202,15 +200,17 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         )[0]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVRPath(RegressorMixin, RegularizationPath):
-    """Support vector regression for every C at once.
+    """Support vector regression for every C in a range.
 
-    Two variables per sample, above and below the tube, make the regression the same parametric
-    programme as the classification, with the linear term ``lambda (+-y - epsilon)``.
+    Each sample has two variables, for errors above and below the tube. With them, regression is the
+    same parametric programme as classification, with the linear term ``lambda (+-y - epsilon)``.
 
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
+        The kernel, as in SVR.
     gamma, degree, coef0, lambda_range
         As in :class:`SVCPath`.
     epsilon : float, default=0.1
@@ -219,9 +219,9 @@ class SVRPath(RegressorMixin, RegularizationPath):
     Attributes
     ----------
     breakpoints_ : ndarray
-        Increasing values of C at which the solution changes its course.
+        Increasing values of C at which the slope of the solution changes.
     violation_ : float
-        Largest violation of the optimality conditions, relative to lambda and the range of y.
+        Largest violation of the optimality conditions, relative to lambda and the spread of y.
 
     Examples
     --------
@@ -234,25 +234,10 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     _constraints: ClassVar[Constraints] = {"epsilon": number(least=0)}
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        epsilon: float = 0.1,
-        lambda_range: tuple[float, float] = RANGE,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.epsilon = epsilon
-        self.lambda_range = lambda_range
+    epsilon: float = 0.1
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Follow the path; sample weights multiply C."""
+        """Follow the path. Sample weights multiply C."""
         X, y = check_rows(self, X, y)
         name = type(self).__name__
         y = check_numbers(name, y)
@@ -262,21 +247,24 @@ class SVRPath(RegressorMixin, RegularizationPath):
             raise InvalidParameter(f"{name} needs at least 2 samples; got {len(X)} sample.")
         path = tube_path(self._resolve(X), X, y, weight, self.epsilon, self.lambda_range)
         self._tube = path
-        self._keep([path.solution], path.gram.definite)
+        self._set_facts([path.solution], path.gram.definite)
         return self
 
     def predict(self, X: ArrayLike, C: float = 1.0) -> Array:
-        """Predictions at ``C``."""
+        """Predict the target of each row at ``C``."""
         X = check_new_rows(self, X)
         return self._tube.predict(X, self._lambda(C))
 
     def dual_coef(self, C: float = 1.0) -> Array:
-        """Coefficients of all samples at ``C``."""
+        """Return the dual coefficient of each sample at ``C``."""
         check_is_fitted(self)
         return self._tube.dual_coef(self._lambda(C))
 
     def curve(self, X: ArrayLike, y: ArrayLike, scoring: str = SQUARED) -> ValidationCurve:
-        """The exact mean squared ("mse") or absolute ("mae") error over C on a validation set."""
+        """Return the exact validation curve over C for a validation set ``X``, ``y``.
+
+        ``scoring`` is "mse" for the mean squared error, or "mae" for the mean absolute error.
+        """
         X = check_new_rows(self, X)
         errors = {"scoring": one_of(SQUARED, ABSOLUTE)}
         check_values(f"{type(self).__name__}.curve", errors, scoring=scoring)

@@ -1,6 +1,6 @@
-"""SVMs in the units of their data, whose width follows the number of columns.
+"""SVMs whose gamma depends on the number of columns, for searches that remove columns.
 
-With gamma = scale / n_features an SVM does not grow blunt while columns leave it.
+With gamma = scale / n_features, the width of the kernel stays comparable when columns are removed.
 """
 
 from typing import Any, ClassVar, Self
@@ -13,17 +13,19 @@ from tamis._sparse import extremes, is_sparse
 
 
 class RelativeSVC(SVC):
-    """RBF support vector classifier whose width follows the number of columns.
+    """RBF support vector classifier whose gamma is relative to the number of columns.
 
-    ``gamma`` is ``scale / n_features``, where constant columns do not count: with standardised
-    columns ``scale=1`` is scikit-learn's ``gamma="scale"``.
+    ``gamma`` is ``scale / n_features``, where constant columns are not counted. With standardised
+    columns, ``scale=1`` is the same as scikit-learn's ``gamma="scale"``.
 
     Parameters
     ----------
     C : float, default=2.0
+        Weight of the losses, as in SVC.
     scale : float, default=1.0
         gamma times the number of columns.
     class_weight : dict, "balanced" or None, default=None
+        Weights that multiply C for each class.
 
     Examples
     --------
@@ -39,24 +41,24 @@ class RelativeSVC(SVC):
         self.scale = scale
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train with the width that belongs to the columns of ``X``."""
+        """Set gamma from the number of columns of ``X``, and train the classifier."""
         check_parameters(self)
         self.gamma = width(self.scale, X)
         return super().fit(X, y, sample_weight)
 
 
 class RelativeSVR(SVR):
-    """RBF support vector regression in the units of its data.
+    """RBF support vector regression with parameters relative to its data.
 
-    ``gamma`` is ``scale / n_features``, and C and epsilon are counted in standard deviations of the
-    target, as if it were standardised.
+    ``gamma`` is ``scale / n_features``. C and epsilon are multiples of the standard deviation of
+    the target.
 
     Parameters
     ----------
     cost : float, default=1.0
-        C over the standard deviation of the target.
+        C divided by the standard deviation of the target.
     tube : float, default=0.1
-        epsilon over the standard deviation of the target.
+        epsilon divided by the standard deviation of the target.
     scale : float, default=1.0
         gamma times the number of columns.
 
@@ -77,21 +79,21 @@ class RelativeSVR(SVR):
         self.scale = scale
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train in the units of the data."""
+        """Set gamma, C and epsilon from the data, and train the regressor."""
         check_parameters(self)
         self.gamma = width(self.scale, X)
         spread = float(np.std(np.asarray(y, dtype=np.float64))) or 1.0
         self.C, self.epsilon = self.cost * spread, self.tube * spread
-        # the solver stops at a number of the target's units: of small ones it would stop at once,
-        # of very large ones, whose thousandth is below rounding, never
+        # the tolerance of the solver is absolute: it would stop at once if the target is tiny, and
+        # never if the target is so large that its rounding exceeds 1e-3
         self.tol = 1e-3 * spread / min(max(spread, 1.0), 1e6)
         return super().fit(X, y, sample_weight)
 
 
 def width(scale: float, X: Any) -> float:
-    """gamma of a table: the scale over the number of columns that vary.
+    """Return gamma for a table: ``scale`` divided by the number of columns that are not constant.
 
-    Constant columns are in no distance, and ``gamma="scale"`` of scikit-learn counts them neither.
+    Constant columns are not counted because they do not change distances.
     """
     if is_sparse(X):
         low, high = extremes(X)

@@ -1,11 +1,12 @@
-"""Linear support vector machines of a table whose columns leave, each solved from the one before.
+"""Linear SVMs of a table whose columns are removed. Each SVM is solved from the previous one.
 
-A column x that leaves takes xx' from the Gram matrix, and the optimum moves a little: most rows
-keep their roles (free, on the bound, without weight), so that the new multipliers follow from one
-linear system, whose inverse changes by a matrix of rank one. Where roles change, rows exchange them
-one by one; where that does not end, pairs of multipliers are optimised as LIBSVM does it. Whatever
-the way, the answer is the optimum to rounding, so that it does not depend on where it began; only
-where columns differ by many powers of ten does the solution of the pairs stand as it is.
+Removing a column x subtracts xx' from the Gram matrix, and the optimum changes little. Most rows
+keep their roles: their multiplier is 0, on its bound, or free (between the two). If all rows do,
+the new multipliers are the solution of a linear system whose inverse changes by a matrix of rank
+one. If roles change, they are changed one row at a time. If that does not end, pairs of multipliers
+are optimised as in LIBSVM. In each case the result is the optimum up to rounding, so it does not
+depend on the start. The exception is a table whose columns differ by many powers of ten, for which
+the result of optimising pairs is final.
 """
 
 import numpy as np
@@ -16,43 +17,44 @@ from tamis.compiled import shrinking as loops
 from tamis.compiled.smo import smo
 from tamis.svm.machine import Multipliers
 
-# Share of the trace that must be left, and columns that may leave, before the Gram matrix is
-# computed anew: subtraction loses two bits at most, and rounding adds up to a few more.
+# The Gram matrix is computed from scratch when its trace is below this share of its old value, or
+# when this number of columns has been subtracted. Until that point, subtraction loses at most two
+# bits, and rounding a few more.
 _LEFT, _SUBTRACTED = 0.25, 500
-# Columns that leave at once and are taken out one by one.
+# If more columns than this are removed at once, the Gram matrix is computed from scratch.
 _FEW = 8
-# Gaps to which pairs are optimised before the roles are tried, and the steps that may take.
-_GAPS, _MOST_STEPS = (1e-3, 1e-6, 1e-9, 1e-11), 200_000
+# Tolerances for optimising pairs, tried in this order until the roles are right, and the largest
+# number of steps in total.
+_TOLERANCES, _MOST_STEPS = (1e-3, 1e-6, 1e-9, 1e-11), 200_000
 
 
 class ShrinkingMachine:
-    """One linear machine of rows whose columns leave.
+    """A linear SVM that can be trained again, at low cost, whenever columns are removed.
 
     Parameters
     ----------
-    machine : Multipliers
-        Where it begins: the rows, bounds and targets, and multipliers for some columns.
+    start : Multipliers
+        Rows, bounds and targets of the SVM, and the multipliers to start from.
     X : array of shape (n_rows_of_the_table, n_columns)
     """
 
-    #: Multipliers, what each row does and on which side, and the inverse of the free ones.
-    beta: Array
-    state: NDArray[np.int8]
-    side: Array
-    R: Array
+    beta: Array  # multiplier of each row
+    state: NDArray[np.int8]  # role of each row: free, zero or on its bound
+    side: Array  # sign of each multiplier
+    R: Array  # inverse of the linear system of the free rows
 
-    def __init__(self, machine: Multipliers, X: Array):
-        self.machine, self.X = machine, X
-        self.regression, self.tube = machine.regression, machine.tube or 0.0
-        self._take(machine.beta.copy())
+    def __init__(self, start: Multipliers, X: Array):
+        self.machine, self.X = start, X
+        self.regression, self.tube = start.regression, start.tube or 0.0
+        self._take(start.beta.copy())
         self._outputs = np.empty_like(self.beta)
         self.columns: Subset = np.empty(0, dtype=np.intp)
 
     def squared_weights(self, columns: Subset) -> Array:
-        """Squared weights of sorted columns at the optimum."""
+        """Train the SVM on the given sorted columns, and return their squared weights."""
         sound = self._follow(columns) or self._invert()
         if not (sound and self._settle()):
-            self._anew()
+            self._optimise_pairs()
         found: Array = loops.squared_weights(self.stored, self.place_of, columns, self.beta)
         return found
 
@@ -66,7 +68,7 @@ class ShrinkingMachine:
         return found
 
     def _invert(self) -> bool:
-        """Compute the inverse anew; whether any row is free."""
+        """Compute the inverse from scratch. Return whether any row is free."""
         self.R = np.empty((len(self.beta) + 1,) * 2)
         box, roles = self.machine.box, (self.state, self.side)
         return bool(loops.invert(self.K, self.R, *roles, box, self.beta))
@@ -74,7 +76,7 @@ class ShrinkingMachine:
     # -- columns ---------------------------------------------------------------------------------
 
     def _follow(self, columns: Subset) -> bool:
-        """Bring the matrices to these columns; whether the inverse kept its digits."""
+        """Update the matrices to the given columns. Return whether the inverse stays accurate."""
         if not len(self.columns):
             self._open(columns)
             return False
@@ -93,7 +95,7 @@ class ShrinkingMachine:
         return bool(sound)
 
     def _open(self, columns: Subset) -> None:
-        """Store columns row by row, so that a row of them is read at once."""
+        """Copy the given columns, with contiguous rows, and compute the Gram matrix."""
         self.columns = columns
         self.stored = np.ascontiguousarray(self.X[np.ix_(self.machine.rows, columns)])
         self.column_at, self.place_of = columns.copy(), np.full(self.X.shape[1], -1)
@@ -101,19 +103,19 @@ class ShrinkingMachine:
         self._sum()
 
     def _sum(self) -> None:
-        """The Gram matrix from the columns themselves."""
+        """Compute the Gram matrix from scratch."""
         part = self.stored[:, : len(self.columns)]
         self.K = part @ part.T
         self.trace = self.whole = float(np.trace(self.K))
         self.n_subtracted = 0
 
-    # -- from pairs --------------------------------------------------------------------------------
+    # -- pairs of multipliers ----------------------------------------------------------------------
 
-    def _anew(self) -> None:
-        """Optimise pairs until the roles that they leave are those of the optimum.
+    def _optimise_pairs(self) -> None:
+        """Optimise pairs of multipliers until each row has the role that it has at the optimum.
 
-        Where columns are so far apart that these are lost in rounding, or rows depend on each
-        other, the pairs themselves are the answer.
+        If rounding hides the roles, because columns have very different scales or rows are linearly
+        dependent, the result of optimising pairs is final.
         """
         box, target = self.machine.box, self.machine.target
         n = len(box)
@@ -126,16 +128,15 @@ class ShrinkingMachine:
             x = np.abs(self.beta)
         upper = box[points]
         h, n_steps = self.K @ self.beta, 0
-        for gap in _GAPS:
+        for tolerance in _TOLERANCES:
             task = (self.K, points, signs, upper, wanted, x, h)
-            _, taken = smo(*task, gap, _MOST_STEPS - n_steps)
-            n_steps += taken
+            n_steps += smo(*task, tolerance, _MOST_STEPS - n_steps)[1]
             self._take((signs * x).reshape(-1, n).sum(axis=0))
             if (self._invert() and self._settle()) or n_steps >= _MOST_STEPS:
                 return
 
     def _take(self, beta: Array) -> None:
-        """Multipliers of all rows, and the roles that they have."""
+        """Set the multiplier of each row, and the role and side that follow from it."""
         self.beta, size = beta, np.abs(beta)
         self.side = np.sign(beta) if self.regression else self.machine.target.copy()
         self.state = np.full(len(beta), loops.FREE, dtype=np.int8)

@@ -1,4 +1,4 @@
-"""What a person should know of a table before anything is selected from it."""
+"""Alerts about a table: identifiers, leaks, missing values, duplicates and other findings."""
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -24,34 +24,49 @@ from tamis.table.kinds import (
 )
 from tamis.table.leaks import LEAKS, copies, foresights, is_code, repeated_rows
 
-#: Rows below which a class is called rare: five folds could not each have one of it.
+#: A class with fewer rows than this is reported as rare. With five folds, at least one test fold
+#: would have no row of it.
 RARE = 5
-#: Share of the squares about the median that one row in a hundred holds where a value is wrong by
-#: orders of magnitude; draws that are normal, exponential or lognormal (deviation 1) stay below it,
-#: those with tails of a power, and rare events among zeros, need not: of these it is as true.
+#: An alert is raised if the most extreme 1 % of the rows account for at least this share of the
+#: target's squared deviations from its median. This happens if a value is wrong by orders of
+#: magnitude. Targets with a normal, exponential or lognormal (sigma = 1) distribution stay below
+#: the limit. Targets with a power-law tail, or with rare events among zeros, may exceed it. The
+#: alert is correct for them too.
 FAR = 0.99
-#: Rows below which a target may look anyhow.
+#: If the table has fewer rows than this, its target is not checked for extreme values.
 ENOUGH = 20
-#: Values up to which dates only name a few occasions.
+#: A date column with at most this number of distinct values gets no alert, because it only labels a
+#: few occasions.
 FEW_DATES = 5
-#: Share of different values above which an identifier hardly repeats.
+#: If the share of distinct values is greater than this, an identifier is almost unique in each row
+#: and gets no alert about repeated values.
 MOST_DIFFERENT = 0.9
 
 
 @dataclass(frozen=True)
 class Alert:
-    """One thing to know.
+    """A finding about a table.
 
     Attributes
     ----------
     sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
 "rare classes", "far rows", "repeated rows", "repeated ids", "dates", "unnamed", "sample"}
+        The kind of finding.
     columns : tuple of str
-        The columns it is about.
+        The columns that the finding is about.
     sentence : str
-        What was found, what is done about it, and what to write where that is not wanted.
+        What was found, how it is handled, and how to handle it differently.
     grave : bool
-        Whether columns are left out that somebody may have wanted, or may betray the target.
+        Whether the finding is serious: a column that the user may want was excluded, or a column
+        may leak the target.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from tamis.table import inspect
+    >>> alert, = inspect(pl.DataFrame({"a": [1, 2, None], "y": [0.1, 0.2, 0.3]}), "y").alerts
+    >>> alert.columns, alert.grave
+    (('a',), False)
     """
 
     sort: str
@@ -73,7 +88,7 @@ def profiled(
     takes_text: bool = False,
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
-    """Profile the features of a table; ``keep`` are never left out."""
+    """Return the kinds of a frame's columns with alerts. Columns in ``keep`` are never excluded."""
     seen = replace(seen, kind=kept_kinds(frame, seen, keep))
     y = None if task == "none" else y
     power = np.full(frame.width, np.nan) if y is None else foresights(frame, seen, y, task)
@@ -104,7 +119,7 @@ def profile_of(
     more: Iterable[Alert] = (),
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
-    """Profile a table by what was found in it; ``codes`` are those of the target."""
+    """Return the profile with alerts added. ``codes`` lists the columns that encode the target."""
     names = np.array(seen.names, dtype=object)
     ids = seen.of_kind("identifier")
     left_out = [
@@ -127,19 +142,18 @@ def profile_of(
 
 
 def check_finite(profile: TableProfile) -> None:
-    """Refuse infinite values in a column that is used, and count them."""
-    used = set(profile.used)
-    found = [j for j in np.flatnonzero(profile.n_infinite).tolist() if j in used]
-    if found:
-        name, count = profile.names[found[0]], int(profile.n_infinite[found[0]])
-        raise InvalidTable(
-            f"The column {name!r} has {format_count(count, 'infinite value')}. Correct them, or "
-            f"write {way_out('drop', [name])}."
-        )
+    """Raise an error if a used column contains infinite values."""
+    for j in profile.used:
+        if n_infinite := int(profile.n_infinite[j]):
+            name = profile.names[j]
+            raise InvalidTable(
+                f"The column {name!r} has {format_count(n_infinite, 'infinite value')}. Correct "
+                f"them, or write {way_out('drop', [name])}."
+            )
 
 
 def kept_kinds(frame: pl.DataFrame, seen: TableProfile, keep: Sequence[str]) -> NDArray[Any]:
-    """Kinds, where identifiers that are to be kept are the numbers or categories they look like."""
+    """Return the kind of each column. Columns in ``keep`` become numbers or categories."""
     kind = seen.kind.copy()
     for j in seen.of_kind("identifier", "text"):
         if seen.names[j] in keep and not (dtype := frame.to_series(j).dtype).is_nested():
@@ -148,97 +162,93 @@ def kept_kinds(frame: pl.DataFrame, seen: TableProfile, keep: Sequence[str]) -> 
 
 
 def way_out(option: str, names: Sequence[str]) -> str:
-    """What to write for these columns, in Python and on the command line."""
-    words = " ".join(f"--{option} {quote_for_shell(name)}" for name in names[:5])
+    """Return a text that shows how to set an option for these columns, in Python and in the CLI."""
+    flags = " ".join(f"--{option} {quote_for_shell(name)}" for name in names[:5])
     shown = ", ".join(map(repr, names[:5]))
     more = ", ..." if len(names) > 5 else ""
-    return f"{option}=[{shown}{more}] ({words}{' ...' if more else ''})"
+    return f"{option}=[{shown}{more}] ({flags}{' ...' if more else ''})"
 
 
 def _agree(names: Sized, one: str, several: str) -> str:
-    """Return the words that agree with one name, or with several."""
+    """Return the phrase ``one`` if there is a single name, otherwise the phrase ``several``."""
     return one if len(names) == 1 else several
 
 
-def _left_out(
-    sort: str, names: Sequence[str], why: str, instead: str = "", purpose: str = ""
-) -> Iterator[Alert]:
+def _left_out(sort: str, names: Sequence[str], why: str, way: str) -> Iterator[Alert]:
     if names:
-        purpose = purpose or f"to use {_agree(names, 'it', 'them')}"
-        sentence = (
-            f"{format_names(names)} {_agree(names, 'is', 'are')} left out: {why} Write {instead}"
-            f"{way_out('keep', names)} {purpose}."
-        )
-        yield Alert(sort, tuple(names), sentence, grave=True)
+        sentence = f"{format_names(names)} {_agree(names, 'is', 'are')} left out: {why}{way}"
+        yield Alert(sort, tuple(names), sentence, grave=bool(way))
 
 
-def _identifiers(names: Sequence[str], sorted_with: Sequence[str]) -> Iterator[Alert]:
-    why = (
-        f"{_agree(names, 'it has', 'they have')} another value in every row, as an identifier has."
-    )
-    if sorted_with:
-        why += f" {format_names(sorted_with)} even foretells the target."
-    return _left_out("identifier", names, why)
+def _way_to_keep(names: Sequence[str]) -> str:
+    return f" Write {way_out('keep', names)} to use {_agree(names, 'it', 'them')}."
+
+
+def _identifiers(names: Sequence[str], predictive: Sequence[str]) -> Iterator[Alert]:
+    has = _agree(names, "it has", "they have")
+    looks = _agree(names, "it looks like an identifier", "they look like identifiers")
+    why = f"{has} a different value in every row, so {looks}."
+    if predictive:
+        why += f" {format_names(predictive)} even predicts the target."
+    return _left_out("identifier", names, why, _way_to_keep(names))
 
 
 def _coded(names: Sequence[str]) -> Iterator[Alert]:
-    why = "each value stands for one value of the target, so that nothing would be learnt."
-    return _left_out("code", names, why)
+    why = "each value stands for one value of the target, so there is nothing to learn."
+    return _left_out("code", names, why, _way_to_keep(names))
 
 
 def _texts(names: Sequence[str]) -> Iterator[Alert]:
-    held = _agree(names, "it holds", "they hold")
-    why = f"{held} text, or more levels than rows could tell apart."
-    instead = "TableSelector(search, encoder=...) with an encoder of texts, or "
-    return _left_out("text", names, why, instead, "to take each as a category")
+    holds = _agree(names, "it holds", "they hold")
+    why = f"{holds} text, or too many levels for the number of rows."
+    way = (
+        " Write TableSelector(search, encoder=...) with a text encoder, or "
+        f"{way_out('keep', names)} to use each as a category."
+    )
+    return _left_out("text", names, why, way)
 
 
 def _constants(names: Sequence[str]) -> Iterator[Alert]:
-    if names:
-        sentence = (
-            f"{format_names(names)} {_agree(names, 'has', 'have')} one value, or none, in all rows:"
-            " left out."
-        )
-        yield Alert("constant", tuple(names), sentence)
+    has = _agree(names, "it has", "they have")
+    return _left_out("constant", names, f"{has} one value, or none, in all rows.", "")
 
 
 def _leaks(names: NDArray[Any], power: Array) -> Iterator[Alert]:
     if len(names):
-        held = names[np.argsort(-power, kind="stable")].tolist()
+        found = names[np.argsort(-power, kind="stable")].tolist()
         sentence = (
-            f"{format_names(held)} {_agree(held, 'foretells', 'foretell')} the target almost alone "
-            f"({100 * power.max():.0f} % of the errors are gone, cross-validated): a leak, perhaps."
-            f" If so, write {way_out('drop', held)}."
+            f"{format_names(found)} alone {_agree(found, 'predicts', 'predict')} the target almost "
+            f"perfectly ({100 * power.max():.0f} % fewer errors than the baseline, "
+            f"cross-validated): possibly a leak. If so, write {way_out('drop', found)}."
         )
-        yield Alert("leak", tuple(held), sentence, grave=True)
+        yield Alert("leak", tuple(found), sentence, grave=True)
 
 
 def _gaps(seen: TableProfile, n_rows: int, aside: dict[str, str]) -> Iterator[Alert]:
-    holes = [j for j in np.flatnonzero(seen.n_missing) if seen.names[j] not in aside]
-    if holes:
-        holes.sort(key=lambda j: -seen.n_missing[j])
-        held, n_most = [seen.names[j] for j in holes], int(seen.n_missing[holes[0]])
-        most, share = format_count(n_most, "gap"), f"{100 * n_most / n_rows:.0f} %"
-        first = f"{held[0]!r} has {most} ({share})"
-        if len(held) > 1:
-            first = f"{len(held)} columns have gaps, {held[0]!r} the most ({most}, {share})"
+    order = np.argsort(-seen.n_missing, kind="stable").tolist()
+    found = [seen.names[j] for j in order if seen.n_missing[j] and seen.names[j] not in aside]
+    if found:
+        n_most = int(seen.n_missing[seen.names.index(found[0])])
+        most, share = format_count(n_most, "missing value"), f"{100 * n_most / n_rows:.0f} %"
+        first = f"{found[0]!r} has {most} ({share})"
+        if len(found) > 1:
+            first = f"{len(found)} columns have missing values, {found[0]!r} the most ({n_most}, "
+            first += f"{share})"
         sentence = (
-            f"{first}: a search that takes gaps gets them as they are; for others they are filled "
-            "with the median and marked, and in words they are a level."
+            f"{first}. Methods that take missing values get them unchanged. For others, numbers "
+            "are filled with the median and marked, and a missing text is a category."
         )
-        yield Alert("gaps", tuple(held), sentence)
+        yield Alert("gaps", tuple(found), sentence)
 
 
 def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -> Iterator[Alert]:
-    held = {names[j]: names[i] for j, i in found.items() if names[j] not in aside}
-    if held:
-        shown = ", ".join(f"{copy!r} of {first!r}" for copy, first in list(held.items())[:5])
-        more = f" and {len(held) - 5} more" if len(held) > 5 else ""
-        n_columns = format_count(len(held), "column")
-        sentence = (
-            f"{n_columns} {_agree(held, 'repeats', 'repeat')} another, {shown}{more}: taken last."
-        )
-        yield Alert("copies", tuple(held), sentence)
+    copies = {names[j]: names[i] for j, i in found.items() if names[j] not in aside}
+    if copies:
+        shown = ", ".join(f"{copy!r} of {first!r}" for copy, first in list(copies.items())[:5])
+        more = f" and {len(copies) - 5} more" if len(copies) > 5 else ""
+        what = _agree(copies, "column is a duplicate", "columns are duplicates")
+        sentence = f"{len(copies)} {what}: {shown}{more}. Duplicates are ranked last."
+        yield Alert("copies", tuple(copies), sentence)
 
 
 def _mixed(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
@@ -246,52 +256,52 @@ def _mixed(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
     if found:
         column = frame.to_series(found[0]).drop_nulls().cast(pl.String)
         odd = column.filter(column.cast(pl.Float64, strict=False).is_null())[0]
-        held = [seen.names[j] for j in found]
+        names = [seen.names[j] for j in found]
         sentence = (
-            f"{format_names(held)} {_agree(held, 'mixes', 'mix')} numbers and words, such as "
-            f"{odd!r} in {held[0]!r}: read as words. Correct the file where numbers were meant."
+            f"{format_names(names)} {_agree(names, 'mixes', 'mix')} numbers and text, such as "
+            f"{odd!r} in {names[0]!r}: read as text. Correct the file if numbers were meant."
         )
-        yield Alert("mixed", tuple(held), sentence, grave=True)
+        yield Alert("mixed", tuple(names), sentence, grave=True)
 
 
 def _dated(frame: pl.DataFrame, seen: TableProfile, codes: Sequence[int]) -> Iterator[Alert]:
-    """Tell how dates that vary are used, and which folds respect them."""
-    held = [
+    """Yield an alert about dates: how they are used, and which folds respect the time order."""
+    names = [
         seen.names[j]
         for j in seen.of_kind("date")
         if seen.n_levels[j] > FEW_DATES
         and j not in codes
         and frame.to_series(j).dtype not in (pl.Duration, pl.Time)
     ]
-    if held:
-        used = _agree(held, "is used as its position", "are used as their positions")
-        asked = any(f"{name}_{part}" in seen.names for name in held for part in PARTS)
+    if names:
+        used = _agree(names, "is used as its position", "are used as their positions")
+        asked = any(f"{name}_{part}" in seen.names for name in names for part in PARTS)
         parts = "" if asked else "; write --calendar for month, weekday and hour as columns"
         sentence = (
-            f"{format_names(held)} {used} in time{parts}. If rows depend on time, errors of random "
-            f"folds are optimistic: write --cv time:{quote_for_shell(held[0])} for folds in order "
-            "of time."
+            f"{format_names(names)} {used} in time{parts}. If rows depend on time, errors on random"
+            f" folds are optimistic: write --cv time:{quote_for_shell(names[0])} for folds in time "
+            "order."
         )
-        yield Alert("dates", tuple(held), sentence)
+        yield Alert("dates", tuple(names), sentence)
 
 
 def _repeated_ids(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
-    """Name identifiers that several rows share, which must stay in one fold."""
+    """Yield an alert if rows share an identifier, because such rows must stay in the same fold."""
     found = {}
     called = {j for j in seen.of_kind("number", "category", "text") if is_called_id(seen.names[j])}
     for j in sorted({*seen.of_kind("category", "text"), *called}):
-        held = frame.to_series(j)
-        if held.dtype.is_nested() or held.dtype in (pl.Object, pl.Binary):
+        column = frame.to_series(j)
+        if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
             continue
-        held = held.drop_nulls()
-        n_values = held.n_unique()
-        if not FEW_LEVELS < n_values <= MOST_DIFFERENT * len(held):
+        column = column.drop_nulls()
+        n_values = column.n_unique()
+        if not FEW_LEVELS < n_values <= MOST_DIFFERENT * len(column):
             continue
         if seen.kind[j] == "number":
             values = numbers(frame, [j])
             shares_id = not (np.isfinite(values) & (np.floor(values) != values)).any()
         else:
-            shares_id = j in called or are_codes(held.cast(pl.String))
+            shares_id = j in called or are_codes(column.cast(pl.String))
         if shares_id:
             found[seen.names[j]] = n_values
     if found:
@@ -299,8 +309,8 @@ def _repeated_ids(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
         also = f" (also {format_names(others)})" if others else ""
         sentence = (
             f"{first!r} looks like an identifier that rows share: {found[first]} values in "
-            f"{frame.height} rows{also}. Rows of one value should stay in one fold: write --groups "
-            f"{quote_for_shell(first)}."
+            f"{frame.height} rows{also}. Rows with the same value should stay in the same fold: "
+            f"write --groups {quote_for_shell(first)}."
         )
         yield Alert("repeated ids", tuple(found), sentence)
 
@@ -308,20 +318,22 @@ def _repeated_ids(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
 def _repeated(n_repeated: int, n_rows: int) -> Iterator[Alert]:
     if n_repeated:
         sentence = (
-            f"{n_repeated} of {n_rows} rows repeat{'s' * (n_repeated == 1)} an earlier one, the "
-            "target included. A row that is left out to measure errors is then known from its "
-            "copies, and the errors are too small. Leave each row in once, if they are copies."
+            f"{n_repeated} of {n_rows} rows repeat{'s' * (n_repeated == 1)} an earlier one, "
+            "including the target. Held-out rows then have duplicates among the training rows, so "
+            "errors are underestimated. If these rows are duplicates, keep one of each."
         )
         yield Alert("repeated rows", (), sentence)
 
 
 def target_alert(y: NDArray[Any], task: str) -> Iterator[Alert]:
-    """Warn about rare classes, or about rows that make up nearly all the variance of a target.
+    """Yield an alert about rare classes, or about extreme values of a numeric target.
+
+    Values are extreme if a few rows account for nearly all of the variance.
 
     >>> print(*target_alert(np.r_[np.arange(1.0, 31.0), 1e12], "regression"))
-    The target is 1e+12 in row 31, where its median is 16: 1 of 31 rows makes up 100 % of its \
-variance, and what is selected rests on it. If it is wrong, correct it or leave it out; if not, \
-take logarithms.
+    The target is 1e+12 in row 31, but its median is 16: 1 of 31 rows makes up 100 % of its \
+variance and decides what is selected. If it is wrong, correct it or leave it out; if not, take \
+logarithms.
     """
     return _rare_classes(y) if task == "classification" else _far_rows(y)
 
@@ -333,7 +345,7 @@ def _rare_classes(y: NDArray[Any]) -> Iterator[Alert]:
         shown = ", ".join(f"{str(classes[k])!r} ({counts[k]})" for k in few[:5])
         sentence = (
             f"{len(few)} of {len(classes)} classes {_agree(few, 'has', 'have')} fewer than {RARE} "
-            f"rows: {shown}. What tells them apart rests on those."
+            f"rows: {shown}. Findings about them rest on these few rows."
         )
         if len(few) == len(classes):
             sentence = (
@@ -349,7 +361,7 @@ def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
     values = np.asarray(y, dtype=float)
     middle = float(np.median(values))
     with np.errstate(over="ignore", invalid="ignore"):
-        off = np.abs(values / 2 - middle / 2)  # halves: two ends of all numbers may be compared
+        off = np.abs(values / 2 - middle / 2)  # halves, so that their difference cannot overflow
     largest = off.max()
     if not 0 < largest < np.inf:
         return
@@ -360,14 +372,14 @@ def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
         return
     n = int(np.argmax(shares >= FAR)) + 1
     it, it_is = ("it", "it is") if n == 1 else ("them", "they are")
-    # rows of a draw are numbered otherwise than those of the files
+    # in a sample of the rows, row numbers differ from those in the file
     where = f"row {first[0] + 1}" if rows_drawn() is None else "one of the rows drawn"
     instead = "; if not, take logarithms" if values.min() > 0 else ""
     sentence = (
-        f"The target is {values[first[0]]:.3g} in {where}, where its median is {middle:.3g}: {n} "
-        f"of {len(y)} rows make{'s' * (n == 1)} up {100 * shares[n - 1]:.0f} % of its variance, "
-        f"and what is selected rests on {it}. If {it_is} wrong, correct {it} or leave {it} out"
-        f"{instead}."
+        f"The target is {values[first[0]]:.3g} in {where}, but its median is {middle:.3g}: {n} "
+        f"of {len(y)} rows make{'s' * (n == 1)} up {100 * shares[n - 1]:.0f} % of its variance "
+        f"and decide{'s' * (n == 1)} what is selected. If {it_is} wrong, correct {it} or leave "
+        f"{it} out{instead}."
     )
     yield Alert("far rows", (), sentence)
 
@@ -382,13 +394,14 @@ def _unnamed(names: list[str]) -> Iterator[Alert]:
 
 
 def is_plain(X: Any, y: Any, keep: Sequence[str] = ()) -> bool:
-    """Whether a frame holds numbers without missing values only, and needs no encoding.
+    """Return whether a frame can be used without encoding.
 
-    With a target also whether no column would be left out: no identifier, no code of ``y``.
+    All columns must be numbers without missing values. If ``y`` is given, no column may be an
+    identifier or a one-to-one code of ``y``.
     """
     frame = as_polars(X)
     if frame.height < 2:
-        return True  # which the search refuses
+        return True  # the search will reject it
     if not all(dtype.is_numeric() or dtype == pl.Boolean for dtype in frame.dtypes):
         return False
     seen = columns_of(frame)
@@ -396,6 +409,6 @@ def is_plain(X: Any, y: Any, keep: Sequence[str] = ()) -> bool:
     if seen.n_missing.any() or y is None:
         return not seen.n_missing.any()
     if target.dtype.kind == "O" and any(value is None for value in target):
-        return True  # which the search refuses
+        return True  # the search will reject it
     profile = profiled(frame, seen, target, target_kind(target), keep=keep)
     return not {"identifier", "code"}.intersection(profile.aside.values())

@@ -1,4 +1,4 @@
-"""Reading ARFF, the format of Weka: numbers, nominal values, texts; dense or sparse rows."""
+"""Reader of Weka's ARFF format: numbers, nominal values and text, in dense or sparse rows."""
 
 import csv
 import re
@@ -17,9 +17,9 @@ _NUMERIC = {"numeric", "real", "integer"}
 
 
 class Attribute(NamedTuple):
-    """A column: its name, whether it holds numbers, and what a sparse row leaves out.
+    """A column of an ARFF file: its name, type, and the value that sparse rows omit.
 
-    ``levels`` are the values of a nominal one, in the order of the file.
+    ``levels`` lists the values of a nominal column in the order of the file.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Attribute(NamedTuple):
 
 
 def read_arff(source: TableSource) -> pl.DataFrame:
-    """Read the columns of an ARFF file; nominal ones whose values are all numbers are numbers."""
+    """Read the columns of an ARFF file. Nominal columns whose values are numbers become numeric."""
     with source.path.open(encoding="utf-8-sig") as stream:
         lines = ((n, line.strip()) for n, line in enumerate(stream, 1))
         lines = ((n, line) for n, line in lines if line and not line.startswith("%"))
@@ -41,7 +41,7 @@ def read_arff(source: TableSource) -> pl.DataFrame:
 
 
 def _read_header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
-    """Return the attributes up to the line ``@data``."""
+    """Return the attributes that are declared before the line ``@data``."""
     found: list[Attribute] = []
     for n, line in lines:
         word = line.split(None, 1)[0].lower()
@@ -51,13 +51,13 @@ def _read_header(source: TableSource, lines: Iterator[tuple[int, str]]) -> list[
             found.append(_attribute(source, n, line))
         elif word != "@relation":
             raise InvalidTable(
-                f"{source} is no ARFF file: line {n} reads {line[:30]!r}, where @relation, "
+                f"{source} is not an ARFF file: line {n} is {line[:30]!r}, but @relation, "
                 "@attribute or @data was expected."
             )
     else:
-        raise InvalidTable(f"{source} is no ARFF file: it has no line @data.")
+        raise InvalidTable(f"{source} is not an ARFF file: it has no line @data.")
     if not found:
-        raise InvalidTable(f"{source} is no ARFF file: it declares no @attribute.")
+        raise InvalidTable(f"{source} is not an ARFF file: it declares no @attribute.")
     check_unique([attribute.name for attribute in found], source)
     return found
 
@@ -78,7 +78,10 @@ def _attribute(source: TableSource, n: int, line: str) -> Attribute:
 
 
 def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) -> list[str]:
-    """Return the values of a row; ``{1 0.5, 3 yes}`` leaves out zeros and first nominal values."""
+    """Return the values of a row.
+
+    A sparse row such as ``{1 0.5, 3 yes}`` omits zeros, and the first level of nominal columns.
+    """
     if not line.startswith("{"):
         row = _fields(line)
         if len(row) != len(attributes):
@@ -93,13 +96,13 @@ def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) ->
             row[int(index)] = _unquote(value)
     except (ValueError, IndexError):
         raise InvalidTable(
-            f"{source}, line {n}, is no sparse row: write {{index value, ...}}, counting from 0."
+            f"{source}, line {n}, is not a sparse row: write {{index value, ...}}, counting from 0."
         ) from None
     return row
 
 
 def _fields(line: str) -> list[str]:
-    """Split at commas; values with commas or blanks stand in quotes of either kind."""
+    """Split a line at commas. Commas within single or double quotes do not split it."""
     if "'" not in line and '"' not in line:
         return [field.strip() for field in line.split(",")]
     quote = '"' if '"' in line and "'" not in line else "'"
@@ -113,13 +116,13 @@ def _unquote(text: str) -> str:
 
 
 def _series(source: TableSource, attribute: Attribute, values: Sequence[str]) -> pl.Series:
-    held = [None if value in MISSING else value for value in values]
+    cells = [None if value in MISSING else value for value in values]
     if not attribute.numeric:
-        foreign = set(held) - {None, *attribute.levels}
+        foreign = set(cells) - {None, *attribute.levels}
         dtype = pl.String if foreign or not attribute.levels else pl.Enum(attribute.levels)
-        return pl.Series(attribute.name, held, dtype=dtype)
+        return pl.Series(attribute.name, cells, dtype=dtype)
     try:
-        numbers = [None if value is None else float(value) for value in held]
+        numbers = [None if value is None else float(value) for value in cells]
     except ValueError as error:
         raise InvalidTable(
             f"{source} declares the column {attribute.name!r} as numbers, but: {error}."

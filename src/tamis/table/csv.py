@@ -1,9 +1,8 @@
-"""Reading CSV and TSV: names of any kind on top, numbers and words below.
+"""Reader of CSV and TSV files.
 
-The names are read by Python's csv module, which knows where a quoted name ends whatever is in it;
-the rows by polars. Only line feeds and carriage returns end a line: the other characters that
-:meth:`str.splitlines` cuts at (vertical tab, file separator, next line, line separator) may stand
-in a name.
+Python's csv module reads the column names, because quoted names may contain any character. polars
+reads the rows. A line ends only at a line feed or carriage return. :meth:`str.splitlines` also
+splits at other characters, such as the vertical tab, but these may be part of a name.
 """
 
 import csv
@@ -19,24 +18,26 @@ from tamis.exceptions import InvalidTable
 from tamis.table.frames import check_unique
 from tamis.table.sources import TableSource
 
-#: What is read as a missing value in text formats.
+#: Strings that are read as missing values.
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
-#: Separators, and what they are called.
+#: Supported separators and their names in messages.
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-#: How much of a text file is read to find its separator, if its first lines are not longer.
+#: Number of bytes that are read to find the separator. More are read if the first lines are longer.
 SAMPLE = 1 << 16
-#: Lines that tell the separator, those of a wide table being long, and the most that are read.
+#: To find the separator, at least FEW lines are read, however long they are, and at most MANY lines
+#: are used.
 FEW, MANY = 3, 20
-#: Rows that tell the kinds of the columns; if later ones contradict, all are read.
+#: Column types are inferred from this number of rows. If later rows have other types, they are
+#: inferred from all rows.
 GUESSED_FROM = 1000
 
 
 def read_csv(
     source: TableSource, separator: str | None, header: bool
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Read the columns of a text file, and those that have no name there, with their numbers.
+    """Read a text file. Return its columns, and the positions of columns without a name.
 
-    Without a separator the one of comma, semicolon and tab is taken that fits the first lines.
+    If ``separator`` is None, the comma, semicolon or tab that fits the first lines is used.
     """
     sample = read_beginning(source)
     end = "\n" if "\n" in sample else "\r"
@@ -47,7 +48,7 @@ def read_csv(
     if header:
         names, unnamed = _names(source, fields)
     below = "".join(sample.split(end)[n_lines:])
-    # 1,5;2,3 is how a spreadsheet in half of the world writes it
+    # spreadsheets with a decimal comma separate values by semicolons, as in 1,5;2,3
     decimal_comma = separator == ";" and bool(re.search(r"\d,\d", below))
     frame = _read_rows(source, separator, end, n_lines, decimal_comma)
     if frame.height and frame.width != len(names):
@@ -56,15 +57,15 @@ def read_csv(
             "Give every column one name, and every row one value for each."
         )
     frame.columns = names[: frame.width]
-    frame = read_words(frame)
-    # blank lines; most tables have no missing value in their first column
+    frame = parse_text(frame)
+    # blank lines are dropped; usually only the first column has to be checked, which is quick
     if frame.width and frame.to_series(0).null_count():
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return frame, unnamed
 
 
 def read_beginning(source: TableSource) -> str:
-    """Read the first lines of a text file, a few of them whole however long they are."""
+    """Return the first lines of a text file. At least three are complete, if it has as many."""
     decoder = getincrementaldecoder("utf-8-sig")()
     parts: list[str] = []
     n_lines = 0
@@ -72,7 +73,8 @@ def read_beginning(source: TableSource) -> str:
         while n_lines <= FEW and (raw := stream.read(SAMPLE)):
             if b"\0" in raw:
                 raise InvalidTable(
-                    f"{source} is no text. Give a table as CSV, or say with --format what it is."
+                    f"{source} is not a text file. Give a table as CSV, or name its format with "
+                    "--format."
                 )
             try:
                 parts.append(decoder.decode(raw))
@@ -87,14 +89,14 @@ def read_beginning(source: TableSource) -> str:
 
 
 def _find_separator(sample: str, end: str) -> str:
-    """Return the separator that cuts the first lines into the most equal fields."""
+    """Return the separator that splits most of the first lines into the same number of fields."""
     lines = [line + end for line in sample.split(end)[: MANY + 1]]
-    lines = lines[:-1] or lines  # the last may be cut
+    lines = lines[:-1] or lines  # the last line may be cut off
 
     def merit(separator: str) -> tuple[int, int]:
         try:
             rows = list(csv.reader(lines, delimiter=separator))
-        except csv.Error:  # a field that is too long to be one
+        except csv.Error:  # a field is too long
             return 0, 0
         widths = Counter(len(row) for row in rows if row)
         width, times = max(widths.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
@@ -106,9 +108,9 @@ def _find_separator(sample: str, end: str) -> str:
 def _read_header(
     source: TableSource, separator: str, end: str, present: bool
 ) -> tuple[list[str], int]:
-    """Return the fields of the first record that is not blank, and the number of lines above rows.
+    """Return the fields of the first non-blank record, and the number of lines to skip.
 
-    A header is counted among these lines.
+    The lines to skip are blank lines, and the header if there is one.
     """
     above = 0
     with source.path.open(encoding="utf-8-sig", newline=end) as stream:
@@ -121,13 +123,16 @@ def _read_header(
                 above = reader.line_num
         except (csv.Error, UnicodeDecodeError) as error:
             raise InvalidTable(
-                f"{source} has no names in its first line that can be read: {error}."
+                f"{source} has no readable names in its first line: {error}."
             ) from error
     return [], above
 
 
 def _names(source: TableSource, fields: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-    """Names of the columns, each once; one without a name is called unnamed_1 and so on."""
+    """Return unique column names, and the position of each column that has no name in the file.
+
+    Columns without a name are called unnamed_1, unnamed_2 and so on.
+    """
     if fields and all(map(is_number, fields)):
         raise InvalidTable(
             f"{source} begins with numbers, not with names. Write --no-header: its columns are "
@@ -140,7 +145,7 @@ def _names(source: TableSource, fields: Sequence[str]) -> tuple[list[str], dict[
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number."""
+    """Return whether a string is a number."""
     try:
         float(text)
     except ValueError:
@@ -151,8 +156,8 @@ def is_number(text: str) -> bool:
 def _read_rows(
     source: TableSource, separator: str, end: str, n_lines: int, decimal_comma: bool
 ) -> pl.DataFrame:
-    """Read the rows below the names; all of them are looked at if the first mislead."""
-    for looked_at in (GUESSED_FROM, None):
+    """Read the rows. If types inferred from the first rows do not fit, infer them from all rows."""
+    for n_rows in (GUESSED_FROM, None):
         try:
             return pl.read_csv(
                 source.path.absolute(),
@@ -162,22 +167,22 @@ def _read_rows(
                 skip_lines=n_lines,
                 eol_char=end,
                 null_values=MISSING,
-                infer_schema_length=looked_at,
+                infer_schema_length=n_rows,
                 decimal_comma=decimal_comma,
                 raise_if_empty=False,
             )
         except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-            if looked_at is None or not isinstance(error, pl.exceptions.ComputeError):
+            if n_rows is None or not isinstance(error, pl.exceptions.ComputeError):
                 raise InvalidTable(
                     f"{source} cannot be read as a table with {SEPARATORS[separator]}: "
                     f"{first_line(error)}."
                 ) from error
-    raise AssertionError("the second look returns or raises")
+    raise AssertionError("the second attempt returns or raises")
 
 
-def read_words(frame: pl.DataFrame) -> pl.DataFrame:
-    """Strip text, and make numbers of it if it holds nothing else."""
-    for j, dtype in enumerate(frame.dtypes):  # in place: a frame of 10^5 columns is slow to make
+def parse_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Strip whitespace in text columns, and convert those that hold only numbers to numbers."""
+    for j, dtype in enumerate(frame.dtypes):  # in place: a new frame of 10^5 columns is slow
         if isinstance(dtype, pl.String):
             text = frame.to_series(j).str.strip_chars()
             text = text.set(text.is_in(MISSING), None)

@@ -1,4 +1,4 @@
-"""Parts of the calendar as columns of their own."""
+"""Calendar parts of dates as separate columns."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,29 +10,30 @@ from tamis.table.frames import as_polars, library_of
 from tamis.table.kinds import as_dates, columns_of
 from tamis.table.target import check_column
 
-#: Parts of the calendar; the year is left to the number of days.
+#: Parts of a date that become columns. The year is omitted, because the date itself is already used
+#: as a number of days.
 PARTS = ("month", "day", "weekday", "hour")
 
 
 def add_calendar(frame: Any, columns: Sequence[str] | None = None) -> Any:
-    """Add the calendar parts of dates to a frame, as columns of their own.
+    """Add month, day, weekday and hour of dates to a frame, as separate columns.
 
-    A selection uses a date as its position in time, one number of days. Where the target may
-    follow the season, the weekday or the hour, add these as columns before the selection: each is
-    then ranked and selected by itself. On the command line the option is ``--calendar``.
+    By default, a selection uses each date as a single number of days. If the target may depend on
+    the season, the weekday or the hour, add these columns before the selection. Each added column
+    is ranked and selected separately. The command-line option is ``--calendar``.
 
     Parameters
     ----------
     frame : frame of pandas, polars or pyarrow
     columns : list of str, optional
-        The columns of dates; by default all of them, texts that are dates included.
+        The columns of dates. By default, all of them, including text columns that hold dates.
 
     Returns
     -------
     frame
         A frame of the same library with ``NAME_month``, ``NAME_day`` (of the month),
-        ``NAME_weekday`` (Monday is 1) and ``NAME_hour`` behind the other columns, as far as they
-        vary.
+        ``NAME_weekday`` (Monday is 1) and ``NAME_hour`` after the other columns. Parts that do not
+        vary are left out.
 
     Examples
     --------
@@ -63,15 +64,15 @@ def add_calendar(frame: Any, columns: Sequence[str] | None = None) -> Any:
     for part in added:
         if part.name in seen.names:
             raise InvalidTable(
-                f"add_calendar adds the column {part.name!r}, which the table has. Rename it, or "
-                "name other columns."
+                f"add_calendar adds the column {part.name!r}, which the table already has. Rename "
+                "it, or give other columns."
             )
     return _with(frame, added)
 
 
 def _parts(dates: pl.Series) -> list[pl.Series]:
-    """The parts of a column of dates that vary."""
-    if dates.dtype == pl.Duration:  # a span has no place in the calendar
+    """Return the calendar parts of a date column that are not constant."""
+    if dates.dtype == pl.Duration:  # durations have no calendar parts
         return []
     parts = ("hour",) if dates.dtype == pl.Time else PARTS[: 3 if dates.dtype == pl.Date else 4]
     found = [getattr(dates.dt, part)().alias(f"{dates.name}_{part}") for part in parts]
@@ -79,7 +80,7 @@ def _parts(dates: pl.Series) -> list[pl.Series]:
 
 
 def _with(frame: Any, added: list[pl.Series]) -> Any:
-    """A frame with more columns, in its own library."""
+    """Return a frame of the same library with the columns added."""
     library = library_of(frame)
     if library == "pandas":
         return frame.assign(**{part.name: part.to_numpy() for part in added})

@@ -1,4 +1,7 @@
-"""What a search is offered of a table: numbers, the units they belong to, and a checked target."""
+"""Encoding of a frame as a numeric array for a search, with its units and a checked target.
+
+A unit is a single column, or a group of columns that are selected together.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,36 +24,29 @@ from tamis.density.discrete import category_mask
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.search.categories import with_categories
 from tamis.table.alerts import check_finite, profiled
-from tamis.table.encoder import TableEncoder, coded, median_imputer, read_frame
+from tamis.table.encoder import TableEncoder, median_imputer, read_frame
 from tamis.table.frames import check_names, is_frame, take
 from tamis.table.kinds import TableProfile, columns_of
 
 
-class Offered(NamedTuple):
-    """What a search is offered of a table.
+class Encoding(NamedTuple):
+    """Relation between the columns of a frame and the encoded columns that a search receives.
 
     Attributes
     ----------
-    codes : array
-        One number for each cell of the table, which tells it from others.
-    y : array or None
-    Z : array
-        The numbers to choose from.
     outer, inner : Grouping
-        The units of the columns of the table, and those of the columns of ``Z``.
+        Units of the frame's columns, and units of the encoded columns.
     outside : array of int
-        For each unit of ``inner`` that of ``outer``.
+        For each unit of ``inner``, the index of the unit of ``outer`` that it was made from.
     profile : TableProfile
     aside : dict of str to str
-        Columns of which nothing is in ``Z``, and why.
+        Columns that were not encoded, with the reason.
     encoder : transformer
+        The fitted encoder.
     search : Selection
-        The search, which knows what of ``Z`` are codes of categories.
+        The search. Its criteria are informed which encoded columns are category codes.
     """
 
-    codes: Array
-    y: NDArray[Any] | None
-    Z: Array
     outer: Grouping
     inner: Grouping
     outside: Subset
@@ -60,15 +56,15 @@ class Offered(NamedTuple):
     search: Any
 
 
-def offered(selector: Any, X: Any, y: Any) -> Offered:
-    """What the search of a TableSelector is offered."""
+def encode_table(selector: Any, X: Any, y: Any) -> tuple[Array, NDArray[Any] | None, Encoding]:
+    """Return the encoded columns, the checked target and the encoding for a TableSelector."""
     frame = read_frame(selector, X, reset=True)
     if not frame.width:
         raise InvalidTable("TableSelector needs a table with columns; got 0 feature(s).")
     if frame.height < 2:
         raise InvalidTable(f"TableSelector needs at least 2 rows; got n_samples = {frame.height}.")
     y = _target(selector, X, y)
-    seen, auto = columns_of(frame), isinstance(selector.encoder, str)
+    auto = isinstance(selector.encoder, str)
     outer = resolve_units(
         type(selector.search).__name__,
         getattr(selector.search, "feature_groups", None),
@@ -78,15 +74,16 @@ def offered(selector: Any, X: Any, y: Any) -> Offered:
     )
     fixed = [frame.columns[j] for j in outer.columns(outer.fixed_units)]
     keep = [*selector.keep, *fixed]
-    profile = profiled(frame, seen, y, _task(y), keep=keep, takes_text=not auto)
+    profile = profiled(frame, columns_of(frame), y, _task(y), keep=keep, takes_text=not auto)
     _check_features(profile, fixed)
-    encoder, Z, origin = _encoded(selector, X, frame, profile, y)
-    inner, outside = _inner(origin, outer, frame.columns)
-    made = set(origin.tolist())
-    unused = (frame.columns[j] for j in profile.used if j not in made)
+    encoder, Z, origin = _encode(selector, X, frame, profile, y)
+    inner, outside = _inner_units(origin, outer, frame.columns)
+    unused = [frame.columns[j] for j in np.setdiff1d(profile.used, origin)]
     aside = profile.aside | dict.fromkeys(unused, "unused")
-    search = _told(selector.search, encoder, origin, frame.width) if auto else selector.search
-    return Offered(coded(frame), y, Z, outer, inner, outside, profile, aside, encoder, search)
+    search = selector.search
+    if auto and search.takes_categories:
+        search = _mark_codes(search, encoder, origin, frame.width)
+    return Z, y, Encoding(outer, inner, outside, profile, aside, encoder, search)
 
 
 def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
@@ -94,14 +91,14 @@ def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
         if selector.__sklearn_tags__().target_tags.required:
             raise InvalidTarget(
                 "TableSelector requires y to be passed, but the target y is None. Give y, or a "
-                "search that does without."
+                "search that needs no target."
             )
         return None
     if hasattr(y, "to_numpy") and not hasattr(y, "iloc"):
         y = y.to_numpy()
     check_target_rows(type(selector).__name__, y)
     checked: NDArray[Any] = np.asarray(times_as_days(y))
-    if checked.dtype.names is None:  # a censored target is checked by who takes it
+    if checked.dtype.names is None:  # a censored target is checked by the criterion
         several = selector.search.__sklearn_tags__().target_tags.multi_output
         several = several and checked.ndim == 2
         checked = _check_y(checked, multi_output=several, estimator=selector)
@@ -110,14 +107,14 @@ def _target(selector: Any, X: Any, y: Any) -> NDArray[Any] | None:
 
 
 def _task(y: NDArray[Any] | None) -> str:
-    """How the target is read; several targets, or a censored one, no column is held against."""
+    """Return the kind of the target, or "none" if it is censored or has several columns."""
     return target_kind(y) if y is not None and y.ndim == 1 and y.dtype.names is None else "none"
 
 
-def _encoded(
+def _encode(
     selector: Any, X: Any, frame: pl.DataFrame, profile: TableProfile, y: NDArray[Any] | None
 ) -> tuple[Any, Array, Subset]:
-    """The encoder, the numbers that the search takes, and the column that each came of."""
+    """Return the fitted encoder, the encoded columns, and the index of each one's frame column."""
     encoder, search, used = selector.encoder, selector.search, profile.used
     if isinstance(encoder, str):
         ours = TableEncoder(
@@ -133,24 +130,22 @@ def _encoded(
     return fitted, Z, np.array(used, dtype=np.intp)[origin]
 
 
-def _told(search: Any, encoder: TableEncoder, origin: Subset, n_columns: int) -> Any:
-    """The search, whose criteria know which numbers are codes of categories.
+def _mark_codes(search: Any, encoder: TableEncoder, origin: Subset, n_columns: int) -> Any:
+    """Return a search whose criteria treat the encoded category codes as categories.
 
-    To those found come those that the criteria name themselves, by their index in the table.
+    Frame columns that the user already declared as categories in a criterion are included.
     """
-    if not search.takes_categories:
-        return search
 
-    def told(given: Any) -> list[int] | None:
+    def mark(given: Any) -> list[int] | None:
         mask = category_mask(type(search).__name__, given, n_columns)
         codes = encoder.coded_ if mask is None else encoder.coded_ | mask[origin]
         return np.flatnonzero(codes).tolist() or None
 
-    return with_categories(search, told)
+    return with_categories(search, mark)
 
 
-def _inner(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Grouping, Subset]:
-    """The units of the numbers, and for each of them the unit of the columns it came of."""
+def _inner_units(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Grouping, Subset]:
+    """Return the units of the encoded columns, and for each the unit of the frame it came from."""
     unit_of = units.unit_of[origin]
     order = np.argsort(unit_of, kind="stable")
     runs = np.split(order, np.flatnonzero(np.diff(unit_of[order])) + 1)
@@ -165,7 +160,7 @@ def _inner(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple[Group
 
 
 def _check_features(profile: TableProfile, fixed: Sequence[str]) -> None:
-    """Refuse a table of which nothing is left, with infinite numbers, or without what is fixed."""
+    """Raise an error if no column is usable, a value is infinite or a fixed column is excluded."""
     for name in fixed:
         if name in profile.aside:
             raise InvalidParameter(
@@ -175,25 +170,28 @@ def _check_features(profile: TableProfile, fixed: Sequence[str]) -> None:
     check_finite(profile)
     if not profile.used:
         raise InvalidTable(
-            f"TableSelector finds no column to choose from: {format_names(profile.aside)} "
+            f"TableSelector finds no column to select from: {format_names(profile.aside)} "
             f"{'is' if len(profile.aside) == 1 else 'are'} left out "
             f"({', '.join(sorted(set(profile.aside.values())))}). 0 feature(s) are left while a "
             "minimum of 1 is required."
         )
 
 
-# -- encoders of the user's: which of their outputs come of which column --------------------------
+# -- the user's own encoder, and the source column of each of its outputs -------------------------
 
 
 def encoded_by(encoder: Any, X: Any, y: Any, names: Sequence[str]) -> tuple[Any, Array, Subset]:
-    """Fit a clone of an encoder, and return it with its numbers and the column each came of.
+    """Fit a clone of an encoder. Return the clone, its outputs, and the frame column of each.
 
-    Missing values that it leaves are filled with the median, beside a column that marks them.
+    Missing values in an output are filled with the median, and an added column marks them.
     """
     fitted = clone(encoder)
     made = fitted.fit_transform(X, y)
-    outputs = _names_out(fitted, made)
-    origin = _origins(fitted, outputs, list(names))
+    if hasattr(fitted, "get_feature_names_out"):
+        outputs = fitted.get_feature_names_out()
+    else:
+        outputs = getattr(made, "columns", range(made.shape[1]))
+    origin = _origins(fitted, list(map(str, outputs)), list(names))
     Z = _as_numbers(encoder, made)
     if np.isnan(Z).any():
         imputer = median_imputer()
@@ -217,53 +215,50 @@ def _as_numbers(encoder: Any, made: Any) -> Array:
     return Z
 
 
-def _names_out(fitted: Any, made: Any) -> list[str]:
-    if hasattr(fitted, "get_feature_names_out"):
-        return [str(name) for name in fitted.get_feature_names_out()]
-    return [str(name) for name in getattr(made, "columns", range(made.shape[1]))]
-
-
 def _origins(fitted: Any, outputs: list[str], names: list[str]) -> Subset:
-    """Index of the column that each output came of."""
-    if isinstance(fitted, Pipeline):  # later steps that scale or fill keep the names
+    """Return the index of the input column from which each output of an encoder was made."""
+    if isinstance(fitted, Pipeline):  # later steps, such as scaling and imputing, keep the names
         fitted = fitted[0]
-    told = getattr(fitted, "output_to_input_", None) or {}
+    sources = getattr(fitted, "output_to_input_", None) or {}
     if isinstance(fitted, ColumnTransformer):
-        told = _of_column_transformer(fitted, outputs, names)
+        sources = _column_transformer_sources(fitted, outputs, names)
     known = set(names)
     origin = []
     for output in outputs:
-        source = told.get(output, output)
-        source = source if source in known else _by_beginning(output, names)
+        source = sources.get(output, output)
+        source = source if source in known else _longest_prefix(output, names)
         if source is None:
             raise InvalidParameter(
                 f"TableSelector needs to know which column the output {output!r} of "
-                f"{type(fitted).__name__} came of; the columns are {format_names(names)}. Give an "
-                "encoder with output_to_input_ (as skrub's TableVectorizer), a ColumnTransformer, "
-                "or outputs that begin with the name of their column."
+                f"{type(fitted).__name__} came from; the columns are {format_names(names)}. Give "
+                "an encoder with output_to_input_ (such as skrub's TableVectorizer), a "
+                "ColumnTransformer, or outputs that begin with the name of their column."
             )
         origin.append(names.index(source))
     return np.array(origin, dtype=np.intp)
 
 
-def _of_column_transformer(
+def _column_transformer_sources(
     fitted: ColumnTransformer, outputs: list[str], names: list[str]
 ) -> dict[str, str]:
-    """Each output of a ColumnTransformer, by the columns that its transformer was given."""
-    told: dict[str, str] = {}
+    """Return the input column of each output of a ColumnTransformer.
+
+    Outputs whose input column cannot be determined are omitted.
+    """
+    sources: dict[str, str] = {}
     for name, made in fitted.output_indices_.items():
         given = [names[j] for j in fitted._transformer_to_input_indices.get(name, ())]
         for output in outputs[made]:
             source = given[0] if len(given) == 1 else None
             bare = output.removeprefix(f"{name}__")
-            source = source or (bare if bare in given else _by_beginning(bare, given))
+            source = source or (bare if bare in given else _longest_prefix(bare, given))
             if source is not None:
-                told[output] = source
-    return told
+                sources[output] = source
+    return sources
 
 
-def _by_beginning(output: str, names: Sequence[str]) -> str | None:
-    """The longest name of a column with which the name of an output begins."""
+def _longest_prefix(output: str, names: Sequence[str]) -> str | None:
+    """Return the longest column name that the output's name starts with."""
     bare = output.rpartition("__")[2]
     fitting = [
         n for n in names if output.startswith(f"{n}_") or bare.startswith(f"{n}_") or bare == n

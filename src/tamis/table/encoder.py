@@ -1,8 +1,8 @@
-"""From columns of any kind to numbers, and which number comes of which column."""
+"""Encoder that turns columns of any kind into numbers, and records the source of each output."""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,42 +21,46 @@ from tamis.table.alerts import kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import TableProfile, as_dates, blocks, columns_of, days_of, numbers
 
-#: Levels of a category that have a column of their own; the rarest share one.
+#: Greatest number of indicator columns for a categorical column. The rarest levels share one.
 MOST_LEVELS = 20
-#: Share of the rows below which a level is rare, in bounds: a column of one row only names a row,
-#: and 20 rows tell what a level does to a quarter of a standard deviation. Many columns of few rows
-#: would let a category with many levels pass for more than it says.
+#: A level is rare if it has fewer rows than 3 % of the table. This limit is raised to 2 rows in
+#: small tables, because an indicator of a single row only identifies that row. It is lowered to 20
+#: rows in large tables, because 20 rows estimate the effect of a level to within a quarter of a
+#: standard deviation. Without a limit, categories with many levels would be overrated.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Numbers of a frame of any kinds, made by scikit-learn's parts.
+    """Transformer that encodes a frame as numbers, using scikit-learn's imputer and encoders.
 
-    Numbers with gaps are filled with the median, beside a column that marks the gaps; categories
-    become one column per level, rare levels sharing one. A date becomes its position in time, a
-    number of days; :func:`add_calendar` adds month, weekday and hour as columns of their own. Text,
-    identifiers and constants are left out.
+    - Missing values are filled with the median, and an added column marks them.
+    - A categorical column becomes one column per level. Rare levels share a column.
+    - A date becomes a number of days. :func:`add_calendar` adds month,
+      weekday and hour as separate columns.
+    - Text, identifiers and constant columns are left out.
 
     Parameters
     ----------
     max_levels : int, default=20
-        Columns that one category can become at most.
+        Largest number of output columns for a categorical column.
     levels : {"columns", "codes"}, default="columns"
-        Whether a category becomes columns, or one column of integers, none of them pooled.
+        "columns" encodes a categorical column as one indicator column per level, and rare levels
+        share a column. "codes" encodes it as a single column of integers, one per level.
     gaps : {"fill", "keep"}, default="fill"
-        Whether gaps are filled and marked, or are NaN, in codes as well.
+        "fill" fills missing values with the median and marks them. "keep" leaves them as NaN, even
+        in columns of codes.
     keep : list of str
-        Columns that are used although they look like an identifier or text: as numbers, or as
-        categories.
+        Columns to use, as numbers or categories, although they look like an identifier or text.
 
     Attributes
     ----------
     kinds_ : dict of str to str
-        Kind of each column of the table.
+        Kind of each column of the frame.
     output_to_input_ : dict of str to str
-        For each output the column that it came of.
+        The input column of each output.
     coded_ : array of bool
-        Which outputs are codes of a category.
+        Mask of the outputs that are category codes.
 
     Examples
     --------
@@ -75,21 +79,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "gaps": one_of("fill", "keep"),
     }
 
-    def __init__(
-        self,
-        max_levels: int = MOST_LEVELS,
-        *,
-        levels: str = "columns",
-        gaps: str = "fill",
-        keep: Sequence[str] = (),
-    ):
-        self.max_levels = max_levels
-        self.levels = levels
-        self.gaps = gaps
-        self.keep = keep
+    max_levels: int = MOST_LEVELS
+    _: KW_ONLY
+    levels: str = "columns"
+    gaps: str = "fill"
+    keep: Sequence[str] = ()
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn kinds, medians and levels.
+        """Learn the kinds of the columns, their medians and their levels from X.
 
         Parameters
         ----------
@@ -103,7 +100,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """The columns as numbers.
+        """Return the encoded columns as an array of numbers.
 
         Parameters
         ----------
@@ -116,12 +113,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return Z
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the outputs: that of the column, and behind it the level."""
+        """Return the names of the outputs. For a category, the level follows the column's name."""
         check_is_fitted(self)
         return np.array(list(self.output_to_input_), dtype=object)
 
     def _learn(self, frame: pl.DataFrame, seen: TableProfile) -> None:
-        """Learn the columns that are used, of a kind that becomes numbers."""
+        """Fit the imputer and the encoders to the columns that are used."""
         self.kinds_, asked = seen.kinds, set(seen.used)
         self._numbers, self._words, self._dates = (
             [j for j in seen.of_kind(*kinds) if j in asked]
@@ -131,21 +128,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._imputer = median_imputer()
         self._levels = self._level_encoder(frame.height)
         if self._fills:
-            self._imputer.fit(self._held(frame))
+            self._imputer.fit(self._numeric_values(frame))
         if self._words:
-            self._levels.fit(self._worded(frame))
+            self._levels.fit(self._level_values(frame))
         self._name_outputs()
 
     @property
     def _fills(self) -> bool:
-        """Whether there are numbers whose gaps are to be filled."""
         return self.gaps == "fill" and bool(self._numbers or self._dates)
 
     def _level_encoder(self, n_rows: int) -> Any:
         if self.levels == "codes":
-            gap = np.nan if self.gaps == "keep" else -1
+            none = np.nan if self.gaps == "keep" else -1
             return OrdinalEncoder(
-                handle_unknown="use_encoded_value", unknown_value=gap, encoded_missing_value=gap
+                handle_unknown="use_encoded_value", unknown_value=none, encoded_missing_value=none
             )
         return OneHotEncoder(
             drop="if_binary",
@@ -156,19 +152,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _name_outputs(self) -> None:
-        """Which column of which name each output is, in the order of the columns."""
-        held = [*self._numbers, *self._dates]
+        """Store the name of each output and the input column that it was made from."""
+        numeric = [*self._numbers, *self._dates]
         marked = self._imputer.indicator_.features_.tolist() if self._fills else []
-        gaps = [held[i] for i in marked]
-        names = [self._names[j] for j in held] + [f"{self._names[j]}_missing" for j in gaps]
-        words, n_levels = [self._names[j] for j in self._words], [1] * len(self._words)
-        if words and self.levels == "columns":
-            words, n_levels = (
-                self._levels.get_feature_names_out(words),
-                self._levels._n_features_outs,
-            )
-        names += list(words)
-        origin = np.r_[held, gaps, np.repeat(self._words, n_levels)].astype(np.intp)
+        marks = [numeric[i] for i in marked]
+        names = [self._names[j] for j in numeric] + [f"{self._names[j]}_missing" for j in marks]
+        levels, n_levels = [self._names[j] for j in self._words], [1] * len(self._words)
+        if levels and self.levels == "columns":
+            levels = self._levels.get_feature_names_out(levels)
+            n_levels = self._levels._n_features_outs
+        names += list(levels)
+        origin = np.r_[numeric, marks, np.repeat(self._words, n_levels)].astype(np.intp)
         self._order = np.argsort(origin, kind="stable")
         self.origin_ = origin[self._order]
         self.coded_ = np.isin(self.origin_, self._words) & (self.levels == "codes")
@@ -177,34 +171,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _encode(self, frame: pl.DataFrame) -> Array:
         parts = []
         if self._numbers or self._dates:
-            held = self._held(frame)
-            parts.append(self._imputer.transform(held) if self._fills else held)
+            X = self._numeric_values(frame)
+            parts.append(self._imputer.transform(X) if self._fills else X)
         if self._words:
             with warnings.catch_warnings():
-                # that new levels count as rare ones, or as none, is what is wanted
+                # levels that fit did not see are treated as rare levels, or as missing values
                 warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-                parts.append(self._levels.transform(self._worded(frame)))
+                parts.append(self._levels.transform(self._level_values(frame)))
         Z: Array = np.hstack(parts) if parts else np.empty((frame.height, 0))
-        as_it_is = np.array_equal(self._order, np.arange(Z.shape[1]))
-        return Z if as_it_is else np.asfortranarray(Z[:, self._order])
+        in_order = np.array_equal(self._order, np.arange(Z.shape[1]))
+        return Z if in_order else np.asfortranarray(Z[:, self._order])
 
-    def _held(self, frame: pl.DataFrame) -> Array:
-        """Numbers, and the days of dates, NaN where there are gaps."""
-        held = np.empty((frame.height, len(self._numbers) + len(self._dates)), order="F")
+    def _numeric_values(self, frame: pl.DataFrame) -> Array:
+        """Return the numeric columns, and the dates in days, with NaN for missing values."""
+        X = np.empty((frame.height, len(self._numbers) + len(self._dates)), order="F")
         done = 0
         for block in blocks(frame.height, self._numbers):
-            held[:, done : done + len(block)] = numbers(frame, block)
+            X[:, done : done + len(block)] = numbers(frame, block)
             done += len(block)
         for i, j in enumerate(self._dates, len(self._numbers)):
-            held[:, i] = days_of(as_dates(frame.to_series(j), self._written.get(j)))
-        return held
+            X[:, i] = days_of(as_dates(frame.to_series(j), self._written.get(j)))
+        return X
 
-    def _worded(self, frame: pl.DataFrame) -> NDArray[Any]:
+    def _level_values(self, frame: pl.DataFrame) -> NDArray[Any]:
         columns = [frame.to_series(j).cast(pl.String).to_list() for j in self._words]
-        words = np.array(columns, dtype=object).T
-        if self.levels == "codes":  # None would be a level like others to scikit-learn
-            words[words == None] = np.nan  # noqa: E711 (entry by entry)
-        return words
+        levels = np.array(columns, dtype=object).T
+        if self.levels == "codes":  # scikit-learn would treat None as a level
+            levels[levels == None] = np.nan  # noqa: E711 (entry by entry)
+        return levels
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -213,12 +207,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def median_imputer() -> SimpleImputer:
-    """Return what fills missing values with the median, beside columns that mark them."""
+    """Return an imputer that fills missing values with the median and adds indicator columns."""
     return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 
 
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
-    """A frame of polars, after scikit-learn's checks of names and numbers of columns."""
+    """Return X as a polars frame, after scikit-learn's checks of names and number of columns."""
     if is_frame(X):
         frame = as_polars(X)
         check_names(estimator, X, reset=reset)
@@ -231,26 +225,7 @@ def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
         if not str(error).startswith("could not convert"):
             raise
         raise InvalidTable(
-            f"{type(estimator).__name__} takes words in frames only, and an array of numbers "
-            f"({error}). Give a frame of pandas, polars or pyarrow."
+            f"{type(estimator).__name__} needs a frame if there are text columns, and an array may "
+            f"hold numbers only ({error}). Give a frame of pandas, polars or pyarrow."
         ) from error
     return pl.DataFrame(np.asfortranarray(array), schema=[f"x{j}" for j in range(array.shape[1])])
-
-
-def coded(frame: pl.DataFrame) -> Array:
-    """One number per cell, whatever it holds: what tells one table from another."""
-    X = np.empty(frame.shape, order="F")
-    dtypes = frame.dtypes
-    numeric = [j for j in range(frame.width) if dtypes[j].is_numeric()]
-    for block in blocks(frame.height, numeric):
-        X[:, block] = numbers(frame, block)
-    for j in sorted(set(range(frame.width)) - set(numeric)):
-        column = frame.to_series(j)
-        if dtypes[j].is_nested() or dtypes[j] == pl.Object:
-            X[:, j] = 0.0  # has no order, and no encoder of ours takes it
-            continue
-        if dtypes[j] == pl.Binary:
-            column = column.bin.encode("hex")
-        plain = column.to_physical() if dtypes[j].is_temporal() else column.cast(pl.String)
-        X[:, j] = plain.rank("dense").cast(pl.Float64).to_numpy()
-    return X

@@ -1,4 +1,4 @@
-"""Reading files: every format becomes one frame whose columns have names."""
+"""Readers for all file formats. They return a frame with named columns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,28 +17,28 @@ from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.arff import read_arff
-from tamis.table.csv import read_beginning, read_csv, read_words
+from tamis.table.csv import parse_text, read_beginning, read_csv
 from tamis.table.formats import EXTENSIONS
 from tamis.table.sources import TableSource, open_source
 
-#: Bytes of a column of a sparse table that holds nothing: its name and what is known of it.
+#: Memory in bytes of an empty column in a sparse table: its name and its entries in a profile.
 NAME = 200
 
 
 @dataclass
 class FileTable:
-    """Content of a file.
+    """Content of a table file.
 
     Attributes
     ----------
     frame : polars.DataFrame
-        Its columns; of a sparse format the target alone.
+        The columns. For a sparse format, only the target.
     target : str or None
-        The name of the target, where the format has one.
+        Name of the target column, if the format defines one.
     unnamed : dict of str to int
-        Columns without a name in the file, under the name they were given, and their numbers.
+        Columns that have no name in the file: the name they were given, and their number.
     sparse : SparseColumns or None
-        The features of a sparse format.
+        Features of a sparse format, otherwise None.
     """
 
     frame: pl.DataFrame
@@ -47,22 +47,22 @@ class FileTable:
     sparse: SparseColumns | None = None
 
     def take(self) -> pl.DataFrame:
-        """Hand the frame over: its columns can then be freed one by one."""
+        """Return the frame and drop the reference to it, so that columns can be freed singly."""
         frame, self.frame = self.frame, pl.DataFrame()
         return frame
 
 
 def read_file(where: str | Path, kind: str | None = None, *, header: bool = True) -> FileTable:
-    """Read the columns of a file.
+    """Read the columns of a file in any supported format.
 
     Parameters
     ----------
     where : str or Path
-        A file, compressed (.gz, .zst, .bz2) or not; "-" stands for standard input.
+        A file, compressed (.gz, .zst, .bz2) or not. "-" means standard input.
     kind : {"csv", "tsv", "parquet", "arrow", "excel", "arff", "libsvm"}, optional
-        The format, where the extension does not tell.
+        The format. By default, it follows from the extension.
     header : bool, default=True
-        Whether the first line of a CSV or TSV file has the names; if not they are x1, x2, ...
+        Whether the first line of a CSV or TSV file holds the names. If not, they are x1, x2, ...
     """
     if kind is not None and kind not in READERS:
         raise InvalidTable(
@@ -83,7 +83,7 @@ def _refuse(source: TableSource) -> str:
     suffix = Path(str(source)).suffix
     shown = f"the extension {suffix!r}" if suffix else "no extension"
     raise InvalidTable(
-        f"{source} has {shown}, which says nothing about its format. Write --format with one of "
+        f"{source} has {shown}, so its format is unknown. Write --format with one of "
         f"{', '.join(READERS)}, or name it {', '.join(f'*{end}' for end in EXTENSIONS)}."
     )
 
@@ -91,47 +91,47 @@ def _refuse(source: TableSource) -> str:
 def _read_columnar(
     source: TableSource, header: bool, *, scan: Any, read: Any, called: str
 ) -> FileTable:
-    """Read a format whose header tells its size."""
+    """Read a columnar format, such as Parquet, whose header states its size."""
     try:
-        # refused by the header alone: a few compressed bytes may stand for any number
+        # the header is checked first, because a small compressed file may hold a huge table
         lazy = scan(source.path.absolute(), glob=False)
         n_rows = lazy.select(pl.len()).collect().item()
         check_fits(str(source), NUMBER * n_rows * len(lazy.collect_schema()))
         with source.path.open("rb") as stream:
             return FileTable(read(stream))
     except pl.exceptions.PolarsError as error:
-        raise InvalidTable(f"{source} is no {called} file: {first_line(error)}.") from error
+        raise InvalidTable(f"{source} is not {called} file: {first_line(error)}.") from error
 
 
 def _read_excel(source: TableSource, header: bool) -> FileTable:
     if find_spec("fastexcel") is None:
         raise MissingExtra(
-            f"{source} is an Excel file, and fastexcel, which reads those, is not installed. Write "
+            f"{source} is an Excel file, which needs fastexcel, and that is not installed. Write "
             "pip install 'tamis[app]', or save the sheet as CSV."
         )
     try:
         frame = pl.read_excel(source.path, has_header=header)
-    except Exception as error:  # fastexcel has errors of its own
+    except Exception as error:  # fastexcel raises its own errors
         raise InvalidTable(
-            f"{source} is no Excel file whose first sheet holds a table: {first_line(error)}."
+            f"{source} is not an Excel file whose first sheet holds a table: {first_line(error)}."
         ) from error
     if not header:
         frame.columns = [f"x{j}" for j in range(1, frame.width + 1)]
-    return FileTable(read_words(frame))
+    return FileTable(parse_text(frame))
 
 
 def _read_arff(source: TableSource, header: bool) -> FileTable:
-    read_beginning(source)  # which refuses what is not a text file
+    read_beginning(source)  # raises an error if the file is not text
     return FileTable(read_arff(source))
 
 
 def _read_libsvm(source: TableSource, header: bool) -> FileTable:
-    """Read a sparse table; columns are called by their index, which counts from 0 or from 1."""
+    """Read a LIBSVM file. Columns are named by their index in the file, which starts at 0 or 1."""
     try:
         X, y = load_svmlight_file(str(source.path), zero_based=True)
     except (ValueError, OverflowError) as error:
         raise InvalidTable(
-            f"{source} is no LIBSVM file, whose lines read 'target index:value ...': "
+            f"{source} is not a LIBSVM file with lines 'target index:value ...': "
             f"{first_line(error)}."
         ) from error
     check_fits(f"{source}, with a name for each column,", NAME * X.shape[1])
@@ -149,8 +149,8 @@ def _read_csv(source: TableSource, header: bool, *, separator: str | None = None
     return FileTable(frame, unnamed=unnamed)
 
 
-PARQUET: dict[str, Any] = {"scan": pl.scan_parquet, "read": pl.read_parquet, "called": "Parquet"}
-ARROW: dict[str, Any] = {"scan": pl.scan_ipc, "read": pl.read_ipc, "called": "Arrow or Feather"}
+PARQUET: dict[str, Any] = {"scan": pl.scan_parquet, "read": pl.read_parquet, "called": "a Parquet"}
+ARROW: dict[str, Any] = {"scan": pl.scan_ipc, "read": pl.read_ipc, "called": "an Arrow or Feather"}
 READERS: dict[str, Callable[[TableSource, bool], FileTable]] = {
     "csv": _read_csv,
     "tsv": partial(_read_csv, separator="\t"),

@@ -1,6 +1,6 @@
-"""The formats of tables, by name and by extension."""
+"""File formats by name, extension and first bytes."""
 
-#: Extensions of each format.
+#: File extensions of each format.
 _ENDINGS = {
     "csv": ("csv", "txt"),
     "tsv": ("tsv", "tab"),
@@ -10,14 +10,14 @@ _ENDINGS = {
     "arff": ("arff",),
     "libsvm": ("libsvm", "svmlight", "svm"),
 }
-#: What ``--format`` takes.
+#: Allowed values of ``--format``.
 FORMATS = tuple(_ENDINGS)
 EXTENSIONS = {f".{end}": kind for kind, endings in _ENDINGS.items() for end in endings}
 
-#: Ways to compress a file, by the extension behind that of the format.
+#: Compression for each file extension, which follows the extension of the format.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
-#: The first bytes that tell a format or a compression, for input that has no name.
+#: First bytes of each format and compression, by which input without a file name is recognised.
 BEGINNINGS = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",

@@ -1,4 +1,4 @@
-"""Frames of pandas, polars and pyarrow: conversion to polars, rows and columns."""
+"""Frames of pandas, polars and pyarrow: conversion, and selection of rows and columns."""
 
 import os
 import sys
@@ -15,16 +15,16 @@ from sklearn.utils.validation import validate_data
 from tamis._arrays import Subset
 from tamis.exceptions import InvalidTable, MissingExtra
 
-#: The process that imported this module: another one was forked from it.
+#: Id of the process that imported this module. A process with a different id was forked from it.
 FIRST_PROCESS = os.getpid()
-#: Seconds that the threads of polars have for a tiny sum before they count as gone.
+#: Seconds after which a tiny sum in polars is treated as hanging.
 PATIENCE = 5.0
 
 
 def library_of(X: Any) -> str | None:
-    """Return ``"pandas"``, ``"polars"`` or ``"pyarrow"``; None if X is not a frame of theirs."""
+    """Return ``"pandas"``, ``"polars"`` or ``"pyarrow"``, or None if X is not a frame."""
     for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
-        # an object of a library that was never imported cannot exist
+        # X cannot belong to a library that was never imported
         module = sys.modules.get(library)
         if module is not None and isinstance(X, getattr(module, kind, ())):
             return library
@@ -32,27 +32,26 @@ def library_of(X: Any) -> str | None:
 
 
 def need_polars() -> None:
-    """Refuse to go on if polars is not installed."""
+    """Raise an error if polars is not installed."""
     if find_spec("polars") is None:
         raise MissingExtra(
-            "Tables of other kinds than numbers are read by polars, which is not installed. Write "
-            "pip install 'tamis[app]'."
+            "Data frames need polars, which is not installed. Write pip install 'tamis[app]'."
         )
 
 
 def need_threads() -> None:
-    """Refuse a forked process that lacks the threads of polars, in which polars would hang."""
+    """Raise an error in a forked process that lacks polars' threads, where polars would hang."""
     if os.getpid() != FIRST_PROCESS and not _has_threads(os.getpid()):
         raise InvalidTable(
             "This process was forked after polars had started its threads, which a fork does not "
-            "copy, so polars cannot read a table here. Start processes by "
-            "multiprocessing.get_context('spawn') or by joblib, or give an array of numbers."
+            "copy, so polars cannot read a table here. Start processes with "
+            "multiprocessing.get_context('spawn') or joblib, or give an array of numbers."
         )
 
 
 @cache
 def _has_threads(process: int) -> bool:
-    """Whether polars computes a sum in this process, asked in a thread that may never end."""
+    """Return whether polars can compute a sum in this process. The thread that tries may hang."""
     import polars as pl
 
     done = Event()
@@ -66,25 +65,25 @@ def _has_threads(process: int) -> bool:
 
 
 def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Keep the names of the columns, or hold them to those that were kept."""
+    """Store the column names of X if ``reset``, otherwise compare them with the stored names."""
     named = as_polars(X) if library_of(X) == "pyarrow" else X
     validate_data(estimator, named, reset=reset, skip_check_array=True)
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a frame of pandas, polars or pyarrow."""
+    """Return whether X is a frame of pandas, polars or pyarrow."""
     return library_of(X) is not None
 
 
 def as_polars(X: Any) -> Any:
-    """Convert a frame to polars; columns that polars has no type for become texts."""
+    """Convert a frame to polars. Columns of types that polars does not have become text."""
     need_polars()
     import polars as pl
 
     library = library_of(X)
     if library == "polars":
         return X
-    # frames of numbers are converted without threads
+    # polars converts numeric frames without threads
     if library == "pyarrow" or any(dtype.kind not in "biuf" for dtype in X.dtypes):
         need_threads()
     if library == "pyarrow":
@@ -92,13 +91,13 @@ def as_polars(X: Any) -> Any:
     names = [str(name) for name in X.columns]
     check_unique(names, "The frame")
     if not any(map(_is_foreign, X.dtypes)):
-        with suppress(Exception):  # a column of mixed objects, each library's errors being its own
+        with suppress(Exception):  # a column of mixed objects; each library raises its own errors
             return pl.from_pandas(X.set_axis(names, axis=1), include_index=False)
     return pl.DataFrame([_as_series(X.iloc[:, j], name) for j, name in enumerate(names)])
 
 
 def check_unique(names: Sequence[str], where: object) -> None:
-    """Refuse columns of the same name."""
+    """Raise an error if several columns have the same name."""
     if len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
         raise InvalidTable(
@@ -108,7 +107,7 @@ def check_unique(names: Sequence[str], where: object) -> None:
 
 
 def _is_foreign(dtype: Any) -> bool:
-    """Whether a type of pandas, or of its categories, is one that no other library has."""
+    """Return whether a type, or the type of its categories, exists only in pandas."""
     import pandas as pd
 
     levels = getattr(dtype, "categories", None)
@@ -117,18 +116,18 @@ def _is_foreign(dtype: Any) -> bool:
 
 
 def _as_series(column: Any, name: str) -> Any:
-    """Convert a column of pandas; what polars cannot hold is written as text."""
+    """Convert a pandas column to polars. If polars cannot hold its values, they become text."""
     import polars as pl
 
     if not _is_foreign(column.dtype):
-        with suppress(Exception):  # see above
+        with suppress(Exception):  # as above
             return pl.from_pandas(column.rename(name))
     cells = zip(column, column.isna(), strict=True)
-    return pl.Series(name, [None if gap else str(value) for value, gap in cells], dtype=pl.String)
+    return pl.Series(name, [None if na else str(value) for value, na in cells], dtype=pl.String)
 
 
 def take(X: Any, columns: Subset) -> Any:
-    """Return some columns of a frame, in its own library and with its own types."""
+    """Return the given columns of a frame, in its own library and with its own types."""
     positions = columns.tolist()
     if library_of(X) == "pyarrow":
         return X.select(positions)
@@ -136,21 +135,21 @@ def take(X: Any, columns: Subset) -> Any:
 
 
 def take_rows(X: Any, rows: Subset) -> Any:
-    """Return some rows of a frame, in its own library."""
+    """Return the given rows of a frame, in its own library."""
     if library_of(X) == "pyarrow":
         return X.take(rows)
     return X.iloc[rows] if library_of(X) == "pandas" else X[rows.tolist()]
 
 
 def column_names(X: Any) -> list[Any]:
-    """Return the names of the columns of a frame."""
+    """Return the column names of a frame."""
     return list(X.column_names if library_of(X) == "pyarrow" else X.columns)
 
 
 def drop_columns(frame: Any, names: Iterable[str]) -> Any:
-    """Return a frame of polars without some columns.
+    """Return a polars frame without the named columns.
 
-    By name alone: in polars' own ``drop`` and ``select`` a name such as ``^x$`` is a pattern.
+    Names are literal. In polars' own ``drop`` and ``select``, a name such as ``^x$`` is a pattern.
     """
     gone = set(names)
     return frame[:, [name for name in frame.columns if name not in gone]] if gone else frame

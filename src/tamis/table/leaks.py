@@ -1,4 +1,4 @@
-"""How well one column predicts the target alone: cross-validated, for all columns in one pass."""
+"""Cross-validated prediction of the target by single columns; duplicate columns and rows."""
 
 from typing import Any
 
@@ -9,29 +9,29 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, class_codes
 from tamis.table.kinds import TableProfile, as_dates, blocks, holds_numbers, numbers
 
-#: Share of the errors of a constant guess that a column must do away with to be called a probable
-#: leak. In 34 published tables the best column does away with 0.94 (iris), 0.80 (the best of 7129
-#: genes of leukemia) or less: strong columns of honest tables stay below.
+#: A column that avoids this share of the baseline's errors on its own is reported as a possible
+#: leak. The best columns of published tables avoid less: at most 0.94 (iris).
 LEAKS = 0.95
-#: Rows and cells that are looked at: enough to tell 0.95 from 0.9, and 10^5 columns in seconds.
+#: Limits for the numbers of rows and cells that are used. They are large enough to distinguish a
+#: share of 0.95 from 0.9, and small enough to examine 10^5 columns in seconds.
 MOST_ROWS, FEWEST_ROWS, MOST_CELLS = 2000, 300, 30_000_000
 N_FOLDS = 5
-#: Quantiles that cut a column of numbers; those of the class sizes are added.
+#: Number of bins for a numeric column. Bin edges at the quantiles of the class sizes are added.
 N_BINS = 10
-#: Levels of a category that have a cell of their own, and classes beyond which nobody looks.
+#: Greatest number of levels with their own bin, and of classes for which prediction is measured.
 MOST_LEVELS, MOST_CLASSES = 60, 60
-#: Rows from which a one-to-one code of the target is no accident: a column of two values agrees
-#: with two classes by chance once in 2^29 columns.
+#: With this number of rows, a one-to-one code of the target is not due to chance: a column of two
+#: values agrees with two classes by chance once in 2^29 columns.
 CODED_ROWS = 30
-#: Share of the rows from which copies are worth a word, and share of the rows with the features of
-#: another that must have its target as well: where several rows are one that was copied, all have.
+#: Duplicate rows are reported if their share of all rows is at least FEW, and if at least the share
+#: SAME of rows with equal features also have equal targets. Copied rows always do.
 FEW, SAME = 0.05, 0.95
-#: Columns by which rows are told apart first: of wide tables the others need not be read.
+#: Number of columns compared first to find duplicate rows. The others often need not be read.
 FIRST = 50
 
 
 class Foresight:
-    """The target, cut into folds, against which columns are held."""
+    """Cross-validated prediction of a target from a single binned column at a time."""
 
     def __init__(self, y: NDArray[Any], task: str, n_columns: int):
         generator = np.random.default_rng(0)
@@ -42,7 +42,7 @@ class Foresight:
         codes = class_codes(y)[1]
         self.codes = codes[self.rows]
         self.n_classes = int(codes.max()) + 1
-        # ranks: what a bin of a column tells about the order of y does not depend on its tails
+        # ranks, so that extreme values of y have no influence
         self.order = np.argsort(np.argsort(self.codes, kind="stable")) / n_rows
         levels = {i / N_BINS for i in range(1, N_BINS)}
         if self.classes and self.n_classes <= N_BINS:
@@ -52,11 +52,11 @@ class Foresight:
 
     @property
     def looks(self) -> bool:
-        """Whether there is a real target, or classes that are few enough."""
+        """Whether prediction is measured: the target is numeric, or has few classes."""
         return not self.classes or 2 <= self.n_classes <= MOST_CLASSES
 
     def of_numbers(self, X: Array) -> Array:
-        """Share of the errors that each column of numbers does away with."""
+        """Return the share of the baseline's errors that each numeric column avoids."""
         X = X[self.rows]
         missing = np.isnan(X)
         rising = np.sort(np.where(missing, np.inf, X), axis=0)
@@ -69,7 +69,10 @@ class Foresight:
         return self._skill(cells, len(edges) + 2)
 
     def of_codes(self, codes: NDArray[np.int64]) -> float:
-        """The same of one column of categories, numbered; those beyond the last are one."""
+        """Return the share of the baseline's errors that a column of category codes avoids.
+
+        The rarest categories are pooled.
+        """
         cells = np.minimum(codes[self.rows], MOST_LEVELS)[:, None]
         return float(self._skill(cells, MOST_LEVELS + 1)[0])
 
@@ -81,7 +84,7 @@ class Foresight:
         shape = (self.n_classes, N_FOLDS, d, n_cells)
         index = where + self.codes[:, None] * (N_FOLDS * d * n_cells)
         held_out = np.bincount(index.ravel(), minlength=int(np.prod(shape))).reshape(shape)
-        # of equals, and in cells that no training row fell into, the most frequent class
+        # in ties, and in cells without training rows, the most frequent class is predicted
         prior = np.bincount(self.codes, minlength=self.n_classes)
         best, right = np.full(shape[1:], -1.0), np.zeros(shape[1:], dtype=np.int64)
         for own, edge in zip(held_out, prior / (2 * prior.sum()), strict=True):
@@ -92,7 +95,7 @@ class Foresight:
         return 1 - errors / max(len(self.codes) - prior.max(), 1)
 
     def _order_explained(self, where: NDArray[np.int64], d: int, n_cells: int) -> Array:
-        """Share of the variance of the order of y that the means of the cells explain."""
+        """Return the share of the variance of y's ranks that the cell means explain, per column."""
         shape = (N_FOLDS, d, n_cells)
         y = np.repeat(self.order - self.order.mean(), d)
         size = int(np.prod(shape))
@@ -107,7 +110,7 @@ class Foresight:
 
 
 def foresights(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any], task: str) -> Array:
-    """What each column foretells alone, from 0 to 1; nan where it was not asked."""
+    """Return the share of the baseline's errors that each column avoids. NaN if not measured."""
     power = np.full(frame.width, np.nan)
     target = Foresight(y, task, frame.width)
     if not target.looks:
@@ -123,17 +126,17 @@ def foresights(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any], task: s
 
 
 def level_codes(column: pl.Series) -> NDArray[np.int64]:
-    """Levels numbered from 0 in order of size, missing ones as a level of their own."""
+    """Number the levels from 0, with the most frequent first. Missing values form a level."""
     ranks = column.cast(pl.String).rank("dense").fill_null(0).to_numpy().astype(np.int64)
     counts = np.bincount(ranks)
     return np.argsort(np.argsort(-counts, kind="stable"))[ranks]
 
 
 def is_code(column: pl.Series, y: NDArray[Any], task: str) -> bool:
-    """Whether a column is the target under other names: an exact one-to-one code of it.
+    """Return whether a column is an exact one-to-one code of the target.
 
-    For classes each value stands for one class; for a real target the order is the same, or the
-    reverse.
+    For classes, each value corresponds to a single class. For a numeric target, the order of the
+    rows is the same or reversed.
     """
     if column.null_count() or len(y) < CODED_ROWS:
         return False
@@ -153,17 +156,17 @@ def _plain(column: pl.Series) -> NDArray[Any]:
 
 
 def _numeric(frame: pl.DataFrame, seen: TableProfile) -> list[int]:
-    """Columns of numbers, those that look like an identifier included."""
+    """Return the indices of numeric columns, including those that look like an identifier."""
     asked = np.isin(seen.kind, ("number", "identifier")) & holds_numbers(frame)
     return np.flatnonzero(asked).tolist()
 
 
 def copies(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
-    """For each column that equals an earlier one, which that is."""
+    """Return, for each duplicate column, the index of the first column that equals it."""
     alike: dict[object, list[int]] = {}
     for block in blocks(frame.height, _numeric(frame, seen)):
-        X = numbers(frame, block) + 0.0  # of the two zeros one
-        X[np.isnan(X)] = np.nan  # of the many that are no number one
+        X = numbers(frame, block) + 0.0  # -0.0 becomes 0.0
+        X[np.isnan(X)] = np.nan  # all NaN get the same bits
         for j, column in zip(block, X.T, strict=True):
             alike.setdefault(hash(column.tobytes()), []).append(j)
     for j in seen.of_kind("category", "boolean", "date", "text"):
@@ -180,26 +183,26 @@ def copies(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
 
 
 def repeated_rows(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any]) -> int:
-    """Rows that repeat an earlier one, the target included; 0 where that is no more than chance.
+    """Return the number of rows that repeat an earlier row, including its target.
 
-    Of a table of few levels rows repeat each other too, but then not always with their target.
+    The result is 0 if repeats may be chance: in a table with few levels, rows often have equal
+    features but different targets.
     """
-    told = seen.of_kind("number", "category", "boolean", "date")
-    if _n_repeated(_row_codes(frame, told[:FIRST])) < FEW * len(y):
+    columns = seen.of_kind("number", "category", "boolean", "date")
+    if _n_repeated(_row_codes(frame, columns[:FIRST])) < FEW * len(y):
         return 0
-    rows = _row_codes(frame, told)
+    rows = _row_codes(frame, columns)
     alike = _n_repeated(rows)
     _, codes = np.unique(rows, return_inverse=True)
-    answers = class_codes(y)[1]
-    both = _n_repeated(codes.astype(np.int64) * (int(answers.max()) + 1) + answers)
+    targets = class_codes(y)[1]
+    both = _n_repeated(codes.astype(np.int64) * (int(targets.max()) + 1) + targets)
     return both if both >= max(FEW * len(y), SAME * alike) else 0
 
 
-def _row_codes(frame: pl.DataFrame, told: list[int]) -> NDArray[Any]:
-    """A number for each row that rows with the same values share; without values no two do."""
-    dtypes = [frame.to_series(j).dtype for j in told]
-    pairs = zip(told, dtypes, strict=True)
-    flat = [j for j, dtype in pairs if not dtype.is_nested() and dtype != pl.Object]
+def _row_codes(frame: pl.DataFrame, columns: list[int]) -> NDArray[Any]:
+    """Return a number per row, equal for rows with equal values. Without columns, all differ."""
+    dtypes = frame.dtypes
+    flat = [j for j in columns if not dtypes[j].is_nested() and dtypes[j] != pl.Object]
     return frame[:, flat].hash_rows().to_numpy() if flat else np.arange(frame.height)
 
 

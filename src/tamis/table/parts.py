@@ -1,4 +1,4 @@
-"""Former home of :mod:`tamis.blocks`, whose names are also available here."""
+"""Former name of :mod:`tamis.blocks`, kept so that old imports still work."""
 
 from tamis import blocks
 from tamis.blocks import *  # noqa: F403

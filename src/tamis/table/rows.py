@@ -1,4 +1,4 @@
-"""A table of any kinds as :func:`tamis.evaluation.evaluate` takes its rows."""
+"""Tables of any kind as data for :func:`tamis.evaluation.evaluate`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from tamis.table.target import LabelledTable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameSource(Fixed):
-    """A frame for every realization: methods and estimators encode their training part of it."""
+    """A frame for all resamples. Methods and estimators encode the training rows themselves."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """Short name of the values."""
+        """Hash of the frame's values, which identifies it in a store."""
         frame: Any = self.rows.X
         values = sha256(frame.write_ipc(None).getbuffer()).hexdigest()[:16]
         return f"{values}{fingerprint(np.zeros((1, 1)), self.rows.y)}"
@@ -35,16 +35,16 @@ class FrameSource(Fixed):
 
 @dataclass(frozen=True)
 class ResampledTable:
-    """A table that is resampled, and how methods and estimators are made to read it.
+    """Data for ``evaluate``, and the encoding that methods and estimators need to use it.
 
     Attributes
     ----------
     source : Fixed
-        What ``evaluate`` takes as data.
+        The data argument of ``evaluate``.
     task : {"classification", "regression"}
     plain : bool
-        Whether it holds numbers without gaps, which ``evaluate`` scales itself; other tables are
-        encoded inside every training part.
+        Whether all columns are numbers without missing values. ``evaluate`` scales such a table
+        itself. Other tables are encoded within each resample.
     keep : sequence of str
         Columns to use although they look like an identifier or a code of the target.
     """
@@ -55,7 +55,7 @@ class ResampledTable:
     keep: Sequence[str] = ()
 
     def method(self, method: Any) -> Any:
-        """A method that reads the table; one that is no selection of ours is given numbers."""
+        """Wrap a method so that it accepts the table. Selectors of other libraries get numbers."""
         if self.plain or isinstance(method, TableSelector):
             return method
         if isinstance(method, Selection):
@@ -63,7 +63,7 @@ class ResampledTable:
         return self.estimator(method)
 
     def estimator(self, estimator: Any) -> Any:
-        """An estimator that reads columns of the table, scaled."""
+        """Wrap an estimator so that it accepts columns of the table, encoded and scaled."""
         if self.plain:
             return estimator
         return make_pipeline(TableEncoder(keep=self.keep), StandardScaler(), estimator)
@@ -72,15 +72,15 @@ class ResampledTable:
 def resampled(
     name: str, data: LabelledTable, *, plain: bool, keep: Sequence[str] = ()
 ) -> ResampledTable:
-    """What a table is for ``evaluate``.
+    """Return a table as data for ``evaluate``.
 
     Parameters
     ----------
     name : str
-        Name of the data, which the splits follow from.
+        Name of the data. The splits depend on it.
     data : LabelledTable
     plain : bool
-        Whether all columns are numbers without gaps.
+        Whether all columns are numbers without missing values.
     keep : sequence of str
         Columns to use although they look like an identifier or a code of the target.
     """
@@ -92,7 +92,7 @@ def resampled(
 
 
 def frame_rows(frame: pl.DataFrame, y: NDArray[Any], name: str) -> Rows:
-    """A frame and its target, checked as numbers are."""
+    """Return a frame and its target as rows for ``evaluate``, with the checks of ``evaluate``."""
     as_rows((np.zeros((len(frame), 1)), y), name)
     rows: Any = frame
     return Rows(rows, y)

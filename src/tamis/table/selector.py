@@ -1,6 +1,7 @@
-"""A selection from a frame of any kinds, in terms of its own columns."""
+"""Selector for frames whose columns may hold text, categories, dates and missing values."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from tamis.blocks.table import is_in_blocks
 from tamis.contract import Record, Selection, Trace
 from tamis.contract.composition import Composed, PartRuns
 from tamis.contract.explain import column_index
+from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.record import outside_pairs
-from tamis.contract.selector import Doubt, Reread
+from tamis.contract.selector import Reread
 from tamis.contract.steps import Event
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
@@ -30,37 +32,42 @@ from tamis.table.frames import (
     take,
 )
 
-#: What is said of a column that the search never saw, by the reason it was left out for.
+#: Explanation of each reason for excluding a column.
 WHY = {
-    "identifier": "it has another value in every row, as an identifier has",
+    "identifier": "it has a different value in every row, so it looks like an identifier",
     "code": "each of its values stands for one value of the target",
     "text": "it holds text, which the encoder does not take",
     "constant": "it has one value, or none, in all rows",
-    "unused": "the encoder makes nothing of it",
+    "unused": "the encoder makes no numbers from it",
 }
 
 
+@dataclass(eq=False, repr=False)
 class TableSelector(Composed):
-    """Let a search choose among the columns of a frame of any kinds.
+    """Selector that encodes a frame and lets a search select among its columns.
 
-    Numbers with gaps, categories, dates and booleans are encoded inside ``fit``, so that nothing is
-    learnt from rows that are held out. A search whose criterion takes NaN gets gaps as they are,
-    and one whose criterion takes categories, as the information family does, each as one discrete
-    variable; for the others gaps are filled and marked, and a category has a column for each level.
-    A date is used as its position in time, one number; :func:`add_calendar` adds month, weekday and
-    hour as columns of their own.
-    All numbers that come of one column are taken or left together, and ``transform`` gives the
-    original columns back, as a frame of the library that came in. Identifiers and exact codes of
-    the target are left out, and a warning says so.
+    The frame may hold numbers with missing values, categories, dates and booleans. They are encoded
+    inside ``fit``, so nothing is learnt from held-out rows.
+
+    - Missing values are passed on if the criterion accepts NaN. Otherwise they are filled with the
+      median, and an added column marks them.
+    - A category is a single discrete variable if the criterion supports categories, as the
+      information family does. Otherwise it becomes one column per level.
+    - A date becomes its position in time, a single number. :func:`add_calendar` adds month, weekday
+      and hour as separate columns.
+
+    All numbers made from the same column are selected or dropped together. ``transform`` returns
+    the original columns, in a frame of the same library. Identifiers and exact codes of the target
+    are excluded with a warning.
 
     Parameters
     ----------
     search : Search, Then or an embedded selector
-        Its ``feature_groups`` and ``fixed_features`` speak of the columns of the frame.
+        Its ``feature_groups`` and ``fixed_features`` refer to the columns of the frame.
     encoder : "auto" or transformer, default="auto"
-        What makes numbers: a :class:`TableEncoder` that makes what the search takes, or a
-        transformer that says which of its outputs come of which column, as skrub's
-        ``TableVectorizer`` and scikit-learn's ``ColumnTransformer`` do. It is offered text as well.
+        ``"auto"`` is a :class:`TableEncoder` whose output suits the search. Any other transformer
+        must show which of its outputs came from which column, as skrub's ``TableVectorizer`` and
+        scikit-learn's ``ColumnTransformer`` do. It also receives text columns.
     keep : sequence of str, default=()
         Columns to use although they look like an identifier or a code of the target.
 
@@ -69,13 +76,13 @@ class TableSelector(Composed):
     encoder_ : transformer
         The fitted encoder.
     search_ : selector
-        The fitted search, which counts the columns of numbers.
+        The fitted search. Its indices refer to the encoded columns.
     kinds_ : dict of str to str
         Kind of each column.
     alerts_ : tuple of Alert
-        What to know of the table.
+        Findings about the table.
     aside_ : dict of str to str
-        Columns that the search was not offered, and why.
+        Columns that were excluded, and why.
 
     Examples
     --------
@@ -89,21 +96,19 @@ class TableSelector(Composed):
     ['education', 'married', 'hours']
     """
 
+    search: Any
+    encoder: Any = "auto"
+    _: KW_ONLY
+    keep: Sequence[str] = ()
+
     part_names = ("search",)
-
-    def __init__(self, search: Any, encoder: Any = "auto", *, keep: Sequence[str] = ()):
-        self.search = search
-        self.encoder = encoder
-        self.keep = keep
-
-    # -- the frame and what is offered of it ------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Find the best columns of a frame; see :meth:`Selection.fit`."""
         try:
             super().fit(X, y, **params)
         finally:
-            self.__dict__.pop("_offered", None)
+            self.__dict__.pop("_encoding", None)
         return self
 
     def _read_table(
@@ -111,12 +116,10 @@ class TableSelector(Composed):
     ) -> tuple[Any, NDArray[Any] | None, Grouping]:
         if is_in_blocks(X):
             self._check_blocks()
-        self._offered = offered = _reader().offered(self, X, y)
-        self.encoder_, profile = offered.encoder, offered.profile
-        self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, offered.aside
-        return offered.codes, offered.y, offered.outer
-
-    # -- what a selection says --------------------------------------------------------------------
+        Z, y, self._encoding = _encode_table(self, X, y)
+        self.encoder_, profile = self._encoding.encoder, self._encoding.profile
+        self.kinds_, self.alerts_, self.aside_ = profile.kinds, profile.alerts, self._encoding.aside
+        return Z, y, self._encoding.outer
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection) or isinstance(self.search, TableSelector):
@@ -138,30 +141,30 @@ class TableSelector(Composed):
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> PartRuns:
-        return PartRuns(self._offered.Z, y, params, done)
+        return PartRuns(X, y, params, done)
 
     def _steps(
         self, criterion: PartRuns, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:
-        offered, (share,) = self._offered, self._shares(criterion.params)
-        run = criterion.begin(offered.search, criterion.X, criterion.y, share, offered.inner)
-        return run.on(offered.outside, done)
+        encoding, (share,) = self._encoding, self._shares(criterion.params)
+        run = criterion.begin(encoding.search, criterion.X, criterion.y, share, encoding.inner)
+        return run.on(encoding.outside, done)
 
     def _size(self, n_units: int) -> int | None:
-        """As the search counts what it is offered."""
-        size: int | None = self.search._size(self._offered.inner.n_units)
+        """Return the number of units that the search asks for, counted in encoded units."""
+        size: int | None = self.search._size(self._encoding.inner.n_units)
         return size
 
     @property
     def counts_places(self) -> bool:  # type: ignore[override]
-        """As the search does."""
+        """Whether the scores of the search are ranks."""
         return bool(self.search.counts_places)
 
     def _inner_search(self) -> Any:
         return self.search
 
-    def _doubts(self, criterion: Any) -> Iterator[Doubt]:
-        yield from super()._doubts(criterion)
+    def _warnings(self, criterion: Any) -> Iterator[FitWarning]:
+        yield from super()._warnings(criterion)
         for alert in self.alerts_:
             if alert.grave:
                 yield str(alert), TableAlert
@@ -171,12 +174,12 @@ class TableSelector(Composed):
         if not record.parts:
             return
         (part,) = record.parts
-        self.search_ = clone(self._offered.search)
-        self.search_.n_features_in_ = self._offered.Z.shape[1]
+        self.search_ = inside = clone(self._encoding.search)
+        inside.n_features_in_ = X.shape[1]
         if not len(part.trace):
             return
-        inside, outside = self.search_, self._offered.outside
-        inside._settle(part, self._offered.Z, y)
+        outside = self._encoding.outside
+        inside._settle(part, X, y)
         left_out = np.setdiff1d(np.arange(len(self.order_)), outside)
         self.order_ = np.r_[outside[inside.order_], left_out]
         self.ranking_ = np.full(len(self.order_), inside.ranking_.max() + 1)
@@ -185,10 +188,8 @@ class TableSelector(Composed):
         self.scores_[outside] = inside.scores_
         self.interactions_ = outside_pairs(inside.interactions_, outside)
 
-    # -- what it offers ---------------------------------------------------------------------------
-
     def transform(self, X: ArrayLike) -> Any:
-        """The columns that are kept, as they are, in a frame of the library of ``X``.
+        """Return the selected columns unchanged, in a frame of the same library as ``X``.
 
         Parameters
         ----------
@@ -208,11 +209,10 @@ class TableSelector(Composed):
         return as_library(taken, library) if library in ("pandas", "polars") else taken
 
     def _reasons(self) -> list[str]:
-        """Those of the search inside, which counts the columns of the table."""
         return self.search_._reasons()
 
     def explain(self, column: Any) -> str:
-        """Say in words what became of a column; see :meth:`Selection.explain`.
+        """Explain why a column was selected or not; see :meth:`Selection.explain`.
 
         Parameters
         ----------
@@ -224,19 +224,18 @@ class TableSelector(Composed):
             return super().explain(column)
         unit = column_index(type(self).__name__, column, names, len(names))
         if (why := self.aside_.get(names[unit])) is not None:
-            return f"{names[unit]!r} was not offered to the search: {WHY[why]}."
+            return f"{names[unit]!r} was left out before the search: {WHY[why]}."
         return super().explain(unit)
 
     def _reread(self, X: Any, y: Any) -> Reread:
-        """The numbers of the table of the fit once more."""
+        """Encode the table again in the same way as in ``fit``."""
         fresh = clone(self)
-        offered = _reader().offered(fresh, collected(X), y)
+        Z, y, encoding = _encode_table(fresh, collected(X), y)
         names, others = (getattr(s, "feature_names_in_", None) for s in (self, fresh))
         self._check_same(len(self.support_), fresh.n_features_in_, names, others)
-        n_numbers = offered.Z.shape[1]
-        self._check_same(self.search_.n_features_in_, n_numbers, None, None)
-        labels = offered.outer.unit_names(range(len(self.support_)) if names is None else names)
-        return Reread(offered.Z, offered.y, self.search_, [labels[u] for u in offered.outside])
+        self._check_same(self.search_.n_features_in_, Z.shape[1], None, None)
+        labels = encoding.outer.unit_names(range(len(self.support_)) if names is None else names)
+        return Reread(Z, y, self.search_, [labels[u] for u in encoding.outside])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -245,10 +244,10 @@ class TableSelector(Composed):
         return tags
 
 
-def _reader() -> Any:
-    """Return the module that reads frames, imported lazily so that polars stays optional."""
+def _encode_table(selector: TableSelector, X: Any, y: Any) -> Any:
+    """Encode a frame. The encoding is imported lazily, so that polars stays optional."""
     need_polars()
     need_threads()
-    from tamis.table import encoded_table
+    from tamis.table.encoded_table import encode_table
 
-    return encoded_table
+    return encode_table(selector, X, y)

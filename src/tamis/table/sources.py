@@ -1,4 +1,4 @@
-"""Where the bytes of a table come from: a file, a compressed one, or standard input."""
+"""Sources of tables: files, compressed files and standard input."""
 
 import sys
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from tamis.datasets.memory import check_fits
 from tamis.exceptions import InvalidTable
 from tamis.table.formats import BEGINNINGS, COMPRESSIONS, EXTENSIONS
 
-#: How a user writes standard input.
+#: Path that means standard input.
 STDIN = "-"
-#: Bytes that are unpacked at a time.
+#: Number of bytes copied at a time.
 PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file to read, its name in messages, and its format, where that shows."""
+    """A file to read, the name by which messages call it, and its format if known."""
 
     path: Path
     name: str
@@ -33,7 +33,7 @@ class TableSource:
 
 @contextmanager
 def open_source(where: str | Path) -> Iterator[TableSource]:
-    """Yield the file of a path, unpacked if it is compressed; ``-`` stands for standard input."""
+    """Yield the file at a path, decompressed if necessary. ``-`` means standard input."""
     with TemporaryDirectory() as folder:
         if str(where) == STDIN:
             yield _read_stdin(Path(folder))
@@ -62,7 +62,7 @@ def _check_file(path: Path) -> None:
 
 
 def _read_stdin(folder: Path) -> TableSource:
-    """Write standard input to a file: tables are read more than once."""
+    """Write standard input to a file, because tables are read more than once."""
     name, path = "standard input", folder / "input"
     _copy(sys.stdin.buffer, path, name)
     kind = _guess_format(path)
@@ -75,7 +75,7 @@ def _read_stdin(folder: Path) -> TableSource:
 
 
 def _guess_format(path: Path) -> str:
-    """Return the format or compression that the first bytes tell."""
+    """Return the format or compression that the first bytes of a file indicate."""
     with path.open("rb") as stream:
         first = stream.read(64)
     if first.lstrip().lower().startswith((b"@relation", b"%")):
@@ -84,7 +84,7 @@ def _guess_format(path: Path) -> str:
 
 
 def _unpack(path: Path, compression: str, target: Path, name: str) -> Path:
-    """Write what a compressed file holds; a few bytes may stand for more than the machine has."""
+    """Decompress a file. Raise an error if the content does not fit into memory."""
     from pyarrow import CompressedInputStream, OSFile
 
     try:

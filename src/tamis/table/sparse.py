@@ -1,4 +1,4 @@
-"""Sparse tables of files: what can be known of them without writing out their zeros."""
+"""Kinds of columns and alerts for sparse tables, computed without making them dense."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,45 +10,53 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis._sparse import entry_columns, extremes
 from tamis.blocks.inputs import SparseColumns
+from tamis.datasets.memory import NUMBER, check_fits
 from tamis.table.alerts import profile_of, target_alert
 from tamis.table.kinds import TableProfile, blocks, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code
 
-#: Share of the rows below which the entries of a column cannot make it a leak of a real target: of
-#: the variance of ranks, rows without entries, which are all alike, keep at least (1 - share)^3,
-#: which is 0.064 here and above what a leak leaves. Classes have a bound of their own.
+#: A column with a smaller share of nonzero rows cannot leak a numeric target. Rows of zeros cannot
+#: be distinguished, and keep at least (1 - share)^3 of the variance of the ranks, here 0.064. This
+#: is more than a leak leaves. Classes have a different bound.
 ENOUGH_ENTRIES = 0.6
 
 
 def profiled_sparse(
     table: SparseColumns, y: NDArray[Any], task: str, keep: Sequence[str] = ()
 ) -> TableProfile:
-    """Kinds and alerts of a sparse table, as those of a frame.
+    """Return the profile of a sparse table: kinds and alerts, as for a frame.
 
-    Columns of which too few entries are stored to foretell the target, or to number the rows, are
-    not looked at.
+    Columns with too few entries to predict the target or to number the rows are not examined.
     """
     seen = _seen(table, keep)
     power = _power(table, seen, y, task)
     codes = [
         j
         for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
-        if seen.kind[j] == "number" and is_code(column_of(table, j), y, task)
+        if seen.kind[j] == "number"
+        and seen.names[j] not in keep
+        and is_code(column_of(table, j), y, task)
     ]
-    codes = [j for j in codes if seen.names[j] not in keep]
     more = target_alert(y, task)
     return profile_of(seen, power, codes, _copies(table.X), len(y), more=more)
 
 
 def column_of(table: SparseColumns, j: int) -> pl.Series:
-    """One column with its zeros."""
+    """Return a single column as a dense series."""
     return pl.Series(table.names[j], _dense(table.X, j))
+
+
+def dense_frame(table: SparseColumns) -> pl.DataFrame:
+    """Return a sparse table as a dense frame. Raise an error if it does not fit into memory."""
+    n_rows, n_columns = table.X.shape
+    check_fits("The table, made dense,", NUMBER * n_rows * n_columns)
+    return pl.DataFrame(table.X.toarray(order="F"), schema=table.names)
 
 
 def _dense(X: Any, j: int) -> Array:
     values = np.zeros(X.shape[0])
-    held = slice(X.indptr[j], X.indptr[j + 1])
-    values[X.indices[held]] = X.data[held]
+    entries = slice(X.indptr[j], X.indptr[j + 1])
+    values[X.indices[entries]] = X.data[entries]
     return values
 
 
@@ -61,9 +69,9 @@ def _seen(table: SparseColumns, keep: Sequence[str]) -> TableProfile:
     n_entries, kept = np.diff(X.indptr), set(keep)
     for j in np.flatnonzero((n_entries >= n_rows - 1) & (low != high)).tolist():
         values = _dense(X, j)
-        with np.errstate(invalid="ignore"):  # infinity has no rest
-            whole = (values % 1 == 0).all()
-        if whole and names[j] not in kept and counts_rows(values, names[j], made_up=False):
+        with np.errstate(invalid="ignore"):  # infinity % 1 is NaN
+            integers = (values % 1 == 0).all()
+        if integers and names[j] not in kept and counts_rows(values, names[j], made_up=False):
             kind[j] = "identifier"
     columns = entry_columns(X)
     n_missing, n_infinite = (
@@ -74,14 +82,14 @@ def _seen(table: SparseColumns, keep: Sequence[str]) -> TableProfile:
 
 
 def _power(table: SparseColumns, seen: TableProfile, y: NDArray[Any], task: str) -> Array:
-    """What columns foretell alone, where they have entries enough to be a leak."""
+    """Return the share of errors that each column avoids, or NaN if it has too few entries."""
     power = np.full(len(seen.names), np.nan)
     target = Foresight(y, task, len(seen.names))
     if not target.looks:
         return power
     n_entries = np.diff(table.X.indptr)
     needed = ENOUGH_ENTRIES * len(y)
-    if target.classes:  # each row with an entry does away with one error, at most
+    if target.classes:  # each nonzero row avoids at most one error
         needed = 0.9 * LEAKS * (len(y) - np.bincount(np.unique(y, return_inverse=True)[1]).max())
     asked = np.flatnonzero((n_entries >= needed) & (seen.kind != "constant"))
     for block in blocks(len(y), asked):
@@ -90,7 +98,7 @@ def _power(table: SparseColumns, seen: TableProfile, y: NDArray[Any], task: str)
 
 
 def _copies(X: Any) -> dict[int, int]:
-    """For each column with entries that equals an earlier one, which that is."""
+    """Return, for each duplicate column, the index of the first column that equals it."""
     first: dict[tuple[bytes, bytes], int] = {}
     found: dict[int, int] = {}
     for j, (start, end) in enumerate(

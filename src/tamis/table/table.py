@@ -1,4 +1,4 @@
-"""A table as people have it: read from a file or a frame, with what there is to know of it."""
+"""Tables: columns of a file or a frame, with their kinds, a target and alerts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,53 +14,51 @@ from numpy.typing import NDArray
 from tamis._format import format_count, format_names
 from tamis._frame import collected
 from tamis.blocks.inputs import SparseColumns
-from tamis.datasets.memory import NUMBER, check_fits
+from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidTable
 from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
 from tamis.table.kinds import TableProfile, columns_of
-from tamis.table.sparse import column_of, profiled_sparse
+from tamis.table.sparse import column_of, dense_frame, profiled_sparse
 from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
 
-#: Columns up to which each has its line; of wider tables those that are special have.
+#: Tables with at most 40 columns are listed completely. For wider tables, at most 25 columns with
+#: alerts are listed.
 ALL_SHOWN, SPECIAL_SHOWN = 40, 25
-#: Characters of a name and of the values beside it.
+#: Greatest number of characters shown for a column name, and for its values.
 NAME, VALUES = 24, 26
-#: Characters of the whole, where the terminal is not narrower.
+#: Greatest number of characters per line. A narrower terminal has fewer.
 WIDTH = 100
 
-#: What stands in one of the columns.
-ALONE = (
-    "alone: share of the errors of a constant guess that the column does away with by itself, "
-    "cross-validated."
-)
-#: Bytes of an entry of a sparse table: the number and its row.
+#: Explanation of the heading "alone".
+ALONE = "alone: share of the baseline's errors that the column avoids on its own, cross-validated."
+#: Memory in bytes of an entry in a sparse table: the number and its row index.
 ENTRY = 12
 
 
 @dataclass(repr=False)
 class Table:
-    """Columns with their kinds, a target, and what to know before anything is selected.
+    """A table: columns with their kinds, a target, and alerts about them.
 
     Attributes
     ----------
     frame : polars.DataFrame
-        All columns, the target among them; of a sparse file the target alone.
+        All columns, including the target. For a sparse file, only the target.
     target : str or None
-        The name of the target.
+        Name of the target column.
     task : {"classification", "regression", "none"}
-        How the target is read.
+        How the target is interpreted.
     y : ndarray or None
-        The target: classes or real numbers.
+        The target: classes or numbers.
     profile : TableProfile
         Kinds and alerts of the features.
     name : str
-        The file it was read from.
+        Name of the file that the table was read from.
     sparse : SparseColumns or None
-        The features of a sparse file: ``sparse.X``, a CSC array, and ``sparse.names``. A search
-        whose criterion takes it is fitted to ``sparse`` itself, and nothing is made dense.
+        Features of a sparse file: ``sparse.X``, a CSC array, and ``sparse.names``. If a criterion
+        supports sparse tables, its search is fitted to ``sparse`` itself.
 
     Examples
     --------
@@ -85,74 +83,64 @@ class Table:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Kind of each feature."""
+        """Kind of each feature, by name."""
         return self.profile.kinds
 
     @property
     def alerts(self) -> tuple[Alert, ...]:
-        """What to know."""
+        """Findings about the table."""
         return self.profile.alerts
 
     @property
     def aside(self) -> dict[str, str]:
-        """Features that are left out, and why."""
+        """Features that are excluded, and why."""
         return self.profile.aside
 
     @property
     def X(self) -> pl.DataFrame:
-        """The features that are not left out; of a sparse file with all their zeros."""
-        names = self.profile.names
+        """The features that are not excluded. Features of a sparse file are made dense."""
         if self.sparse is None:
-            return self.frame[:, [names[j] for j in self.profile.used]]
-        n_rows, used = self.frame.height, np.array(self.profile.used, dtype=np.intp)
-        check_fits(f"{self.name or 'The table'}, its zeros included,", NUMBER * n_rows * len(used))
-        part = self.sparse.take(used)
-        return pl.DataFrame(part.X.toarray(order="F"), schema=part.names)
+            return self.frame[:, [self.profile.names[j] for j in self.profile.used]]
+        return dense_frame(self.sparse.take(np.array(self.profile.used, dtype=np.intp)))
 
     def column(self, name: str) -> pl.Series:
-        """One feature."""
+        """Return a feature as a polars series."""
         if self.sparse is None:
             return self.frame.get_column(name)
         return column_of(self.sparse, self.sparse.names.index(name))
 
     @property
-    def spares_memory(self) -> bool:
-        """Whether the features are sparse, without gaps, and smaller so than with their zeros."""
-        if self.sparse is None or not self.is_plain:
-            return False
-        X = self.sparse.X
-        return bool(ENTRY * X.nnz < NUMBER * X.shape[0] * X.shape[1])
-
-    @property
     def is_plain(self) -> bool:
-        """Whether all features that are not left out are numbers without gaps."""
+        """Whether all features that are not excluded are numbers without missing values."""
         seen, used = self.profile, self.profile.used
         numeric = np.isin(seen.kind[used], ("number", "boolean")).all()
         return bool(numeric and not seen.n_missing[used].any())
 
     def labelled(self, *, sparse: bool = False) -> LabelledTable:
-        """Features and target, ready for a selection; the frame is used up.
+        """Return features and target for a selection. Afterwards, ``frame`` holds only the target.
 
         Parameters
         ----------
         sparse : bool, default=False
-            Whether the selection takes a sparse table; then it gets one, where that is smaller.
+            Whether the selection supports sparse tables. It receives one if the file is sparse, has
+            no missing values, and takes less memory than the dense table.
         """
         assert self.y is not None
         assert self.target is not None
-        used = [self.profile.names[j] for j in self.profile.used]
-        if not used:
+        if not self.profile.used:
             raise InvalidTable(
-                f"No column is left beside the target {self.target!r}: {self._nothing_left()}"
+                f"No column is left besides the target {self.target!r}: {self._nothing_left()}"
             )
         check_finite(self.profile)
-        if sparse and self.spares_memory:
-            assert self.sparse is not None
-            part = self.sparse.take(np.array(self.profile.used, dtype=np.intp))
-            return LabelledTable(part, self.y, self.target, self.task)
-        plain, frame = self.is_plain, self.X
+        plain = self.is_plain
+        if sparse and plain and self.sparse is not None:
+            n_rows, n_columns = self.sparse.X.shape
+            if ENTRY * self.sparse.X.nnz < NUMBER * n_rows * n_columns:
+                part = self.sparse.take(np.array(self.profile.used, dtype=np.intp))
+                return LabelledTable(part, self.y, self.target, self.task)
+        frame = self.X
         self.frame = self.frame.get_column(self.target).to_frame()
-        if self.sparse is not None:  # NaN is what a gap is called there
+        if self.sparse is not None:  # in sparse files, NaN means a missing value
             frame = frame if plain else frame.fill_nan(None)
         elif plain:
             columns = frame.get_columns()
@@ -161,7 +149,7 @@ class Table:
         return LabelledTable(frame, self.y, self.target, self.task)
 
     def _nothing_left(self) -> str:
-        """What became of all features, and what to do."""
+        """Return the reason why all features are excluded, and what to do about it."""
         constant = [name for name, why in self.aside.items() if why == "constant"]
         others = [name for name in self.aside if name not in set(constant)]
         found = [f"{format_names(others)} left out"] if others else []
@@ -186,31 +174,31 @@ def read(
     format: str | None = None,
     header: bool = True,
 ) -> Table:
-    """Read a table from a file, with the kinds of its columns and what to know of them.
+    """Read a table from a file, with the kinds of its columns and alerts about them.
 
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, Feather or Arrow, Excel, ARFF or LIBSVM, also compressed (.gz, .zst,
-        .bz2); "-" stands for standard input.
+        CSV, TSV, Parquet, Feather or Arrow, Excel, ARFF or LIBSVM file, optionally compressed (.gz,
+        .zst, .bz2). "-" means standard input.
     target : str, optional
-        Name of the column to foretell. A LIBSVM file has its own.
+        Name of the column to predict. A LIBSVM file has its own target.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read the target.
+        How to interpret the target.
     drop : list of str
-        Columns to leave out.
+        Columns to exclude.
     keep : list of str
         Columns to use although they look like an identifier or a code of the target.
     format : str, optional
-        The format, where the extension does not tell: "csv", "tsv", "parquet", "arrow", "excel",
-        "arff" or "libsvm".
+        The format: "csv", "tsv", "parquet", "arrow", "excel", "arff" or "libsvm". By default, it
+        follows from the extension.
     header : bool, default=True
-        Whether the first line of a CSV or TSV file has the names; if not they are x1, x2, ...
+        Whether the first line of a CSV or TSV file holds the names. If not, they are x1, x2, ...
 
     Returns
     -------
     Table
-        ``repr`` shows kinds and alerts; ``X`` and ``y`` are what a selection would see.
+        Its ``repr`` shows kinds and alerts. Pass its ``X`` and ``y`` to a selection.
     """
     content = read_file(path, format, header=header)
     return table_of(content, target, drop, keep, task, name=Path(path).name)
@@ -224,7 +212,7 @@ def inspect(
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
 ) -> Table:
-    """Kinds and alerts of a file or a frame, without selecting anything.
+    """Describe a file or a frame: kinds of columns and alerts. Nothing is selected.
 
     Parameters
     ----------
@@ -235,7 +223,7 @@ def inspect(
     Returns
     -------
     Table
-        Its ``repr`` is one table to look at.
+        Its ``repr`` shows kinds and alerts.
     """
     data = collected(data)
     if not is_frame(data):
@@ -256,7 +244,7 @@ def table_of(
     takes_text: bool = False,
     calendar: bool = False,
 ) -> Table:
-    """Kinds and alerts of what a file holds, with the calendar parts of its dates if asked for."""
+    """Return the table for a file's content. ``calendar`` adds month, weekday and hour of dates."""
     if content.target is not None and target not in (None, content.target):
         raise InvalidTable(
             f"A LIBSVM file has its target at the start of each line, not in a column {target!r}. "
@@ -274,12 +262,11 @@ def table_of(
         raise InvalidTable(f"The target {target!r} cannot be dropped. Leave it out of --drop.")
     if len({target, *drop} - {None}) == len(columns):
         raise InvalidTable(
-            f"No column is left beside the target {target!r}. Give a table with features."
+            f"No column is left besides the target {target!r}. Give a table with features."
         )
     if sparse is not None:
         labels, kind = target_of(frame.to_series(), task)
-        left = np.flatnonzero(~np.isin(sparse.names, list(drop)))
-        sparse = sparse.take(left)
+        sparse = sparse.take(np.flatnonzero(~np.isin(sparse.names, list(drop))))
         profile = profiled_sparse(sparse, labels, kind, keep)
         return Table(frame, target, kind, labels, profile, name, sparse)
     frame = drop_columns(frame, drop)
@@ -292,47 +279,44 @@ def table_of(
     return Table(frame, target, kind, y, profile, name)
 
 
-# -- a table in words: one line per column that deserves one, then what to know --------------------
+# -- a table as text: one line per column, followed by the alerts ---------------------------------
 
 
 def shown(table: Table, width: int | None = None) -> str:
-    """Kinds and alerts of a table as text."""
+    """Return the kinds of columns and the alerts of a table as text."""
     width = width or min(WIDTH, get_terminal_size().columns)
-    lines = [_heading(table), "", *_lines(table)]
+    name = f"{table.name}: " if table.name else ""
+    n_rows, n_columns = table.frame.height, len(table.profile.names)
+    size = f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}"
+    target = "no target"
+    if table.y is not None:
+        target = f"target {table.target} ({spoken_task(table.y, table.task)})"
+    lines = [f"{name}{size}, {target}", "", *_lines(table)]
     if table.y is not None:
         lines += ["", *wrap(ALONE, width)]
     for alert in table.alerts:
         mark = "! " if alert.grave else "- "
         lines += ["", *wrap(alert.sentence, width, initial_indent=mark, subsequent_indent="  ")]
     if not table.alerts:
-        lines += ["", "Nothing in it calls for a word."]
+        lines += ["", "No alerts."]
     return "\n".join(lines)
-
-
-def _heading(table: Table) -> str:
-    seen = table.profile
-    what = f"{table.name}: " if table.name else ""
-    size = f"{format_count(table.frame.height, 'row')}, {format_count(len(seen.names), 'column')}"
-    if table.y is None:
-        return f"{what}{size}, no target"
-    return f"{what}{size}, target {table.target} ({spoken_task(table.y, table.task)})"
 
 
 def _lines(table: Table) -> Iterator[str]:
     seen = table.profile
     picked = _picked(table)
-    rows = [("column", "kind", "gaps", "alone", "values", "")]
+    rows = [("column", "kind", "missing", "alone", "values", "")]
     for j in picked:
-        gaps = seen.n_missing[j] / table.frame.height
-        power = table.profile.power[j]
+        name, kind, power = seen.names[j], seen.kind[j], seen.power[j]
+        missing = seen.n_missing[j] / table.frame.height
         rows.append(
             (
-                _cut(seen.names[j], NAME),
-                seen.kind[j],
-                f"{100 * gaps:.0f} %" if gaps else "",
+                _cut(name, NAME),
+                kind,
+                f"{100 * missing:.0f} %" if missing else "",
                 "" if np.isnan(power) else f"{max(power, 0.0):.2f}",
-                _cut(_values(table.column(seen.names[j]), seen.kind[j]), VALUES),
-                "left out" if seen.names[j] in table.aside else "",
+                _cut(_values(table.column(name), kind), VALUES),
+                "left out" if name in table.aside else "",
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
@@ -347,7 +331,7 @@ def _lines(table: Table) -> Iterator[str]:
 
 
 def _picked(table: Table) -> list[int]:
-    """Columns with a line of their own: all of a narrow table, else what is special."""
+    """Return the indices of the columns to list: all, or in a wide table those with alerts."""
     seen = table.profile
     if len(seen.names) <= ALL_SHOWN:
         return list(range(len(seen.names)))
@@ -357,33 +341,33 @@ def _picked(table: Table) -> list[int]:
 
 
 def _others(table: Table, picked: set[int]) -> Iterator[str]:
-    """The columns that have no line, counted by kind."""
+    """Yield a line with the number of unlisted columns of each kind."""
     seen = table.profile
     for kind in dict.fromkeys(seen.kind):
         left = [j for j in seen.of_kind(kind) if j not in picked]
         if left:
             names = ", ".join(_cut(seen.names[j], NAME) for j in left[:3])
-            gaps = int((seen.n_missing[left] > 0).sum())
-            with_gaps = f", {gaps} of them with gaps" if gaps else ""
+            n_missing = int((seen.n_missing[left] > 0).sum())
+            missing = f", {n_missing} of them with missing values" if n_missing else ""
             more = ", ..." if len(left) > 3 else ""
-            yield f"and {len(left)} more of kind {kind} ({names}{more}){with_gaps}"
+            yield f"and {len(left)} more of kind {kind} ({names}{more}){missing}"
 
 
 def _values(column: pl.Series, kind: str) -> str:
-    held = column.drop_nulls()
-    if not len(held) or column.dtype.is_nested():
+    values = column.drop_nulls()
+    if not len(values) or column.dtype.is_nested():
         return ""
     if kind in ("number", "identifier") and column.dtype.is_numeric():
-        ends: tuple[Any, Any] = held.min(), held.max()
+        ends: tuple[Any, Any] = values.min(), values.max()
         return "{:.4g} to {:.4g}".format(*ends)
     if kind == "date":
-        return f"{held.min()!s} to {held.max()!s}"
+        return f"{values.min()!s} to {values.max()!s}"
     if kind in ("category", "boolean"):
-        levels = held.cast(pl.String).value_counts(sort=True).to_series(0)
+        levels = values.cast(pl.String).value_counts(sort=True).to_series(0)
         return f"{len(levels)}: {', '.join(levels.head(4))}"
-    return str(held[0])
+    return str(values[0])
 
 
-def _cut(words: Any, most: int) -> str:
-    words = str(words)
-    return words if len(words) <= most else words[: most - 1] + "…"
+def _cut(text: Any, most: int) -> str:
+    text = str(text)
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""From columns to numbers and a target, or to a sentence that says what is in the way."""
+"""The target of a table, and conversion of tables to numbers."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from tamis.table.kinds import CELLS, all_numbers, as_dates, date_format, days_of
 
 
 class LabelledTable(NamedTuple):
-    """Features and target of a file, checked."""
+    """Checked features and target of a file."""
 
     X: pl.DataFrame | SparseColumns
     y: NDArray[Any]
@@ -34,14 +34,14 @@ class LabelledTable(NamedTuple):
 
 
 def spoken_task(y: NDArray[Any], task: str) -> str:
-    """``real``, how many classes there are, or how many events were seen."""
+    """Describe a target as text: ``real``, or its number of classes or events."""
     if task == SURVIVAL:
         return f"{int(y['event'].sum())} events"
     return "real" if task == "regression" else f"{len(np.unique(y))} classes"
 
 
 def check_column(name: str, columns: Sequence[str]) -> None:
-    """Refuse a name that no column has."""
+    """Raise an error if there is no column with this name."""
     if name not in columns:
         raise InvalidTable(
             f"There is no column {name!r}.{did_you_mean(name, columns)} The columns are "
@@ -50,7 +50,7 @@ def check_column(name: str, columns: Sequence[str]) -> None:
 
 
 def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
-    """Classes or real numbers, and which of the two; ``task`` may be "auto"."""
+    """Return the target as classes or numbers, and its task. ``task`` may be "auto"."""
     check_complete(column)
     if column.dtype.is_nested():
         raise InvalidTarget(
@@ -74,7 +74,7 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
 
 
 def _days(column: pl.Series) -> Array | None:
-    """Dates, durations or texts of dates as numbers of days; None of anything else."""
+    """Return dates, durations or date strings as a number of days, or None for other columns."""
     if column.dtype.is_temporal():
         return days_of(column)
     written = date_format(column) if column.dtype == pl.String else None
@@ -82,17 +82,17 @@ def _days(column: pl.Series) -> Array | None:
 
 
 def _varying(name: str, y: NDArray[Any]) -> NDArray[Any]:
-    """A target; refused where it has one value."""
+    """Return the target unchanged. Raise an error if it is constant."""
     if len(values := np.unique(y)) < 2:
         raise InvalidTarget(
-            f"The target {name!r} has the same value, {values[0]}, in every row: there is "
-            "nothing to tell apart. Check the column, or the rows that were kept."
+            f"The target {name!r} has the same value, {values[0]}, in every row, so there is "
+            "nothing to predict. Check the column, or the rows that were kept."
         )
     return y
 
 
 def check_complete(column: pl.Series) -> None:
-    """Refuse a column with values that are missing or infinite, and say how many."""
+    """Raise an error if a column has missing or infinite values, and report their number."""
     name, missing = column.name, column.null_count()
     if column.dtype.is_float():
         missing += int(column.is_nan().sum())
@@ -108,9 +108,10 @@ def check_complete(column: pl.Series) -> None:
 
 
 def plain_numbers(columns: list[pl.Series]) -> pl.DataFrame:
-    """All columns, without gaps, as numbers of one array, which is read again without a copy.
+    """Return columns without missing values as a frame backed by a single array.
 
-    The columns are given up, block by block, as soon as they are in there.
+    numpy can view this array without a copy. The list ``columns`` is emptied block by block, so
+    that their memory is freed.
     """
     names = [column.name for column in columns]
     n_rows = len(columns[0])
@@ -120,7 +121,7 @@ def plain_numbers(columns: list[pl.Series]) -> pl.DataFrame:
         block = columns[-width:]
         del columns[-width:]
         X[:, len(columns) : len(columns) + len(block)] = all_numbers(pl.DataFrame(block))
-    # parts of one long column: the names and types of 10^5 columns are not looked at one by one
+    # slices of a long column, so that polars need not check the names and types of 10^5 columns
     frame = pl.DataFrame({"": X.ravel(order="K")}).unstack(step=n_rows, how="vertical")
     frame.columns = names
     return frame

@@ -1,8 +1,8 @@
 """Checks for criteria, searches and choices of other packages.
 
-:func:`check_criterion`, :func:`check_search` and :func:`check_choice` run every law that applies on
-a small table. They need no test runner: a broken law raises :class:`LawBroken`, an AssertionError
-whose text names the part, the law and what was found.
+:func:`check_criterion`, :func:`check_search` and :func:`check_choice` check every law that applies,
+on a small table. They need no test runner. A broken law raises :class:`LawBroken`, an
+AssertionError whose message names the object, the law and the violation.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,13 +26,13 @@ def check_criterion(criterion: Any) -> None:
     Parameters
     ----------
     criterion : Criterion
-        Not fitted. It is cloned for every law. If its ``targets`` do not include classification,
-        the laws use a numeric target.
+        A criterion that is not fitted. It is cloned for every law. If its ``targets`` do not
+        include classification, the laws use a numeric target.
 
     Raises
     ------
     LawBroken
-        With the name of the first broken law and what was found.
+        The message names the first broken law and the violation.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def check_search(make: Callable[..., Any]) -> None:
     Parameters
     ----------
     make : class or function
-        Called as ``make(criterion, n_features_to_select=...)``, it returns a search that is not
-        fitted. The laws use ``Scatter`` and ``FisherScore``, which have every capability. Give a
-        random search a fixed ``random_state``, for example by ``functools.partial``.
+        It is called as ``make(criterion, n_features_to_select=...)`` and returns a search that is
+        not fitted. The laws use ``Scatter`` and ``FisherScore``, which every search can use. Give a
+        random search a fixed ``random_state``, for example with ``functools.partial``.
 
     Raises
     ------
     LawBroken
-        With the name of the first broken law and what was found.
+        The message names the first broken law and the violation.
 
     Examples
     --------
@@ -73,12 +73,12 @@ def check_choice(choice: Any) -> None:
     Parameters
     ----------
     choice : Choice
-        A rule that can read the search path of a forward search with ``Scatter``.
+        A rule that works with a forward search with ``Scatter``.
 
     Raises
     ------
     LawBroken
-        With the name of the first broken law and what was found.
+        The message names the first broken law and the violation.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def check_choice(choice: Any) -> None:
 
 
 def _criterion_laws(criterion: Any) -> Iterator[Law]:
-    """Yield the laws that apply to a criterion by its capabilities and declared facts."""
+    """Yield the laws that apply to a criterion according to its base class and class attributes."""
     laws = criterion_laws
     yield from laws.FOR_ALL
     if isinstance(criterion, ForwardCriterion):
@@ -104,9 +104,9 @@ def _criterion_laws(criterion: Any) -> Iterator[Law]:
     if criterion.opinion:
         yield laws.an_opinion_is_of_the_subset_that_results
     if criterion.takes_missing:
-        yield laws.nan_is_taken
+        yield laws.nan_is_accepted
     if criterion.takes_categories:
-        yield laws.codes_are_names
+        yield laws.codes_have_no_order
     if criterion.takes_sparse:
         yield laws.sparse_is_dense
     if criterion.takes_blocks:
@@ -114,7 +114,7 @@ def _criterion_laws(criterion: Any) -> Iterator[Law]:
 
 
 def _check(name: str, part: Any, laws: Any) -> None:
-    """Run laws one after the other; the first that fails becomes one sentence."""
+    """Check the laws one after the other. Raise LawBroken for the first that fails."""
     for law in laws:
         try:
             law(part)

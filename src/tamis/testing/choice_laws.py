@@ -14,12 +14,12 @@ from tamis.testing.problem import make_table
 
 
 def fit_with(choice: Any) -> Any:
-    """Fit a forward search that ends as the choice says."""
+    """Fit a forward search with the choice."""
     return Forward(Scatter("J3"), n_features_to_select=choice).fit(*make_table())
 
 
 def a_step_of_the_path_is_picked(choice: Any) -> None:
-    """The step exists, and its subset is what the search selects."""
+    """The picked step exists, and the search selects its subset."""
     search = fit_with(clone(choice))
     step = search.choice_.step
     assert 0 <= step < len(search.trace_), f"step {step} of {len(search.trace_)} steps"
@@ -36,7 +36,7 @@ def the_reason_is_a_sentence(choice: Any) -> None:
 
 
 def picking_twice_gives_the_same(choice: Any) -> None:
-    """A choice has no memory: the same path gives the same step."""
+    """A choice has no memory: the same search path gives the same step."""
     first, second = (fit_with(clone(choice)).choice_ for _ in range(2))
     assert first == second, f"{first} and then {second}"
 

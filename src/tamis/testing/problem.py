@@ -12,7 +12,7 @@ from tamis._arrays import Array
 def make_table(
     n_samples: int = 60, n_features: int = 7, n_classes: int = 3, seed: int = 0
 ) -> tuple[Array, NDArray[Any]]:
-    """Draw a table of classes without ties, in which every column matters a little."""
+    """Draw a random table and classes, without ties. Every column is slightly informative."""
     X, y = make_classification(
         n_samples,
         n_features,
@@ -26,7 +26,7 @@ def make_table(
 
 
 def table_for(criterion: Any) -> tuple[Array, NDArray[Any]]:
-    """Draw a table with a target that the criterion takes: classes, or else numbers."""
+    """Draw a random table with a target that the criterion accepts: classes, or else numbers."""
     X, y = make_table()
     if "classification" not in criterion.targets:
         y = y + 0.1 * X @ np.arange(1, X.shape[1] + 1)

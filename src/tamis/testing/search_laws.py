@@ -40,7 +40,7 @@ class Stop:
 
 
 def outcome(search: Any) -> dict[str, Any]:
-    """Return what a fitted search found, without times."""
+    """Return the results of a fitted search without durations, to compare two fits."""
     return {
         "support": search.support_.tolist(),
         "order": search.order_.tolist(),
@@ -50,8 +50,8 @@ def outcome(search: Any) -> dict[str, Any]:
     }
 
 
-def the_trace_tells_the_truth(make: Maker) -> None:
-    """Moves are differences of subsets, values the criterion's, scores what the moves are worth."""
+def the_trace_matches_the_criterion(make: Maker) -> None:
+    """The moves match the subsets, and the values and scores match the criterion."""
     X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     criterion = Scatter("J3").fit(X, y)
@@ -72,7 +72,7 @@ def the_trace_tells_the_truth(make: Maker) -> None:
     assert_array_equal(search.scores_[list(scores)], list(scores.values()))
 
 
-def the_answer_is_what_was_asked(make: Maker) -> None:
+def the_size_is_what_was_asked(make: Maker) -> None:
     X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     assert search.support_.sum() == search.n_features_ == SIZE
@@ -95,7 +95,7 @@ def order_and_ranking_agree_with_the_support(make: Maker) -> None:
 
 
 class Counting(SubsetCriterion):
-    """J3 of scatter matrices, which counts the scores that it is asked for."""
+    """A criterion (J3 of scatter matrices) that counts the scores it computes."""
 
     monotone = True
     asked = 0
@@ -124,7 +124,7 @@ class Counting(SubsetCriterion):
 
 
 def every_score_is_counted(make: Maker) -> None:
-    """The count is that of the questions, a start known beforehand aside."""
+    """``n_evaluations_`` is the number of scores computed, without the value of the start."""
     X, y = make_table()
     Counting.asked = 0
     search = make(Counting(), n_features_to_select=SIZE).fit(X, y)
@@ -153,7 +153,10 @@ def stopped_anywhere_and_resumed_it_ends_the_same(make: Maker, sizes: Any = (1, 
 def a_record_is_extended_to_another_size(
     make: Maker, sizes: Any = ((3, 5), (2, 3), (3, 4), (5, 3), (6, 1))
 ) -> None:
-    """As far as the steps do not depend on the size; otherwise a sentence says so."""
+    """Extending a record gives the same result as a new fit with the new size.
+
+    A search whose steps depend on the size raises RecordMismatch instead.
+    """
     X, y = make_table()
     for before, after in sizes:
         whole = make(Scatter("J3"), n_features_to_select=after).fit(X, y)
@@ -173,7 +176,7 @@ def a_record_is_extended_to_another_size(
             assert outcome(search) == outcome(whole)
             assert_allclose(search.trace_.values, whole.trace_.values, rtol=1e-10)
             assert_allclose(search.scores_, whole.scores_, rtol=1e-8)
-        else:  # the record went further than was asked for now
+        else:  # the record already goes beyond the new size
             assert (before > after) == (not search.trace_.start.any())
             if search.nested:
                 assert_array_equal(search.support_, whole.support_)
@@ -195,8 +198,8 @@ def rows_may_come_in_any_order(make: Maker) -> None:
     assert outcome(moved) == outcome(search)
 
 
-def of_equals_the_lowest_index_is_kept(make: Maker) -> None:
-    """Three columns, each twice: the first of each pair stays."""
+def ties_go_to_the_lowest_index(make: Maker) -> None:
+    """With two copies of each of three columns, the first of each pair is selected."""
     X, y = make_table(n_features=3 + 2)
     X = X[:, [0, 1, 2]]
     search = make(Scatter("J3", ridge=1e-3), n_features_to_select=SIZE)
@@ -217,7 +220,7 @@ class ScaledScore(SubsetCriterion):
 
 
 def scaling_columns_changes_nothing(make: Maker) -> None:
-    """What ``standardize=True`` is for."""
+    """With ``standardize=True`` the result does not depend on the scale of the columns."""
     X, y = make_table()
     scale = np.array([1, 10, 1e3, 1e-3, 3, 7, 0.5])
     search = make(ScaledScore(), n_features_to_select=SIZE).fit(X, y)
@@ -227,7 +230,7 @@ def scaling_columns_changes_nothing(make: Maker) -> None:
 
 
 def one_huge_score_hides_no_other(make: Maker) -> None:
-    """A column that nearly gives the answer away leaves the order of the others alone."""
+    """A column that almost equals the target does not change the order of the other columns."""
     X, y = make_table()
     X = np.column_stack([X, y + 1e-8 * np.random.default_rng(0).normal(size=len(y))])
     scores = FisherScore().fit(X, y).scores_
@@ -236,7 +239,7 @@ def one_huge_score_hides_no_other(make: Maker) -> None:
 
 
 def an_infinite_score_is_the_best(make: Maker) -> None:
-    """A column that separates the classes exactly is beyond measure, and no NaN comes of it."""
+    """A column that separates the classes exactly has an infinite score, and causes no NaN."""
     X, y = make_table()
     X = np.column_stack([X, y])
     for criterion in (FisherScore(), Remembered(FisherScore())):
@@ -246,16 +249,16 @@ def an_infinite_score_is_the_best(make: Maker) -> None:
 
 
 def _capped(X: Any, y: Any) -> float:
-    """A value that grows with the first two columns only."""
+    """Return a value that only the first two columns can increase."""
     return float(min(X.shape[1], 2))
 
 
-def what_gains_nothing_is_said(make: Maker) -> None:
-    """Where a smaller subset on the way is worth as much, its size is known, and said once."""
+def a_size_without_gain_is_reported(make: Maker) -> None:
+    """If a smaller subset on the path has the same value, a single warning names its size."""
     X, y = make_table()
     for size in (1, 2, 4):
         search = make(Scored(_capped), n_features_to_select=size)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             search.fit(X, y)
         sizes, values = search.trace_.sizes, search.trace_.values
@@ -266,13 +269,13 @@ def what_gains_nothing_is_said(make: Maker) -> None:
             least = int(min(sizes[i] for i in passed if values[i] == top))
             expected = least if least < sizes[search.choice_.step] else None
         assert search.gains_until_ == expected
-        sentences = [str(w.message) for w in said if issubclass(w.category, NothingGained)]
+        sentences = [str(w.message) for w in caught if issubclass(w.category, NothingGained)]
         assert len(sentences) == (expected is not None)
-        assert all(f"from {expected} column" in sentence for sentence in sentences)
+        assert all(f"more than {expected} column" in sentence for sentence in sentences)
 
 
 def a_failed_fit_leaves_nothing_behind(make: Maker) -> None:
-    """Neither the answer of an earlier fit, nor half of one."""
+    """After a failed fit there are no results, neither from an earlier fit nor partial ones."""
     X, y = make_table()
     search = make(Scatter("J3"), n_features_to_select=SIZE).fit(X, y)
     try:
@@ -302,8 +305,8 @@ def fitting_twice_gives_the_same(make: Maker) -> None:
 
 
 LAWS = (
-    the_trace_tells_the_truth,
-    the_answer_is_what_was_asked,
+    the_trace_matches_the_criterion,
+    the_size_is_what_was_asked,
     order_and_ranking_agree_with_the_support,
     every_score_is_counted,
     stopped_anywhere_and_resumed_it_ends_the_same,

@@ -1,8 +1,8 @@
-"""Folds of rows, and cross-validated accuracy of known classifiers for a whole step together.
+"""Folds of rows, held-out losses, and fast cross-validation of LDA and k nearest neighbours.
 
-:mod:`tamis.validation.splits` makes the folds. Each of the other modules knows one classifier of
-scikit-learn well enough to give its accuracy to the last hit without training it anew for every
-subset.
+:mod:`tamis.validation.splits` and :mod:`tamis.validation.resamples` make the folds. The modules
+``lda``, ``knn`` and ``block_lda`` each compute the accuracy of a scikit-learn classifier for all
+candidates of a search step, without training it for every subset.
 """
 
 from typing import Protocol, TypeAlias
@@ -17,37 +17,43 @@ Splits: TypeAlias = "list[tuple[Rows, Rows]]"
 
 
 class FoldAccuracies(Protocol):
-    """Accuracies of one kind of classifier, all candidates of a step together.
+    """Cross-validated accuracy of a classifier for all candidates of a search step.
 
-    They are scikit-learn's to the last hit, or nan where that cannot be promised.
+    Each value is exactly the same as with scikit-learn, or nan if rounding could change it.
     """
 
-    #: The table on which the classifier itself is to be asked.
+    #: The table on which scikit-learn's classifier is trained if a value is nan.
     X: Array
 
     def essential(self, subset: Subset) -> Subset:
-        """The columns that the classifier does not leave out as constant."""
+        """Return the columns of the subset that the classifier uses, without those it drops."""
 
     def untrainable(self, subset: Subset) -> Array:
-        """Accuracy in each fold where the classifier cannot be trained, nan where it can."""
+        """Return an accuracy for each fold in which the classifier cannot be trained.
+
+        For all other folds, the value is nan.
+        """
 
     def value(self, subset: Subset) -> float:
-        """Mean accuracy of one subset."""
+        """Return the mean accuracy of a subset over the folds."""
 
     def grown(self, subset: Subset, candidates: Subset) -> Array:
-        """Mean accuracy of the subset and each candidate."""
+        """Return the mean accuracy of the subset with each candidate added."""
 
     def shrunk(self, subset: Subset) -> Array:
-        """Mean accuracy of the subset without each of its members."""
+        """Return the mean accuracy of the subset with each of its members removed."""
 
     def losses(self, subset: Subset, units: Subset, *, entering: bool) -> Array:
-        """Mean squared loss of the probabilities once each of the units has entered, or left.
+        """Return the mean squared loss of the probabilities with each unit added or removed.
 
-        It is scikit-learn's in nine digits behind the point, or nan where that is not certain.
+        Each value agrees with scikit-learn to nine decimal places, or is nan if that is uncertain.
         """
 
 
 def most_frequent(codes: Rows, splits: Splits) -> float:
-    """Mean accuracy of always answering the most frequent class, of equals the first."""
+    """Return the mean accuracy over the folds of predicting the most frequent class.
+
+    Ties go to the first class.
+    """
     hits = [(codes[test] == np.bincount(codes[train]).argmax()).mean() for train, test in splits]
     return float(np.mean(hits))

@@ -1,11 +1,12 @@
-"""Folds of a table in blocks of rows: those that scikit-learn makes of the whole table.
+"""Folds of a table in row blocks. They are the same as scikit-learn's folds of the full table.
 
-The fold of a row follows from its number and its class, never from the block that it came in.
-Without a shuffle the rows of a class fall into the folds one run after the other, so that all there
-is to know is where each run ends.
+The fold of a row depends on its row number and its class, not on its block. Without shuffling, the
+rows of a class that are in the same fold form a run of consecutive rows of that class. So it
+suffices to find the end of each run.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -23,7 +24,10 @@ from tamis.validation import Rows
 
 
 class Runs(NamedTuple):
-    """Folds that are runs of rows of each class: ``ends[k, f]`` is where fold f + 1 begins."""
+    """Folds that are runs of consecutive rows within each class.
+
+    ``ends[k, f]`` is the first row of class k in fold f + 1.
+    """
 
     ends: NDArray[np.int64]  # (classes, folds - 1)
 
@@ -33,7 +37,7 @@ class Runs(NamedTuple):
         return int(self.ends.shape[1]) + 1
 
     def of(self, start: int, codes: Rows) -> Rows:
-        """The folds of rows that follow each other."""
+        """Return the fold of each row from row number ``start``, given the class of each."""
         rows = np.arange(start, start + len(codes))
         found = np.zeros(len(codes), dtype=np.intp)
         for ends in self.ends.T:
@@ -41,27 +45,28 @@ class Runs(NamedTuple):
         return found
 
 
-class Listed(NamedTuple):
-    """Folds that are given, row by row."""
+class FoldNumbers(NamedTuple):
+    """Folds that are given as a fold number for each row."""
 
     folds: NDArray[np.integer[Any]]
     n_folds: int
 
     def of(self, start: int, codes: Rows) -> Rows:
-        """The folds of rows that follow each other."""
+        """Return the fold of each row from row number ``start``, one for each of ``codes``."""
         return self.folds[start : start + len(codes)].astype(np.intp)
 
 
 def folds_of_blocks(name: str, table: BlockTable, cv: Any) -> FoldRule:
-    """The folds that ``check_cv(cv, y, classifier=True)`` makes of the whole table.
+    """Return the folds that ``check_cv(cv, y, classifier=True)`` makes of the full table.
 
     Parameters
     ----------
     name : str
-        Who asks, for sentences.
+        Name of the caller, for error messages.
     table : BlockTable
     cv : int, KFold, StratifiedKFold, or iterable of (train, test)
-        Without a shuffle; of given folds each row is to be left out once, and to train otherwise.
+        Splitters must not shuffle. In an iterable, each row must be in exactly one test fold, and
+        in the training rows of all other folds.
     """
     cv = StratifiedKFold(cv) if is_int(cv) and cv >= 2 else cv
     if type(cv) is StratifiedKFold and not cv.shuffle:
@@ -70,24 +75,23 @@ def folds_of_blocks(name: str, table: BlockTable, cv: Any) -> FoldRule:
         sizes = [len(test) for _, test in cv.split(np.empty(table.shape[0]))]
         return Runs(np.tile(np.cumsum(sizes)[:-1], (len(table.labels.values), 1)))
     if isinstance(cv, Iterable) and not isinstance(cv, str):
-        return _given(name, table.shape[0], list(cv))
+        return _number_folds(name, table.shape[0], list(cv))
     raise InvalidParameter(
-        f"{name} learns from blocks of rows with folds that a row's number and class tell: cv= an "
-        "int from 2, KFold or StratifiedKFold without shuffle, or a list of (train, test), not "
-        f"{cv!r}."
+        f"{name} needs folds without shuffling for row blocks: cv= an int from 2, KFold or "
+        f"StratifiedKFold without shuffle, or a list of (train, test), not {cv!r}."
     )
 
 
+@dataclass(eq=False, repr=False)
 class ClassRuns(RowStatistic):
-    """How often each class stands in each block, and where first.
+    """Number of rows of each class in each block, and the first row of each class in the block.
 
     Parameters
     ----------
     labels : Labels
     """
 
-    def __init__(self, labels: Labels):
-        self.labels = labels
+    labels: Labels
 
     def empty(self) -> Any:
         return {}
@@ -102,55 +106,50 @@ class ClassRuns(RowStatistic):
             state[block.start] = np.bincount(codes, minlength=n_classes), seen
         return state
 
-    def merge(self, state: Any, other: Any) -> Any:
-        return state | other
 
-
+@dataclass(eq=False, repr=False)
 class NthOfClass(RowStatistic):
-    """Numbers of the rows at which a class is there for the so-manieth time.
+    """Row numbers of the n-th row of a class, for several classes and values of n.
 
     Parameters
     ----------
     labels : Labels
-    wanted : dict of int to list of (class, rank in the block, where)
-        By first row of the block, what is looked for in it.
+    wanted : dict of int to list of (class, rank in the block, key of the result)
+        The rows to find in each block. The key is the number of the first row of the block.
     """
 
-    def __init__(self, labels: Labels, wanted: dict[int, list[tuple[int, int, tuple[int, int]]]]):
-        self.labels, self.wanted = labels, wanted
+    labels: Labels
+    wanted: dict[int, list[tuple[int, int, tuple[int, int]]]]
 
     def empty(self) -> Any:
         return {}
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
         assert block.y is not None
-        if asked := self.wanted.get(block.start) if len(block.y) else None:
+        if wanted := self.wanted.get(block.start) if len(block.y) else None:
             codes = self.labels.codes(block.y)
-            for k, rank, where in asked:
+            for k, rank, where in wanted:
                 state[where] = block.start + int(np.flatnonzero(codes == k)[rank])
         return state
 
-    def merge(self, state: Any, other: Any) -> Any:
-        return state | other
-
 
 def _stratified(name: str, table: BlockTable, n_folds: int) -> Runs:
-    """Folds of ``StratifiedKFold(n_folds)``, from two passes over the target."""
+    """Return the folds of ``StratifiedKFold(n_folds)``, from two passes over the target."""
     labels = table.labels
     _check_members(name, labels.counts, n_folds)
-    told = table.source.reduce(ClassRuns(labels), target_only=True)
-    starts = np.sort(np.fromiter(told, dtype=np.int64))
-    counts = np.array([told[start][0] for start in starts])
-    first = np.min([told[start][1] for start in starts], axis=0)
+    runs = table.source.reduce(ClassRuns(labels), target_only=True)
+    starts = np.sort(np.fromiter(runs, dtype=np.int64))
+    counts = np.array([runs[start][0] for start in starts])
+    first = np.min([runs[start][1] for start in starts], axis=0)
     ranks = np.cumsum(_allocation(labels.counts, first, n_folds), axis=0)[:-1].T
-    # rows of each class before each block; a rank past the last row is in none
+    # number of rows of each class before each block; a rank beyond the last row is not in any block
     before = np.cumsum(counts, axis=0) - counts
     wanted: dict[int, list[tuple[int, int, tuple[int, int]]]] = {}
     for (k, fold), rank in np.ndenumerate(ranks):
         if rank < labels.counts[k]:
             block = int(np.searchsorted(before[:, k] + counts[:, k], rank, side="right"))
-            place = k, int(rank - before[block, k]), (k, fold)
-            wanted.setdefault(int(starts[block]), []).append(place)
+            sought = k, int(rank - before[block, k]), (k, fold)
+            wanted.setdefault(int(starts[block]), []).append(sought)
     found = table.source.reduce(NthOfClass(labels, wanted), target_only=True)
     ends = np.full(ranks.shape, labels.n_rows, dtype=np.int64)
     for where, row in found.items():
@@ -176,46 +175,38 @@ def _check_members(name: str, counts: NDArray[np.int64], n_folds: int) -> None:
 def _allocation(
     counts: NDArray[np.int64], first: NDArray[np.int64], n_folds: int
 ) -> NDArray[np.int64]:
-    """Rows of each class in each fold, (folds, classes): dealt out round after round.
+    """Return the number of rows of each class in each fold, of shape (folds, classes).
 
-    Classes come in the order of their first rows, as in scikit-learn.
+    If the rows are sorted by class, row i is in fold i modulo ``n_folds``. Classes are sorted by
+    their first row, as in scikit-learn.
     """
     order = np.argsort(first)
     stop = np.cumsum(counts[order])
     fold = np.arange(n_folds)[:, None]
-    # the numbers below a limit that leave the remainder f
-    dealt = (stop - fold + n_folds - 1) // n_folds
-    found = np.empty_like(dealt)
-    found[:, order] = np.diff(dealt, axis=1, prepend=0)
+    # number of rows before the end of each class whose remainder is the fold
+    below = (stop - fold + n_folds - 1) // n_folds
+    found = np.empty_like(below)
+    found[:, order] = np.diff(below, axis=1, prepend=0)
     return found
 
 
-def _given(name: str, n_rows: int, splits: list[Any]) -> Listed:
-    """Folds that are given; each row is in one of the tests, and trains in all other folds."""
-    folds = np.full(n_rows, -1, dtype=np.int16)
+def _number_folds(name: str, n_rows: int, splits: list[Any]) -> FoldNumbers:
+    """Return the fold number of each row, from a list of (train, test)."""
+    folds, rows = np.full(n_rows, -1, dtype=np.int16), np.arange(n_rows)
     for fold, (train, test) in enumerate(splits):
         train, test = np.asarray(train), np.asarray(test)
-        inside = all(
-            part.dtype.kind in "iu" and part.min(initial=0) >= 0 and part.max(initial=0) < n_rows
-            for part in (train, test)
+        whole = all(part.dtype.kind in "iu" for part in (train, test)) and np.array_equal(
+            np.sort(np.concatenate([train, test])), rows
         )
-        once = inside and (folds[test] == -1).all() and len(np.unique(test)) == len(test)
-        if once:
-            folds[test] = fold
-        rest = np.ones(n_rows, dtype=bool)
-        rest[test if once else []] = False
-        if once:
-            rest[train] = ~rest[train]  # those that train are the rest, so that none is left
-        if not once or len(np.unique(train)) != len(train) or rest.any():
+        if not whole or (folds[test] != -1).any():
             raise InvalidParameter(
-                f"{name} learns from blocks of rows with folds in which each of the {n_rows} rows "
-                f"is left out once and trains in all others, which fold {fold} of cv= is not. Give "
-                "such folds, or an int."
+                f"{name} needs each of the {n_rows} rows in one test fold and in the training rows "
+                f"of all other folds, but fold {fold} of cv= differs. Give such folds, or an int."
             )
+        folds[test] = fold
     if not splits or (folds < 0).any():
         raise InvalidParameter(
-            f"{name} learns from blocks of rows with folds that leave each of the {n_rows} rows "
-            f"out, but row {int((folds < 0).argmax())} is in no test part of cv=. Give such folds, "
-            "or an int."
+            f"{name} needs each of the {n_rows} rows in a test fold, but row "
+            f"{int((folds < 0).argmax())} is in no test fold of cv=. Give such folds, or an int."
         )
-    return Listed(folds, len(splits))
+    return FoldNumbers(folds, len(splits))

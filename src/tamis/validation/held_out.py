@@ -1,4 +1,4 @@
-"""Losses of held-out rows, and of any rows of a fitted model."""
+"""Squared losses of a model that is trained on some rows and evaluated on held-out rows."""
 
 from typing import Any
 
@@ -17,20 +17,20 @@ from tamis.exceptions import InvalidParameter, InvalidScore, InvalidTarget
 
 
 def check_predicts(name: str, estimator: Any, y: NDArray[Any], task: str) -> None:
-    """Refuse an estimator, or a target, of which :func:`held_out_losses` can make nothing.
+    """Refuse an estimator or a target that :func:`held_out_losses` cannot work with.
 
     Parameters
     ----------
     name : str
-        Who asks, for the sentence of an error.
+        Name of the caller, for error messages.
     estimator : estimator or None
     y : array of shape (n_samples,)
     task : {"classification", "regression"}
     """
     if task == "regression" and not np.issubdtype(y.dtype, np.number):
         raise InvalidTarget(
-            f"{name} is to predict numbers, but y holds labels such as {str(y.flat[0])!r}. Write "
-            "task='classification', or convert y with y.astype(float)."
+            f"{name} needs numbers in y for regression, but y holds labels such as "
+            f"{str(y.flat[0])!r}. Write task='classification', or convert y with y.astype(float)."
         )
     if estimator is None:
         return
@@ -43,13 +43,15 @@ def check_predicts(name: str, estimator: Any, y: NDArray[Any], task: str) -> Non
         )
     if task == "regression" and is_classifier(estimator):
         raise InvalidTarget(
-            f"{name} is to predict numbers such as {y.flat[0]}, and {type(estimator).__name__} "
-            "tells classes apart. Give an estimator of numbers, or cut y into classes."
+            f"{name} needs a regressor because y is numeric (for example {y.flat[0]}), but "
+            f"{type(estimator).__name__} is a classifier. Pass a regressor, or discretise y."
         )
 
 
 def weights_name(estimator: Any) -> str | None:
-    """What ``fit`` of an estimator calls the weights of rows; None where it takes none.
+    """Return the name of the argument of ``fit`` that takes sample weights.
+
+    Return None if the estimator does not take sample weights.
 
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
@@ -63,10 +65,10 @@ def weights_name(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
-def right_answers(y: NDArray[Any], task: str) -> Array:
-    """What is to be answered: an indicator of each class, or the numbers themselves.
+def encode_target(y: NDArray[Any], task: str) -> Array:
+    """Return the target as columns: an indicator for each class, or the numbers of a regression.
 
-    >>> right_answers(np.array(["b", "a", "b"]), "classification")
+    >>> encode_target(np.array(["b", "a", "b"]), "classification")
     array([[0., 1.],
            [1., 0.],
            [0., 1.]])
@@ -87,29 +89,30 @@ def held_out_losses(
     task: str,
     weights: Array | None = None,
 ) -> Array:
-    """Squared loss of every test row of a clone trained on the training rows.
+    """Return the squared loss of each test row after training on the training rows.
 
-    Columns are scaled by the training rows. Of classes it is the loss of their probabilities, see
-    :func:`squared_losses`; one that only regresses is trained on the indicators of the classes, of
-    one after the other where it answers with one number.
-    Without any column the shares of the classes are answered, or the mean.
+    The estimator is cloned, and columns are scaled by the training rows. For classification, it is
+    the loss of the predicted probabilities, see :func:`squared_losses`. If the estimator is a
+    regressor, it is trained on an indicator column for each class. If there are no columns, the
+    baseline is predicted: the shares of the classes, or the mean.
 
     Parameters
     ----------
     estimator : estimator or None
         None is a ridge regression.
     X : array of shape (n_samples, n_columns)
-        The columns that are to be used, perhaps none.
+        Table of the columns to predict from. It may have no columns.
     y : array of shape (n_samples,)
     train, test : array of int
+        Row numbers.
     task : {"classification", "regression"}
     weights : array of shape (n_samples,) or None, default=None
-        Weights of the rows in training, for an estimator that takes them.
+        Sample weights in training, for an estimator that takes them.
 
     Returns
     -------
     losses : array of float
-        One for each of ``test``.
+        The loss of each test row.
 
     Examples
     --------
@@ -117,9 +120,10 @@ def held_out_losses(
     >>> held_out_losses(None, X[:, :0], y, np.arange(3), np.array([3]), "regression")
     array([9.])
     """
-    truth = right_answers(y, task)
+    truth = encode_target(y, task)
     if not X.shape[1]:
-        return between(np.broadcast_to(truth[train].mean(axis=0), truth[test].shape), truth[test])
+        mean = np.broadcast_to(truth[train].mean(axis=0), truth[test].shape)
+        return between(mean, truth[test])
     known, scale = scaled_columns(X[train], "K")
     model = Ridge() if estimator is None else clone(estimator)
     name = type(model).__name__
@@ -130,32 +134,32 @@ def held_out_losses(
         several = truth.shape[1] > 1
         if several and not get_tags(model).target_tags.multi_output:
             model = MultiOutputRegressor(model)
-        # a single column of answers is a vector to most estimators
+        # most estimators need a vector for a single target
         model.fit(known, truth[train] if several else truth[train, 0], **given)
         losses = squared_losses(model, scale(X[test]), truth[test])
     if not np.isfinite(losses).all():
         raise InvalidScore(
-            f"{name}, trained on {X.shape[1]} column(s), answers for rows left out what has no "
-            "squared loss: NaN, or a number too large. Give another estimator, or the target in "
-            "other units."
+            f"{name}, trained on {X.shape[1]} column(s), predicts NaN or numbers too large for a "
+            "squared loss on held-out rows. Give another estimator, or the target in other units."
         )
     return losses
 
 
 def squared_losses(model: Any, X: Any, y: NDArray[Any], *, margins: bool = False) -> Array:
-    """Squared loss of every row: of numbers, or of the probabilities of classes (Brier's score).
+    """Return the squared loss of each row. For a classifier, it is the Brier score.
 
-    For classes it is the sum over them of (probability - 1 for the true one, 0 for the others)².
+    The Brier score is the sum over the classes of (p - t)², where p is the predicted probability,
+    and t is 1 for the true class and 0 for the others.
 
     Parameters
     ----------
     model : fitted estimator
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,) or (n_samples, n_targets)
-        Classes may be among them that the model never saw.
+        Classes that were not in the training rows are allowed.
     margins : bool, default=False
-        Whether decision values stand in for probabilities that a classifier does not give, see
-        :func:`probabilities`.
+        Whether to compute probabilities from decision values for a classifier without
+        ``predict_proba``, see :func:`probabilities`.
 
     Examples
     --------
@@ -165,29 +169,30 @@ def squared_losses(model: Any, X: Any, y: NDArray[Any], *, margins: bool = False
     array([0.125, 1.125])
     """
     if not is_classifier(model):
-        answers = np.asarray(model.predict(X), dtype=float)
-        return between(answers, np.asarray(y, dtype=float))
-    labels, answers = probabilities(model, X, margins=margins)
-    everything = np.union1d(labels, y)  # a class that is in neither adds nothing to any loss
-    shares = np.zeros((len(answers), len(everything)))
-    shares[:, np.searchsorted(everything, labels)] = answers
-    return between(shares, np.asarray(y)[:, None] == everything)
+        predictions = np.asarray(model.predict(X), dtype=float)
+        return between(predictions, np.asarray(y, dtype=float))
+    labels, shares = probabilities(model, X, margins=margins)
+    classes = np.union1d(labels, y)
+    predictions = np.zeros((len(shares), len(classes)))
+    predictions[:, np.searchsorted(classes, labels)] = shares
+    return between(predictions, np.asarray(y)[:, None] == classes)
 
 
-def between(answers: Array, truth: NDArray[Any]) -> Array:
-    """Sum of squares between what is answered and what is right, row by row."""
+def between(predictions: Array, truth: NDArray[Any]) -> Array:
+    """Return the sum of squared differences between predictions and truth, for each row."""
     n = len(truth)
-    with np.errstate(over="ignore"):  # infinity is a loss
-        squares: Array = (answers.reshape(n, -1) - truth.reshape(n, -1)) ** 2
+    with np.errstate(over="ignore"):  # an infinite loss is allowed
+        squares: Array = (predictions.reshape(n, -1) - truth.reshape(n, -1)) ** 2
     found: Array = squares.sum(axis=1)
     return found
 
 
 def probabilities(model: Any, X: Any, *, margins: bool = False) -> tuple[NDArray[Any], Array]:
-    """Labels of a fitted classifier, and what it gives each of them for every row.
+    """Return the labels of a fitted classifier, and the probability of each label for each row.
 
-    Where it gives no probabilities, the class that it answers has all; with ``margins`` its
-    decision values stand for log-odds instead, where there is one for each class, or one for two.
+    If the classifier has no ``predict_proba``, the predicted class has probability 1. With
+    ``margins``, decision values are used as log-odds instead, provided that there is one for each
+    class, or a single one for two classes.
 
     Examples
     --------
@@ -208,11 +213,11 @@ def probabilities(model: Any, X: Any, *, margins: bool = False) -> tuple[NDArray
             return labels, np.column_stack([expit(-values), expit(values)])
         if values.shape[1] == len(labels):
             return labels, softmax(values, axis=1)
-    said = np.asarray(model.predict(X))
-    labels = np.unique(said)
-    return labels, (said[:, None] == labels).astype(float)
+    predicted = np.asarray(model.predict(X))
+    labels = np.unique(predicted)
+    return labels, (predicted[:, None] == labels).astype(float)
 
 
 def missed(model: Any, X: Any, y: NDArray[Any]) -> Array:
-    """1 for every row whose class is not answered, 0 for the others."""
+    """Return 1 for each row whose class is predicted wrongly, and 0 for the others."""
     return (np.asarray(model.predict(X)) != np.asarray(y)).astype(float)

@@ -1,21 +1,23 @@
-"""Cross-validated accuracy of linear discriminant analysis, all candidates of a step at once.
+"""Cross-validated accuracy of linear discriminant analysis for all candidates of a search step.
 
-With the pooled within-class covariance W and the class means m_k of a training fold, class k beats
-class 0 at x by
+With the pooled within-class covariance W and the class means m_k of a training fold, the log-odds
+of class k against class 0 at x are
 
     z_k(x) = δ_k' W⁻¹ (x - μ_k) + log(π_k / π_0),   δ_k = m_k - m_0,   μ_k = (m_k + m_0) / 2.
 
-Adding a column to the subset S borders W, and removing one takes a border away. Both change the
-bilinear form v'W⁻¹w by a term ω e(v) e(w) with one linear function e per column:
+Here x is a row of the table, and π_k is the prior of class k. Adding a column to the subset S adds
+a row and a column to W, and removing it removes them. Both change the bilinear form v'W⁻¹w by a
+term ω e(v) e(w), with a linear function e for each column:
 
     adding j:    e(v) = v_j - u'v_S,  u = W_SS⁻¹ W_Sj,  ω = 1 / (W_jj - u'W_Sj)
     removing i:  e(v) = a_i'v_S,      a_i column i of W_SS⁻¹,  ω = -1 / a_ii
 
-so that a candidate costs one product per test row. Whatever rounding could decide, a test row on
-the border or a rank near the tolerance of scikit-learn, is answered nan, and asked of scikit-learn.
+So a candidate takes a single inner product per test row. If rounding could change a value, it is
+nan, and scikit-learn computes it instead. This happens if a test row is on a decision boundary, or
+if an eigenvalue is near the tolerance that decides a rank in scikit-learn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,14 +27,22 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from tamis._arrays import Array, Mask, Subset, in_range
 from tamis.validation import Rows, Splits
 
-# Numbers in a block of rows times columns, and in the covariance rows that are kept: 16 megabytes
-# pass through the caches quickly, and 256 hold every row of 2 500 columns in five folds.
+# Number of entries in a block of rows times columns or candidates. They take 16 megabytes, which
+# pass through the CPU caches quickly.
 BLOCK = 2**21
+# Number of covariances in the cache. They take 256 megabytes, enough for all rows of the covariance
+# matrices of 2 500 columns in five folds.
 KEPT = 2**25
+# Largest number of rows times folds times classes. Their weights take 256 megabytes. If there are
+# more, as in leave-one-out of thousands of rows, the moments are not worth their memory.
+MOST_WEIGHTS = 2**25
+# Eigenvalues of a correlation matrix below this are treated as rounding, which is about 1e-13 for a
+# thousand columns.
+ZERO = 1e-12
 
 
 class FoldMoments:
-    """Moments of the training folds, and the test rows of all folds one below the other.
+    """Moments of the training folds, and the stacked test rows of all folds.
 
     Parameters
     ----------
@@ -42,20 +52,20 @@ class FoldMoments:
     splits : list of (train, test)
         Every class must be in every training fold.
     priors : array or None
-        Shares of the classes; None is what they are in each training fold.
+        Prior probabilities of the classes. None uses their shares in each training fold.
     """
 
     def __init__(self, X: Array, codes: Rows, splits: Splits, priors: Array | None):
         self.codes = codes
         shift = X.mean(axis=0)
-        # nothing depends on the origin, except the accuracy of what follows
+        # a shift does not change the result, but with large means, digits would be lost
         self.X = X - shift if (np.abs(shift) > X.std(axis=0)).any() else X
-        self._cut(splits)
+        self._split(splits)
         self._average(priors)
         self._rows: dict[int, Array] = {}
 
-    def _cut(self, splits: Splits) -> None:
-        """Training masks, and the test rows."""
+    def _split(self, splits: Splits) -> None:
+        """Set the mask of the training rows of each fold, and the test rows of all folds."""
         self.training: Mask = np.zeros((len(splits), len(self.X)), dtype=bool)
         for mask, (train, _) in zip(self.training, splits, strict=True):
             mask[train] = True
@@ -69,7 +79,7 @@ class FoldMoments:
         self.truth = self.codes[rows]
 
     def _average(self, priors: Array | None) -> None:
-        """Class means, priors and standard deviations within classes of each training fold."""
+        """Set class means, priors and within-class standard deviations of each training fold."""
         n_classes = int(self.codes.max()) + 1
         members = self.codes == np.arange(n_classes)[:, None]
         weights = (self.training[:, None] & members).astype(float)
@@ -95,34 +105,27 @@ class FoldMoments:
         return np.concatenate(found)
 
     def covariance(self, subset: Subset) -> Array:
-        """Covariances of the members of a subset with all columns, (folds, size, columns)."""
+        """Return the covariances between a subset and all columns, (folds, subset, columns)."""
         if len(subset) == 0:
             return np.empty((len(self.sizes), 0, self.X.shape[1]))
         return np.stack([self._covariance_row(int(j)) for j in subset], axis=1)
 
     def _covariance_row(self, column: int) -> Array:
-        """Covariances of one column with all others, within classes, in each fold."""
+        """Return the within-class covariances between a column and all columns, for each fold."""
         if column not in self._rows:
             if (len(self._rows) + 1) * self.means[:, 0].size > KEPT:
                 self._rows.clear()
             x = self.X[:, column]
             centred = np.where(self.training, x - self.means[:, self.codes, column], 0.0)
-            # columns centred on one side only: the other side's means meet sums that are zero
+            # it suffices to centre one factor, because it sums to zero within each class
             self._rows[column] = centred @ self.X / self.n_train[:, None]
         return self._rows[column]
 
 
-# Weights of rows in folds and classes, 256 megabytes of them: past this (leave-one-out of
-# thousands) they are not worth their memory.
-MOST_WEIGHTS = 2**25
-# Numbers in a block of test rows times candidates: 16 megabytes, several of which are held at once.
-BLOCK = 2**21
-# Eigenvalues of a correlation matrix below this are rounding: a thousand columns leave 1e-13.
-ZERO = 1e-12
-
-
 def is_plain_lda(estimator: Any) -> bool:
-    """Whether moments describe an estimator exactly: discriminant analysis without options.
+    """Return whether an estimator is LDA with the solver "svd" and without special options.
+
+    Its result can be computed exactly from the moments.
 
     >>> is_plain_lda(LinearDiscriminantAnalysis()), is_plain_lda(None)
     (True, False)
@@ -137,34 +140,53 @@ class Inverse(NamedTuple):
     """Inverse of the within-class covariance of a subset in each fold."""
 
     matrix: Array  # (folds, size, size)
-    trace: Array  # (folds,), of the inverse correlations: at least 1 / the least eigenvalue
+    trace: Array  # (folds,): trace of the inverse correlation matrix
     rank: Rows  # (folds,)
-    clear: bool  # no eigenvalue near the tolerance that decides the rank
-    exact: bool  # what is left out is rounding
+    clear: bool  # whether no eigenvalue is near the tolerance that decides the rank
+    exact: bool  # whether all eigenvalues below the tolerance are only rounding
 
     @property
     def full(self) -> bool:
+        """Whether the covariance has full rank in every fold."""
         return bool((self.rank == self.matrix.shape[1]).all())
 
 
+class Start(NamedTuple):
+    """The discriminants of a subset before a column is added or removed."""
+
+    scores: Array  # log-odds z_k of each test row, (rows, classes - 1)
+    means: Array | None  # inner products of the whitened class means, None for two classes
+
+
+class SubsetChange(NamedTuple):
+    """The change ω e(v) e(w) of the bilinear form for each candidate that is added or removed."""
+
+    rows: Array  # e of each test row, (rows, candidates)
+    centres: Array  # e of each class mean, (folds, classes, candidates)
+    weight: Array  # ω, (folds, candidates)
+    trace: Array  # trace of the inverse correlation matrix after the change, (folds, candidates)
+    rank: Rows  # rank after the change, (folds,)
+
+
 class LDAFolds:
-    """Fold statistics of linear discriminant analysis.
+    """Cross-validated accuracy of linear discriminant analysis for all candidates of a search step.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
     codes : array of int
-        Class of each row, from 0.
+        Class of each row as a number from 0.
     splits : list of (train, test)
         Every class must be in every training fold.
     priors : array or None
+        Prior probabilities of the classes. None uses their shares in each training fold.
     tol : float
-        Tolerance of the estimator for its ranks.
+        Tolerance by which the estimator decides its ranks.
     """
 
     @classmethod
     def suited(cls, estimator: Any, X: Array, codes: Rows, splits: Splits) -> Self | None:
-        """The fold statistics if the estimator is one that they describe exactly, else None."""
+        """Return an instance if it can reproduce the estimator exactly, else None."""
         n_classes = int(codes.max()) + 1
         if not is_plain_lda(estimator) or len(codes) * len(splits) * n_classes > MOST_WEIGHTS:
             return None
@@ -181,35 +203,31 @@ class LDAFolds:
 
     @staticmethod
     def cost(n_samples: int, n_features: int, n_folds: int) -> float:
-        """Estimate the bytes held by the moments and while all candidates are scored."""
+        """Estimate the memory in bytes that the moments and the scoring of all candidates need."""
         size = n_samples * n_features
         return 24.0 * size + 24 * min(size, BLOCK) + 8.0 * n_folds * n_features * 5
 
     def __init__(
-        self,
-        X: Array,
-        codes: Rows,
-        splits: Splits,
-        priors: Array | None = None,
-        tol: float = 1e-4,
+        self, X: Array, codes: Rows, splits: Splits, priors: Array | None = None, tol: float = 1e-4
     ):
         self.tol = tol
         self.X = X = in_range(X)  # discriminant analysis does not depend on the scale of a column
         self.moments = moments = FoldMoments(X, codes, splits, priors)
         self.constant: Mask = X.min(axis=0) == X.max(axis=0)
-        # a spread that is only rounding is noise, which scikit-learn scales up in its own way
+        # a standard deviation this small is only rounding, which scikit-learn would scale up
         self.flat: Mask = moments.spread <= 1e-7 * np.abs(moments.X).max(axis=0)
         self.dubious: Mask = self.constant | self.flat.any(axis=0)
 
     def essential(self, subset: Subset) -> Subset:
-        """The subset without constant columns, which scikit-learn leaves out of the model."""
+        """Return the subset without constant columns, which scikit-learn drops."""
         return subset[~self.constant[subset]]
 
     def untrainable(self, subset: Subset) -> Array:
-        """Accuracy in each fold where nothing varies inside the classes, nan in the others.
+        """Return an accuracy for each fold in which all columns are constant within the classes.
 
-        scikit-learn fails there. What its answer tends to as such a spread shrinks to nothing is
-        the class of the nearest mean, of equally near ones the one of the greatest prior.
+        For all other folds, the value is nan. scikit-learn cannot be trained in such a fold. As the
+        variance goes to zero, LDA predicts the class with the nearest mean, so its accuracy is
+        returned. Ties go to the greatest prior.
         """
         found = np.full(len(self.moments.sizes), np.nan)
         for fold in np.flatnonzero(self.flat[:, subset].all(axis=1)).tolist():
@@ -218,8 +236,8 @@ class LDAFolds:
         return found
 
     def _rank(self, fold: int, subset: Subset) -> int:
-        """Rank of the spread inside the classes, by scikit-learn's rule."""
-        # of the columns as scikit-learn sees them: a shift would leave rounding where is nothing
+        """Return the rank of the within-class covariance, determined as in scikit-learn."""
+        # columns without a shift, as in scikit-learn: a shift would turn zeros into rounding errors
         mask, codes = self.moments.training[fold], self.moments.codes
         centred = self.X[np.ix_(mask, subset)]
         for k in range(self.moments.means.shape[1]):
@@ -233,39 +251,37 @@ class LDAFolds:
 
     def _nearest_mean(self, fold: int, subset: Subset) -> float:
         means, rows = self.moments.means[fold][:, subset], self.moments.parts[fold]
-        # in units of what the means differ by, so that no column decides by its scale
+        # in units of the range of the means, so that the scale of a column does not matter
         unit = np.ptp(means, axis=0)
         rounding = 1e-12 * np.abs(self.moments.X[:, subset]).max(axis=0)
         unit = np.where(unit > rounding, unit, np.inf)
         away = (self.moments.tests[rows][:, None, subset] - means) / unit
         distances = np.square(away).sum(axis=2).round(9)
         by_prior = np.argsort(-self.moments.priors[fold], kind="stable")
-        answers = by_prior[distances[:, by_prior].argmin(axis=1)]
-        return float((answers == self.moments.truth[rows]).mean())
+        predicted = by_prior[distances[:, by_prior].argmin(axis=1)]
+        return float((predicted == self.moments.truth[rows]).mean())
 
     def value(self, subset: Subset) -> float:
-        """Mean accuracy of one subset."""
+        """Return the mean accuracy of a subset over the folds."""
         inverse = self._inverse(subset)
         if not inverse.clear:
             return float("nan")
         none = np.zeros((len(self.moments.tests), 1)), np.zeros((*self.moments.means.shape[:2], 1))
         weight = np.zeros((len(self.moments.sizes), 1))
-        base, spaces = self._base(subset, inverse), self._between(subset, inverse)
-        return float(
-            self._accuracy(base, spaces, *none, weight, inverse.trace[:, None], inverse.rank)[0]
-        )
+        change = SubsetChange(*none, weight, inverse.trace[:, None], inverse.rank)
+        return float(self._accuracy(self._start(subset, inverse), change)[0])
 
     def grown(self, subset: Subset, candidates: Subset) -> Array:
-        """Mean accuracy of the subset and each candidate."""
+        """Return the mean accuracy of the subset with each candidate added."""
         return self._grown(subset, candidates, self._accuracy, BLOCK)
 
     def shrunk(self, subset: Subset) -> Array:
-        """Mean accuracy of the subset without each of its members."""
+        """Return the mean accuracy of the subset with each of its members removed."""
         return self._shrunk(subset, self._accuracy)
 
     def losses(self, subset: Subset, units: Subset, *, entering: bool) -> Array:
-        """Mean squared loss of the probabilities once each of the units has entered, or left."""
-        if entering:  # all classes are held at a time
+        """Return the mean squared loss of the probabilities with each unit added or removed."""
+        if entering:  # smaller blocks, because the scores of all classes are in memory at once
             return self._grown(
                 subset, units, self._squared_loss, BLOCK // self.moments.means.shape[1]
             )
@@ -274,22 +290,27 @@ class LDAFolds:
     def _grown(
         self, subset: Subset, candidates: Subset, measure: Callable[..., Array], held: int
     ) -> Array:
-        """What is measured of the subset and each candidate, so many numbers at a time."""
+        """Return the measure of the subset with each candidate added.
+
+        At most about ``held`` numbers are in memory at a time.
+        A value that rounding could change is nan.
+        """
         inverse = self._inverse(subset)
         found = np.full(len(candidates), np.nan)
         usable = np.flatnonzero(~self.dubious[candidates])
         if not (inverse.clear and inverse.exact):
             return found
-        base, spaces = self._base(subset, inverse), self._between(subset, inverse)
-        block = max(1, held // len(self.moments.tests))
+        start, block = self._start(subset, inverse), max(1, held // len(self.moments.tests))
         for first in range(0, len(usable), block):
             indices = usable[first : first + block]
-            border = self._bordered(subset, candidates[indices], inverse)
-            found[indices] = measure(base, spaces, *border, inverse.rank + 1)
+            found[indices] = measure(start, self._additions(subset, candidates[indices], inverse))
         return found
 
     def _shrunk(self, subset: Subset, measure: Callable[..., Array]) -> Array:
-        """What is measured of the subset without each of its members."""
+        """Return the measure of the subset with each of its members removed.
+
+        A value that rounding could change is nan.
+        """
         inverse = self._inverse(subset)
         if not (inverse.clear and inverse.full) or len(subset) < 2:
             return np.full(len(subset), np.nan)
@@ -299,11 +320,11 @@ class LDAFolds:
             rows[part] = self.moments.tests[part][:, subset] @ a
         centres = self.moments.means[:, :, subset] @ A
         diagonal = np.diagonal(A, axis1=1, axis2=2)
-        # columns of the inverse correlations, but for the deviation of the column itself
+        # columns of the inverse correlation matrix, up to the standard deviation of each
         scaled = A * self.moments.spread[:, subset, None]
         trace = inverse.trace[:, None] - np.square(scaled).sum(axis=1) / diagonal
-        base, spaces = self._base(subset, inverse), self._between(subset, inverse)
-        return measure(base, spaces, rows, centres, -1 / diagonal, trace, inverse.rank - 1)
+        change = SubsetChange(rows, centres, -1 / diagonal, trace, inverse.rank - 1)
+        return measure(self._start(subset, inverse), change)
 
     def _inverse(self, subset: Subset) -> Inverse:
         spread = self.moments.spread[:, subset]
@@ -320,8 +341,8 @@ class LDAFolds:
         kept = roots > limit
         inverted = np.divide(1.0, roots, out=np.zeros_like(roots), where=kept)
         matrix = (vectors * inverted[:, None]) @ vectors.transpose(0, 2, 1) / scale
-        # scikit-learn cuts singular values of the data, whose squares these are: within a twentieth
-        # of the cut, or of the rounding of such a square, either side may be taken
+        # scikit-learn compares the singular values of the data with tol. The eigenvalues here are
+        # their squares. Within 5 % of the limit, or within rounding of it, it may decide otherwise.
         near = np.abs(roots - limit) <= 0.05 * limit + 10 * ZERO * limit**0.5
         return Inverse(
             matrix,
@@ -331,8 +352,8 @@ class LDAFolds:
             bool((np.abs(roots[~kept]) < ZERO).all()),
         )
 
-    def _base(self, subset: Subset, inverse: Inverse) -> Array:
-        """z_k of the subset itself at every test row, (rows, classes - 1)."""
+    def _start(self, subset: Subset, inverse: Inverse) -> Start:
+        """Return the discriminants of the subset before any change."""
         means = self.moments.means[:, :, subset]
         step, middle = means[:, 1:] - means[:, :1], (means[:, 1:] + means[:, :1]) / 2
         normal = step @ inverse.matrix
@@ -340,26 +361,17 @@ class LDAFolds:
         scores = constant[self.moments.fold]
         for part, w in zip(self.moments.parts, normal, strict=True):
             scores[part] += self.moments.tests[part][:, subset] @ w.T
-        return scores
-
-    def _between(self, subset: Subset, inverse: Inverse) -> Array | None:
-        """Products of the whitened, weighted class means, (folds, classes, classes).
-
-        Two classes span one direction; with more, their rank is checked.
-        """
-        if self.moments.means.shape[1] == 2:
-            return None
-        centres = self._weighted(self.moments.means[:, :, subset])
-        return centres @ inverse.matrix @ centres.transpose(0, 2, 1)
+        if means.shape[1] == 2:  # the means of two classes always span a single direction
+            return Start(scores, None)
+        centres = self._weighted(means)
+        return Start(scores, centres @ inverse.matrix @ centres.transpose(0, 2, 1))
 
     def _weighted(self, means: Array) -> Array:
         overall = np.einsum("fk,fkj->fj", self.moments.priors, means)
         return np.sqrt(self.moments.priors)[..., None] * (means - overall[:, None])
 
-    def _bordered(
-        self, subset: Subset, candidates: Subset, inverse: Inverse
-    ) -> tuple[Array, Array, Array, Array]:
-        """e at the test rows and at the class means, ω, and the trace, for each candidate."""
+    def _additions(self, subset: Subset, candidates: Subset, inverse: Inverse) -> SubsetChange:
+        """Return the changes of the bilinear form if each candidate is added."""
         across = self.moments.covariance(subset)[:, :, candidates]
         u = inverse.matrix @ across
         rows = self.moments.tests[:, candidates]
@@ -368,102 +380,84 @@ class LDAFolds:
         centres = self.moments.means[:, :, candidates] - self.moments.means[:, :, subset] @ u
         variance = self.moments.spread[:, candidates] ** 2
         left = variance - np.einsum("fsj,fsj->fj", across, u)
-        # a candidate that depends on the subset is left to ``value``: its trace is infinite
+        # the infinite trace of a linearly dependent candidate makes its result nan
         weight = np.divide(1.0, left, out=np.zeros_like(left), where=left > ZERO * variance)
         scaled = np.square(u * self.moments.spread[:, subset, None]).sum(axis=1)
         trace = inverse.trace[:, None] + (variance + scaled) * weight
-        return rows, centres, weight, np.where(weight > 0, trace, np.inf)
+        trace = np.where(weight > 0, trace, np.inf)
+        return SubsetChange(rows, centres, weight, trace, inverse.rank + 1)
 
-    def _accuracy(
-        self,
-        base: Array,
-        spaces: Array | None,
-        rows: Array,
-        centres: Array,
-        weight: Array,
-        trace: Array,
-        rank: Rows,
-    ) -> Array:
-        """Mean accuracy of each change of the subset, nan where rounding could decide."""
-        margins = self._margins(base, rows, centres, weight)
+    def _accuracy(self, start: Start, change: SubsetChange) -> Array:
+        """Return the mean accuracy after each change of the subset.
+
+        A value that rounding could change is nan.
+        """
+        margins = self._margins(start, change)
         hits = np.add.reduceat(margins > 0, self.moments.starts, axis=0, dtype=np.intp)
         accuracies = (hits.T / self.moments.sizes).mean(axis=1)
         size = np.abs(margins)
-        trust = self._ranked(spaces, centres, weight, trace, rank)
-        # a margin that is rounding (of sums, and of the inverse, which the trace magnifies) decides
-        # nothing; a thousandfold of what double precision leaves is asked
-        worst = np.where(trust, trace.max(axis=0), 0.0)
+        trust = self._ranked(start, change)
+        # a margin must exceed 1000 times the rounding errors of sums and of the inverse, which grow
+        # with the trace
+        worst = np.where(trust, change.trace.max(axis=0), 0.0)
         trust &= size.min(axis=0) > (1e-10 + 1e-13 * worst) * (1 + size.max(axis=0))
         return np.where(trust, accuracies, np.nan)
 
-    def _squared_loss(
-        self,
-        base: Array,
-        spaces: Array | None,
-        rows: Array,
-        centres: Array,
-        weight: Array,
-        trace: Array,
-        rank: Rows,
-    ) -> Array:
-        """Mean squared loss of each change of the subset, nan where it may have lost digits."""
-        scores = self._log_odds(base, rows, centres, weight)
+    def _squared_loss(self, start: Start, change: SubsetChange) -> Array:
+        """Return the mean squared loss after each change of the subset, or nan if it is inexact."""
+        scores = np.stack([np.zeros_like(change.rows), *self._log_odds(start, change)])
         worst = np.abs(scores).max(axis=(0, 1))
         shares = softmax(scores, axis=0)
-        losses = np.zeros_like(rows)
+        losses = np.zeros_like(change.rows)
         for k, share in enumerate(shares):
             losses += (share - (self.moments.truth == k)[:, None]) ** 2
         sums = np.add.reduceat(losses, self.moments.starts, axis=0)
-        trust = self._ranked(spaces, centres, weight, trace, rank)
-        # log-odds lose as many digits as the trace has, and a loss moves by less than they do
-        trust &= np.where(trust, trace.max(axis=0), 0.0) * (1 + worst) < 1e6
+        trust = self._ranked(start, change)
+        # log-odds lose as many digits as the trace has, and losses change less than the log-odds
+        trust &= np.where(trust, change.trace.max(axis=0), 0.0) * (1 + worst) < 1e6
         return np.where(trust, (sums.T / self.moments.sizes).mean(axis=1), np.nan)
 
-    def _ranked(
-        self, spaces: Array | None, centres: Array, weight: Array, trace: Array, rank: Rows
-    ) -> Mask:
-        """Whether the ranks that scikit-learn finds are sure to be those that are used here."""
-        # the trace bounds the condition number: past this the rank, or half the digits, are lost
-        trust: Mask = np.all(trace < 1 / max(1.05 * self.tol**2, 1e-10), axis=0)
-        if spaces is not None:
-            trust &= self._spanned(spaces, centres, weight, rank)
+    def _ranked(self, start: Start, change: SubsetChange) -> Mask:
+        """Return a mask of the candidates for which scikit-learn certainly finds the same ranks."""
+        # the trace bounds the condition number; above this limit, the rank may differ, or more than
+        # half of the digits are lost
+        trust: Mask = np.all(change.trace < 1 / max(1.05 * self.tol**2, 1e-10), axis=0)
+        if start.means is not None:
+            trust &= self._spanned(start.means, change)
         return trust
 
-    def _log_odds(self, base: Array, rows: Array, centres: Array, weight: Array) -> Array:
-        """z_k at every test row for every class, that of class 0 being 0, (classes, rows, ...)."""
-        found = np.zeros((base.shape[1] + 1, *rows.shape))
-        slope = (centres[:, 1:] - centres[:, :1]) * weight[:, None]
+    def _log_odds(self, start: Start, change: SubsetChange) -> Iterator[Array]:
+        """Yield the log-odds z_k of shape (rows, candidates) for each class k > 0. z_0 is 0."""
+        centres = change.centres
+        slope = (centres[:, 1:] - centres[:, :1]) * change.weight[:, None]
         offset = slope * (centres[:, 1:] + centres[:, :1]) / 2
-        for k in range(base.shape[1]):
-            fold = self.moments.fold
-            found[k + 1] = slope[fold, k] * rows - offset[fold, k] + base[:, k, None]
-        return found
-
-    def _margins(self, base: Array, rows: Array, centres: Array, weight: Array) -> Array:
-        """By how much the true class beats the best other, (rows, candidates)."""
-        slope = (centres[:, 1:] - centres[:, :1]) * weight[:, None]
-        offset = slope * (centres[:, 1:] + centres[:, :1]) / 2
-        true = np.zeros_like(rows)
-        other = np.where(self.moments.truth == 0, -np.inf, 0.0)[:, None] + true
-        for k in range(base.shape[1]):
+        for k in range(start.scores.shape[1]):
             score = slope[self.moments.fold, k]
-            score *= rows
+            score *= change.rows
             score -= offset[self.moments.fold, k]
-            score += base[:, k, None]
-            mine = self.moments.truth == k + 1
+            score += start.scores[:, k, None]
+            yield score
+
+    def _margins(self, start: Start, change: SubsetChange) -> Array:
+        """Return the log-odds of the true class against the best other, (rows, candidates)."""
+        true = np.zeros_like(change.rows)
+        other = np.where(self.moments.truth == 0, -np.inf, 0.0)[:, None] + true
+        for k, score in enumerate(self._log_odds(start, change), 1):
+            mine = self.moments.truth == k
             true[mine] = score[mine]
             score[mine] = -np.inf
             np.maximum(other, score, out=other)
         return true - other
 
-    def _spanned(self, spaces: Array, centres: Array, weight: Array, rank: Rows) -> Mask:
-        """Whether the class means clearly span as many directions as they can.
+    def _spanned(self, means: Array, change: SubsetChange) -> Mask:
+        """Return a mask of the candidates whose class means span as many directions as they can.
 
-        scikit-learn leaves out directions below its tolerance, which the bilinear form keeps.
+        scikit-learn drops directions below its tolerance, but the bilinear form keeps them.
         """
-        g = self._weighted(centres).transpose(0, 2, 1)  # (folds, candidates, classes)
-        products = spaces[:, None] + weight[..., None, None] * g[..., :, None] * g[..., None, :]
-        roots = np.linalg.eigvalsh(products)[..., ::-1]
-        last = np.clip(np.minimum(rank, roots.shape[-1] - 1) - 1, 0, None)
+        g = self._weighted(change.centres).transpose(0, 2, 1)  # (folds, candidates, classes)
+        outer = g[..., :, None] * g[..., None, :]
+        roots = np.linalg.eigvalsh(means[:, None] + change.weight[..., None, None] * outer)
+        roots = roots[..., ::-1]
+        last = np.clip(np.minimum(change.rank, roots.shape[-1] - 1) - 1, 0, None)
         least = np.take_along_axis(roots, last[:, None, None], axis=2)[..., 0]
         return np.all(least > 1.05 * self.tol**2 * roots[..., 0], axis=0)

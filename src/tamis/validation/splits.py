@@ -1,4 +1,4 @@
-"""Folds of rows: classes in equal shares, the rows of a group never on both sides."""
+"""Folds of rows that are stratified by class and keep the rows of a group together."""
 
 import warnings
 from collections.abc import Iterator
@@ -29,39 +29,43 @@ Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
 
 
-#: How scikit-learn says that folds cannot have equal shares of a class.
+#: Beginning of scikit-learn's warning that a class has fewer rows than there are folds.
 FEW_MEMBERS = "The least populated class in y has only"
-#: How it doubts that a target is of classes, which who asks has made sure of.
+#: Beginning of scikit-learn's warning that the classes may be numbers of a regression. It is
+#: dropped, because callers have checked that already.
 MANY_CLASSES = "The number of unique classes"
 
 
 @contextmanager
 def retold() -> Iterator[None]:
-    """What scikit-learn warns of while it makes folds and trains, once, as warnings of tamis.
+    """Turn warnings of scikit-learn about folds and training into warnings of tamis.
 
-    A search trains hundreds of models: what the first of them says holds for all.
+    Only the first warning of each kind is issued, because a search trains hundreds of models.
     """
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         yield
-    told: dict[type[TamisWarning], str] = {}
-    for said in heard:
-        text = str(said.message)
-        if issubclass(said.category, ConvergenceWarning):
-            told.setdefault(NotConverged, f"A model did not come to rest: {text.splitlines()[0]}")
+    first: dict[type[TamisWarning], str] = {}
+    for warning in caught:
+        text = str(warning.message)
+        if issubclass(warning.category, ConvergenceWarning):
+            first.setdefault(NotConverged, f"A model did not converge: {text.splitlines()[0]}")
         elif text.startswith(FEW_MEMBERS):
-            told.setdefault(DegenerateData, f"Some folds are without a class. {text}")
+            first.setdefault(DegenerateData, f"Some folds are without a class. {text}")
         elif text.startswith(MANY_CLASSES):
             continue
-        elif said.category in (UserWarning, LinAlgWarning):
-            told.setdefault(DegenerateData, f"A model says of its rows: {text}")
+        elif warning.category in (UserWarning, LinAlgWarning):
+            first.setdefault(DegenerateData, f"A model warned about its rows: {text}")
         else:
-            warnings.warn_explicit(said.message, said.category, said.filename, said.lineno)
-    for category, text in told.items():
+            place = warning.filename, warning.lineno
+            warnings.warn_explicit(warning.message, warning.category, *place)
+    for category, text in first.items():
         warnings.warn(text, category, stacklevel=3)
 
 
 def folds_of(name: str, n_folds: int, y: NDArray[Any], groups: Any, *, classes: bool) -> list[Fold]:
-    """Rows to train on and the rest, fold by fold, without a draw; fewer where there are few rows.
+    """Return (training rows, test rows) of each fold, without shuffling.
+
+    The number of folds is reduced if a class has fewer rows, or if there are fewer groups.
 
     >>> [rest.tolist() for _, rest in folds_of("", 2, np.arange(4), [7, 8, 7, 8], classes=False)]
     [[1, 3], [0, 2]]
@@ -82,17 +86,17 @@ def deal_folds(
     groups: Any = None,
     seed: int | None = None,
 ) -> list[Fold]:
-    """Rows to train on and the rest, fold by fold, as scikit-learn deals them.
+    """Return (training rows, test rows) of each fold, made by scikit-learn.
 
     Parameters
     ----------
     n_folds, n_rows : int
     strata : array of shape (n_rows,) or None
-        The class of each row, of which each fold has a proportional share.
+        The class of each row, by which folds are stratified.
     groups : array of shape (n_rows,) or None
-        Rows of one group stay together.
+        The group of each row. Rows of the same group stay together.
     seed : int or None
-        Of a shuffle; None deals rows in their order.
+        Seed of the shuffle. If None, rows are not shuffled.
     """
     if groups is None:
         kind = KFold if strata is None else StratifiedKFold
@@ -103,9 +107,10 @@ def deal_folds(
 
 
 def held_out(name: str, share: float, y: NDArray[Any], groups: Any, seed: int) -> Fold:
-    """Rows to train on and a share of them that does not, drawn; classes in equal shares.
+    """Draw training rows and a share of held-out rows, stratified by class.
 
-    With groups it is the share of the nearest number of folds: a half, a third, a fourth, ...
+    With groups, the share is rounded to a half, a third, a fourth and so on, because a fold of
+    whole groups is held out.
     """
     if groups is None:
         everything = np.arange(len(y))
@@ -122,7 +127,7 @@ def _most_folds(name: str, y: NDArray[Any], classes: bool) -> int:
     least = int(np.unique(y, return_counts=True)[1].min()) if classes else len(y)
     if least < 2:
         raise InvalidTarget(
-            f"{name} makes folds and needs at least two rows of each class. Drop the class with a "
+            f"{name} needs at least two rows of each class to make folds. Drop the class with a "
             "single row, or use on='training' and calibration=None."
         )
     return least
@@ -131,7 +136,7 @@ def _most_folds(name: str, y: NDArray[Any], classes: bool) -> int:
 def _n_groups(name: str, groups: Any) -> int:
     if (n_groups := len(np.unique(groups))) < 2:
         raise InvalidParameter(
-            f"{name} makes folds of whole groups and needs two groups or more, not {n_groups}."
+            f"{name} needs at least two groups to make folds of whole groups, not {n_groups}."
         )
     return n_groups
 
@@ -140,6 +145,6 @@ def _check_classes(name: str, y: NDArray[Any], part: Rows) -> None:
     missing = np.setdiff1d(y, y[part])
     if len(missing):
         raise InvalidParameter(
-            f"{name} keeps the rows of a group together, and the class {str(missing[0])!r} is in "
-            "too few groups to be on both sides of its folds. Leave groups out, or that class."
+            f"{name} needs every class in the training and the test rows of a fold, but the class "
+            f"{str(missing[0])!r} is in too few groups for that. Leave out groups, or that class."
         )

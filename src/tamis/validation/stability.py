@@ -1,4 +1,4 @@
-"""How much the chosen columns depend on the rows at hand."""
+"""Stability of the selected columns across resamples."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,23 +13,29 @@ from tamis.exceptions import InvalidParameter
 
 @dataclass(frozen=True, repr=False)
 class Stability:
-    """Agreement of the selections of several realizations.
+    """Stability of the selected columns across several resamples.
 
     Attributes
     ----------
     nogueira : float
-        1 if all are equal, 0 in expectation if they are drawn at random, whatever their sizes.
+        Nogueira's measure: 1 if all selections are equal, 0 on average for random selections.
     low, high : float
-        Interval of ``nogueira``.
+        Confidence interval of ``nogueira``.
     level : float
+        Confidence level of the interval.
     kuncheva : float
-        Kuncheva's index, nan unless all selections have one size.
+        Kuncheva's index, nan unless all selections have the same size.
     jaccard : float
-        Mean over all pairs of common columns per column in either; not corrected for chance.
+        Mean Jaccard index over all pairs of selections. It is not corrected for chance.
     frequency : array
-        Share of the selections that hold each column.
+        Share of the selections that contain each column.
     n_selections : int
-        How many were compared.
+        Number of selections.
+
+    Examples
+    --------
+    >>> stability([[0, 1], [0, 1], [0, 2]], n_features=6).frequency.round(2)
+    array([1.  , 0.67, 0.33, 0.  , 0.  , 0.  ])
     """
 
     nogueira: float
@@ -42,7 +48,7 @@ class Stability:
     n_selections: int = 0
 
     def to_frame(self) -> Any:
-        """Columns by falling frequency."""
+        """Return a data frame of the columns and their frequencies, the most frequent first."""
         order = np.argsort(-self.frequency, kind="stable")
         return frame({"column": order.tolist(), "frequency": self.frequency[order].tolist()})
 
@@ -51,16 +57,16 @@ class Stability:
 
 
 def stability(selections: Any, n_features: int | None = None, *, level: float = 0.95) -> Stability:
-    """Stability of selections, with an interval.
+    """Compute the stability of several selections, with a confidence interval.
 
     Parameters
     ----------
     selections : array of bool of shape (n_selections, n_features), or list of column numbers
-        As given by :meth:`tamis.evaluation.Results.supports`.
+        For example from :meth:`tamis.evaluation.Results.supports`.
     n_features : int
-        Number of columns there are, where selections are lists of column numbers.
+        Number of columns of the table. It is needed if selections are lists of column numbers.
     level : float, default=0.95
-        Level of the interval.
+        Confidence level of the interval.
 
     Returns
     -------
@@ -82,8 +88,8 @@ def stability(selections: Any, n_features: int | None = None, *, level: float = 
     share = frequency.mean()
     if share in (0.0, 1.0):
         raise InvalidParameter(
-            "stability needs selections that keep something and leave something out; these keep "
-            f"{'nothing' if share == 0 else 'all columns'}, so there is nothing to agree on."
+            "stability needs selections of some but not all columns, but these have "
+            f"{'no columns' if share == 0 else 'all columns'}."
         )
     disagreement = share * (1 - share)
     value = 1 - (m / (m - 1)) * (frequency * (1 - frequency)).mean() / disagreement
@@ -108,7 +114,7 @@ def stability(selections: Any, n_features: int | None = None, *, level: float = 
 
 
 def _error(chosen: Mask, frequency: Array, value: float) -> float:
-    """Standard error of Nogueira's measure (their theorem 7)."""
+    """Return the standard error of Nogueira's measure (Nogueira et al. 2018, theorem 7)."""
     m = len(chosen)
     share = frequency.mean()
     disagreement = share * (1 - share)
@@ -121,7 +127,7 @@ def _error(chosen: Mask, frequency: Array, value: float) -> float:
 
 
 def _masks(selections: Any, n_features: int | None) -> Mask:
-    """Selections as rows of a boolean matrix."""
+    """Return the selections as the rows of a boolean array."""
     rows = [np.asarray(row) for row in selections]
     if len(rows) < 2:
         raise InvalidParameter(f"stability needs at least two selections, not {len(rows)}.")
@@ -131,7 +137,7 @@ def _masks(selections: Any, n_features: int | None) -> Mask:
         return np.array(rows)
     if n_features is None or max(int(r.max(initial=0)) for r in rows) >= n_features:
         raise InvalidParameter(
-            "stability needs n_features, the number of columns there are, above every column "
+            "stability needs n_features, the number of columns of the table, above every column "
             f"number, not {n_features}. Write stability(selections, n_features=30)."
         )
     masks = np.zeros((len(rows), n_features), dtype=bool)

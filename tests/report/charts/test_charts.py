@@ -417,6 +417,6 @@ def test_rank_agreement_of_results_is_a_mean(wine):
 @pytest.mark.parametrize(
     "draw", [plot.comparison, plot.rank_agreement, plot.tuning, plot.curve, plot.published]
 )
-def test_what_cannot_be_drawn_is_said(draw):
+def test_charts_refuse_wrong_input(draw):
     with pytest.raises(InvalidParameter, match=f"{draw.__name__} needs"):
         draw(3)

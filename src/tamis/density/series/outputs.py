@@ -1,11 +1,12 @@
-"""Outputs of a Gaussian kernel machine as one column of its rows takes other values.
+"""Changes of the outputs of a Gaussian-kernel SVM when one column of its rows is replaced.
 
-With s the column of the centres, z = x - x' what the value x of a row differs from the new one,
-and f the output without its offset, all in the units of the kernel,
+Let s be the column of the centres, x the value of a row, x' the new value and z = x - x', all in
+the units of the kernel. The output f, without its offset, changes by
 
     df = E f + (1 + E) Σ_k (-z)^k / k! G_k,   E = expm1(z (x + x') / 2),  G_k = Σ_q β_q K_q s_q^k,
 
-k = 1, 2, ...: only the moments G_k cost a product with the kernel, and none depends on x'.
+with k = 1, 2, ..., the weights β_q and the kernel values K_q of the centres q. Only the moments G_k
+need a product with the kernel matrix, and they do not depend on x'.
 """
 
 from collections.abc import Iterator
@@ -28,13 +29,13 @@ from tamis.density.series.table import (
     strips,
 )
 
-#: Largest rate of a column for the series: it has one product for all new values, so that more
-#: terms pay than where each column is altered once.
+#: Largest |z s| of a column for which the series is used. A single product serves all new values,
+#: so that more terms are worthwhile than for a column that is only removed.
 STEEPEST = 6.0
 
 
 class OutputChange(NamedTuple):
-    """Changes of outputs: of some rows, for some columns, at some of their points."""
+    """Changes of the outputs for a strip of rows, a batch of columns and a block of points."""
 
     rows: slice
     columns: Subset
@@ -45,18 +46,22 @@ class OutputChange(NamedTuple):
 def output_changes(
     X: Any, centres: Any, weights: Any, points: Any, *, gamma: float, paired: bool = False
 ) -> Iterator[OutputChange]:
-    """What outputs Σ_q β_q exp(-γ |x - s_q|²) change by as a column of x becomes a point.
+    """Iterate over changes of Σ_q β_q exp(-γ |x - s_q|²) when a column of x gets a new value.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_columns)
+        The rows x.
     centres : array of shape (n_centres, n_columns)
+        The centres s.
     weights : array of shape (n_centres, n_outputs)
+        The weights β.
     points : array of shape (n_points, n_columns)
-        New values of each column, or of each row one.
+        New values (points) of each column. If ``paired``, they are the new values of each row.
     gamma : float
+        The kernel's γ.
     paired : bool
-        Whether every row has a point of its own, as in a shuffled column.
+        Whether every row has its own new value, as in a shuffled column.
     """
     work = _OutputWork(X, centres, weights, points, gamma, paired)
     for rows in strips(X):
@@ -74,13 +79,13 @@ class _OutputWork:
         self.exponents = Exponents(self.table, self.everything, self.Z, rows**2)
         #: 2 |s| max(|s|, |x|, |x'|) of each column: the largest |z s| of its series.
         self.rates = 2 * half * np.maximum(rows, new)
-        #: Points at a time: all of a few, of every value of a long column some.
+        #: Number of points, and number of points that are computed at a time.
         self.n_points = 1 if paired else self.points.shape[0]
         self.at_once = min(self.n_points, max(1, stack_size(self.Z) // strip_size(self.Z)))
         self.batches = self._batches()
 
     def _batches(self) -> list[ColumnBatch]:
-        """Columns of equal need; as many as a stack of their moments or of their points holds."""
+        """Return batches of columns, whose moments and altered outputs fit into memory."""
         need = ranks(self.rates, LEFT_OUT[self.table.digits])
         size, centres = stack_size(self.Z), self.table.Z.shape[0]
         altered = strip_size(self.Z) * self.at_once
@@ -88,7 +93,10 @@ class _OutputWork:
         return in_batches(need, together, lambda rank: size // max(centres * rank, altered))
 
     def strip(self, rows: slice) -> Iterator[OutputChange]:
-        """Changes of some rows, a batch of columns at a time, then steep columns one by one."""
+        """Iterate over the changes of the outputs for a strip of rows.
+
+        Batches of columns come first, followed by steep columns, one at a time.
+        """
         xp = namespace(self.Z)
         strip = self.exponents.strip(rows, slice(0, self.table.Z.shape[0]))
         K = xp.exp(strip.exponents())
@@ -112,7 +120,7 @@ class _OutputWork:
             yield slice(start, min(start + self.at_once, self.n_points))
 
     def _series(self, moments: Any, f: Any, rows: slice, points: slice, batch: ColumnBatch) -> Any:
-        """Changes of one output, of shape (rows, columns, points)."""
+        """Return the changes of a single output, of shape (rows, columns, points)."""
         xp, count = namespace(moments), len(batch.columns)
         x = taken(self.Z[rows, :], batch.columns)[:, :, None]
         if self.paired:
@@ -122,13 +130,13 @@ class _OutputWork:
         apart = x - new
         grown = xp.expm1(apart * (x + new) / 2)
         total = xp.zeros_like(apart)
-        for k in range(batch.rank - 1, 0, -1):  # Horner's rule, factorials along the way
+        for k in range(batch.rank - 1, 0, -1):  # Horner's rule, which also builds the factorials
             own = moments[:, (k - 1) * count : k * count][:, :, None]
             total = (total + own) * apart / -k
         return grown * f[:, None, None] + (grown + 1) * total
 
     def _without(self, strip: KernelStrip, column: int) -> Any:
-        """The kernel of some rows with all centres, without one column."""
+        """Return the kernel between a strip of rows and all centres, computed without a column."""
         xp = namespace(self.Z)
         apart = self.exponents.apart(column, strip.rows, strip.columns)
         far = self.exponents.is_far[column]
@@ -136,19 +144,25 @@ class _OutputWork:
         return xp.exp(xp.minimum(rest, xp.zeros_like(rest)))
 
     def _steep(self, kernel: Any, rows: slice, points: slice, column: int) -> Any:
-        """Altered outputs for one column from the kernel without it, (outputs, rows, points)."""
+        """Return the altered outputs for a steep column, of shape (outputs, rows, points).
+
+        ``kernel`` is the kernel matrix computed without the column.
+        """
         xp, own = namespace(self.Z), self.table.Z[:, column]
         if self.paired:
-            gaps = self.points[rows, column][:, None] - own[None, :]
-            found = (kernel * xp.exp(-gaps * gaps / 2)) @ self.weights
+            apart = self.points[rows, column][:, None] - own[None, :]
+            found = (kernel * xp.exp(-apart * apart / 2)) @ self.weights
             return xp.permute_dims(found, (1, 0))[:, :, None]
-        gaps = own[:, None] - self.points[points, column][None, :]
-        bells, each = xp.exp(-gaps * gaps / 2), range(self.weights.shape[1])
+        apart = own[:, None] - self.points[points, column][None, :]
+        bells, each = xp.exp(-apart * apart / 2), range(self.weights.shape[1])
         return xp.stack([kernel @ (self.weights[:, k][:, None] * bells) for k in each])
 
 
 def _powers(z: Any, rank: int) -> Any:
-    """z, z², ..., z^(rank - 1) side by side; of rank 1 one term, which nothing is asked of."""
+    """Return the powers z, z², ..., z^(rank - 1), side by side in a single matrix.
+
+    For rank 1 the result is z, which is not used.
+    """
     parts, power = [z], z
     for _ in range(rank - 2):
         power = power * z

@@ -1,4 +1,4 @@
-"""Weighted sums of a kernel over pairs of rows, as columns leave or enter."""
+"""Weighted sums of a kernel over pairs of rows, and their changes when columns are altered."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,21 +18,22 @@ from tamis.density.series.table import (
     in_memory,
 )
 
-#: New arrays of the weights of pairs of rows, of shape (rows, columns); symmetric.
+#: Function of two slices of rows that returns a new array with the weights of their pairs. The
+#: weights are symmetric.
 Weights = Callable[[slice, slice], Any]
 
 
 class PairChanges(NamedTuple):
-    """Sums over ordered pairs of different rows of weight times kernel.
+    """Sums of weight times kernel over ordered pairs of different rows.
 
     Attributes
     ----------
     other : float
-        Of the kernel of another width.
+        Sum for a kernel of the members with a different width.
     base : float
-        Of the kernel of the members.
+        Sum for the kernel of the members.
     changes : array
-        What each altered column adds to the base as it leaves or enters.
+        Change of ``base`` by each altered column.
     """
 
     other: float
@@ -49,9 +50,9 @@ def pair_changes(
     *,
     widening: float = 1.0,
 ) -> PairChanges:
-    """Sums over pairs, and their changes as each altered column leaves (1) or enters (-1).
+    """Return sums over pairs, and their changes when a column is removed (1) or added (-1).
 
-    The other width is that of a kernel whose exponents are multiplied by ``widening``.
+    The kernel of the other width has its exponents multiplied by ``widening``.
     """
     note("scores", table.Z)
 
@@ -66,7 +67,10 @@ def pair_changes(
 
 
 class _PairWork:
-    """One pass over the strips: each against the rows from its first on, what is right doubled."""
+    """Single pass over strips of rows. A strip is compared with its own rows and all later rows.
+
+    Pairs with later rows have double weight, because the opposite pairs are left out.
+    """
 
     def __init__(
         self,
@@ -80,12 +84,12 @@ class _PairWork:
         self.table, self.way, self.weights, self.widening = table, way, weights, widening
         self.altered, self.exponents = altered, Exponents(table, members)
         self.batches, self.steep = table.plan(altered)
-        #: The altered columns in the order in which a strip finds them.
+        #: The altered columns in the order of the results of a strip.
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
         self.stacks = Stacks(table, altered, self.batches, way, split=True)
 
     def strip(self, rows: slice) -> Any:
-        """The sum for the other width, the base, and what each altered column adds, one array."""
+        """Return the sums of a strip: for the other width, for the members, and the changes."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(rows.start, Z.shape[0]))
         weights, exponents = self._weights(strip), strip.exponents()
@@ -109,7 +113,7 @@ class _PairWork:
         return xp.concat(parts)
 
     def _weights(self, strip: KernelStrip) -> Any:
-        """Doubled right of the rows themselves, none where a row meets itself."""
+        """Return the weights of pairs: 0 for a row with itself, doubled for later rows."""
         xp = namespace(strip.near)
         weights = self.weights(strip.rows, strip.columns)
         n_rows = strip.near.shape[0]
@@ -119,7 +123,7 @@ class _PairWork:
         return weights
 
     def _other(self, exponents: Any, weights: Any, base: Any) -> Any:
-        """The sum for the other width."""
+        """Return the sum for the kernel with the other width."""
         if self.widening == 1.0:
             return base
         xp = namespace(exponents)
@@ -128,13 +132,19 @@ class _PairWork:
         return xp.sum(kernel)
 
     def _series(self, forms: Any, T: Any, batch: ColumnBatch, along: Any, across: Any) -> Any:
-        """rows(M) v + columns(M) v + Σ_k c_k t_k' M t_k for the columns of a batch."""
+        """Return the changes of the sum by the columns of a batch.
+
+        They are the row sums and the column sums of M times v, plus Σ_k c_k t_k' M t_k.
+        """
         v = T[:, : len(batch.columns)]
         factors = move(coefficients(batch.rank, self.way), v)
         return along @ v[: along.shape[0], :] + across @ v + factors @ forms
 
     def _steep(self, strip: KernelStrip, weights: Any, M: Any, column: int) -> Any:
-        """One column by itself; exponents are subtracted first where the kernel may vanish."""
+        """Return the change of the sum by a single steep column.
+
+        If the kernel may have underflowed, it is computed again from exponents without the column.
+        """
         xp = namespace(M)
         apart = self.exponents.apart(column, strip.rows, strip.columns)
         if self.way > 0 and self.exponents.is_far[column]:
@@ -143,7 +153,10 @@ class _PairWork:
 
 
 def _forms(M: Any, T: Any, count: int) -> Any:
-    """t_k' M t_k of each term and column; what is single precision is added up in double."""
+    """Return the quadratic form t_k' M t_k for each term k and column, of shape (terms, columns).
+
+    Products in single precision are summed in double precision.
+    """
     xp, product = namespace(M), M @ T
     product *= T[: M.shape[0], :]
     if isinstance(product, np.ndarray):

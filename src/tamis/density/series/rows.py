@@ -1,4 +1,4 @@
-"""Kernel sums of every row over classes of rows, as columns leave or enter."""
+"""Scores computed from the kernel sums of every row over each class, and their changes."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -20,26 +20,33 @@ from tamis.density.series.table import (
 
 
 class SumScore(Protocol):
-    """What is made of the kernel sums of some rows over each class, summed over the rows.
+    """Score of rows, computed from their kernel sums over each class and summed over the rows.
 
-    Of altered columns it is the score with the column altered less the score before.
+    The methods take logarithms of the kernel sums, of shape (rows, classes).
     """
 
     def of_base(self, rows: slice, logs: Any) -> Any:
-        """The score before, from the logarithms (rows, classes) of the sums."""
+        """Return the score, given the logarithms of the kernel sums."""
         ...
 
     def of_ratios(self, rows: slice, logs: Any, ratios: list[Any]) -> Any:
-        """From the logarithms (rows, classes) before, and changes over sums (rows, columns)."""
+        """Return the change of the score by each of several columns.
+
+        ``ratios`` has the relative changes of the kernel sums: for each class, an array of shape
+        (rows, columns).
+        """
         ...
 
     def of_logs(self, rows: slice, before: Any, after: Any) -> Any:
-        """From the logarithms (rows, classes) before and after, for one column."""
+        """Return the change of the score by a single column.
+
+        ``before`` and ``after`` are the logarithms of the kernel sums before and after the change.
+        """
         ...
 
 
 class ClassChanges(NamedTuple):
-    """A score summed over all rows, and what each altered column adds to it."""
+    """Score summed over all rows (``base``), and its change by each altered column."""
 
     base: float
     changes: Array
@@ -55,14 +62,14 @@ def class_changes(
     *,
     others: bool = False,
 ) -> ClassChanges:
-    """Sums over rows of a score, and what each column that leaves (1) or enters (-1) changes.
+    """Return a score summed over rows, and its changes when a column is removed (1) or added (-1).
 
     Parameters
     ----------
     bounds : array of int
         Class k has the rows from bounds[k] to bounds[k + 1].
     others : bool
-        Whether a row has no part in its own sums.
+        Whether a row is left out of its own sums.
     """
     note("scores", table.Z)
 
@@ -77,7 +84,11 @@ def class_changes(
 
 
 class _Sums(NamedTuple):
-    """Kernel of a strip with one class in units of its greatest value, and its row sums."""
+    """Kernel between a strip of rows and the rows of a class, and its row sums.
+
+    Each row of the kernel is divided by its greatest value. ``total`` are the row sums of the
+    divided kernel, ``log`` the logarithms of the row sums of the kernel itself.
+    """
 
     block: slice
     kernel: Any
@@ -86,7 +97,7 @@ class _Sums(NamedTuple):
 
 
 class _ClassWork:
-    """One pass over strips of rows, each against all rows of one class after the other."""
+    """Single pass over strips of rows. A strip is compared with all rows, class by class."""
 
     def __init__(
         self,
@@ -106,7 +117,7 @@ class _ClassWork:
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
 
     def strip(self, rows: slice) -> Any:
-        """The score, then what each altered column changes, in the order of the work."""
+        """Return the score of a strip, followed by its changes for the columns in ``order``."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(0, Z.shape[0]))
         exponents = self._of_others(strip, strip.exponents())
@@ -124,7 +135,7 @@ class _ClassWork:
         return xp.concat(parts)
 
     def _of_others(self, strip: KernelStrip, exponents: Any) -> Any:
-        """Minus infinity where a row meets itself and has no part in its sums."""
+        """Set the exponent of each row with itself to minus infinity, if ``others`` is True."""
         if not self.others:
             return exponents
         xp, block = namespace(exponents), strip.rows
@@ -141,8 +152,11 @@ class _ClassWork:
         return _Sums(block, kernel, total, (xp.log(total) + greatest)[:, 0])
 
     def _ratios(self, rows: slice, sums: list[_Sums], index: int) -> list[Any]:
-        """(v s + (1 + v) Mv + Σ_k c_k w_k M w_k) / s of each class."""
-        batch, T = self.batches[index], self.stacks.of(index)
+        """Return the relative changes of the kernel sums by the columns of a batch, for each class.
+
+        With the kernel M and its row sums s, they are (v s + (1 + v) Mv + Σ_k c_k w_k M w_k) / s.
+        """
+        batch, T = self.batches[index], self.stacks.both(index)[0]
         count = len(batch.columns)
         own = T[rows, :]
         v = own[:, :count]
@@ -159,11 +173,14 @@ class _ClassWork:
         return found
 
     def _steep(self, strip: KernelStrip, exponents: Any, column: Any) -> Any:
-        """Logarithms of the sums with one column altered, of shape (rows, classes)."""
+        """Return the logarithms of the kernel sums after a single column is altered.
+
+        The result has the shape (rows, classes).
+        """
         xp = namespace(exponents)
         apart = self.exponents.apart(int(column), strip.rows, strip.columns)
         if self.way > 0 and self.exponents.is_far[column]:
-            moved = self._of_others(strip, strip.without(apart))
+            changed = self._of_others(strip, strip.without(apart))
         else:
-            moved = exponents + self.way * apart  # minus infinity stays
-        return xp.stack([self._sums(moved, block).log for block in self.classes], axis=1)
+            changed = exponents + self.way * apart  # an exponent of minus infinity stays the same
+        return xp.stack([self._sums(changed, block).log for block in self.classes], axis=1)

@@ -5,10 +5,10 @@ button.hidden = false;
 button.onclick = () => { theme = (theme + 1) % 3; if (theme) root.dataset.theme = themes[theme]; else delete root.dataset.theme; button.textContent = "Theme: " + themes[theme]; };
 // copying
 const copy = async text => { try { await navigator.clipboard.writeText(text); } catch { const a = document.createElement("textarea"); a.value = text; document.body.append(a); a.select(); document.execCommand("copy"); a.remove(); } };
-// what is copied, where the page itself has no such text
+// texts to copy that are not on the page
 const texts = {};
 for (const b of document.querySelectorAll("[data-copy]")) { b.hidden = false; const was = b.textContent; b.onclick = async () => { const k = b.dataset.copy; await copy(texts[k]?.() ?? $(k).textContent); b.textContent = "Copied"; setTimeout(() => b.textContent = was, 1500); }; }
-// what a mark stands for
+// tooltips of marks
 const tip = $("#tip");
 document.addEventListener("pointermove", e => { const m = e.target.closest?.("[data-tip]"); tip.hidden = !m; if (!m) return; tip.textContent = m.dataset.tip; const w = tip.offsetWidth; tip.style.left = Math.max(4, Math.min(e.clientX + 12, innerWidth - w - 8)) + "px"; tip.style.top = (e.clientY + 34 > innerHeight ? e.clientY - 34 : e.clientY + 14) + "px"; });
 if ($("#data")) {
@@ -42,7 +42,7 @@ const draw = () => {
     out.append(tr);
   }
   body.replaceChildren(out);
-  $("#count").textContent = rows.length ? `${first + 1}–${first + part.length} of ${rows.length}` + (rows.length < n ? ` found among ${n} columns` : " columns") : "No column has these words.";
+  $("#count").textContent = rows.length ? `${first + 1}–${first + part.length} of ${rows.length}` + (rows.length < n ? ` found among ${n} columns` : " columns") : "No column matches.";
   $("#pages").hidden = rows.length <= PAGE; $("#prev").disabled = !page; $("#next").disabled = first + PAGE >= rows.length;
 };
 for (const h of heads) { const b = document.createElement("button"); b.type = "button"; b.setAttribute("aria-label", "Sort by " + h.textContent); h.append(b);

@@ -1,1 +1,1 @@
-"""Charts as Vega-Lite specifications; :mod:`tamis.plot` has the public functions."""
+"""Charts as Vega-Lite specifications. The public functions are in :mod:`tamis.plot`."""

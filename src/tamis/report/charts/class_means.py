@@ -1,4 +1,4 @@
-"""Means of the classes in each kept column."""
+"""Chart of the class means in each selected column."""
 
 import json
 from typing import Any
@@ -23,30 +23,31 @@ from tamis.report.charts.style import (
 from tamis.report.columns import numbers_of
 from tamis.report.units import chosen_units
 
-#: Pixels between two columns, and between two classes.
+#: Distance in pixels between two columns of circles, and between two classes.
 WIDE, TALL = 62, 46
 
 
 def classes(
     selection: Any, X: ArrayLike, y: ArrayLike, *, n: int = 12, theme: str = "light"
 ) -> Any:
-    """Draw how far each class is from the mean, in each kept column.
+    """Draw the deviation of each class from the overall mean, in each selected column.
 
-    Circles of class by column: the hue says whether the class is above or below the mean, the
-    number how far, in standard deviations. Of a :class:`tamis.neural.GateSelector` with gates for
-    each class the area is the gate, else how far the class is from the mean.
+    There is a circle for each class and column. Its colour shows whether the class is above or
+    below the mean, and its number is the deviation in standard deviations. Its area shows the
+    absolute deviation, or the gate if a :class:`tamis.neural.GateSelector` has gates for each
+    class.
 
     Parameters
     ----------
     selection : fitted selection
     X : array or frame of shape (n_samples, n_features)
-        The table it was fitted to.
+        The table that the selection was fitted to.
     y : array of shape (n_samples,)
         The classes.
     n : int, default=12
-        Number of kept columns that are shown.
+        Number of selected columns to show.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
 
     Returns
     -------
@@ -64,14 +65,14 @@ def classes(
     """
     labels, codes = class_codes(np.asarray(y))
     if np.asarray(y).dtype.kind == "f" and len(labels) > 20:
-        raise InvalidTarget("classes needs a target of classes, and y has real numbers.")
+        raise InvalidTarget("classes needs a target of classes, but y has real numbers.")
     units = chosen_units(selection)
     shown = units.best_kept[:n]
     if not len(shown):
-        raise InvalidParameter("classes needs at least one kept column, and none is kept.")
+        raise InvalidParameter("classes needs at least one kept column, but none is kept.")
     columns = np.array([units.units.columns(np.array([unit]))[0] for unit in shown])
     means = _class_means(numbers_of(X, columns), codes, len(labels))
-    gates = getattr(selection, "class_gates_", None)  # of a GateSelector
+    gates = getattr(selection, "class_gates_", None)  # a GateSelector has gates for each class
     if gates is not None and len(gates) == len(labels):
         gates = np.abs(np.asarray(gates, dtype=float))[:, columns]
     else:
@@ -81,7 +82,7 @@ def classes(
 
 
 def _class_means(numbers: Array, codes: NDArray[Any], n_classes: int) -> Array:
-    """Return the mean of each class in standard deviations from the mean of all rows."""
+    """Return the class means of each column, in standard deviations from the overall mean."""
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = (numbers - np.nanmean(numbers, axis=0)) / np.nanstd(numbers, axis=0)
     return np.array([np.nanmean(scaled[codes == c], axis=0) for c in range(n_classes)])
@@ -131,9 +132,9 @@ def _draw(
     return layered([dots.with_hints(), numbers], WIDE * len(names), TALL * len(labels))
 
 
-def _name_axis(place: str, names: list[str], colours: Palette, **options: Any) -> dict[str, Any]:
-    """Return names along an axis by their positions, since two may be the same."""
+def _name_axis(key: str, names: list[str], colours: Palette, **options: Any) -> dict[str, Any]:
+    """Return an axis of names. Names are placed by position, because two may be equal."""
     marks = axis(colours, lines=True, title=None, grid=False, labelColor=colours.ink, **options)
-    # an expression of Vega, in which JSON escapes what could end a string
+    # a Vega expression, in which JSON escapes quotes
     marks["labelExpr"] = f"{json.dumps(names)}[datum.value]"
-    return field(place, "ordinal", axis=marks, scale={"domain": list(range(len(names)))})
+    return field(key, "ordinal", axis=marks, scale={"domain": list(range(len(names)))})

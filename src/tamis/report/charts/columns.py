@@ -1,4 +1,4 @@
-"""Columns: their scores, which of them are redundant, and pairs that matter together."""
+"""Charts of columns: scores, redundancy and interactions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from tamis.report.charts.style import (
 from tamis.report.columns import correlations
 from tamis.report.units import chosen_units, strongest_pairs
 
-#: Pixels of a square of the map of correlations.
+#: Size in pixels of a square in the correlation map.
 SQUARE = 26
 
 
@@ -40,21 +40,21 @@ def ranking(
     theme: str = "light",
     width: int = 360,
 ) -> Any:
-    """Draw bars of scores, best column first; those not kept are grey.
+    """Draw a bar for the score of each column, best first. Columns that are not selected are grey.
 
     Parameters
     ----------
     selection : fitted selection
-        Of tamis, or any of scikit-learn's.
+        A selection of tamis or of scikit-learn.
     n : int, default=20
-        Number of columns that are shown.
+        Number of columns to show.
     probe : float, optional
-        Score of the best column that is known to be irrelevant, drawn as a line. Of a fitted
-        :class:`tamis.meta.Probes` it is the score from which columns are kept.
+        Score of the best irrelevant column, drawn as a line. For a fitted
+        :class:`tamis.meta.Probes`, the default is the lowest score at which columns are selected.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     width : int
-        Of the bars, in pixels.
+        Width of the bars, in pixels.
 
     Returns
     -------
@@ -108,7 +108,10 @@ def ranking(
 
 
 def _probe_score(selection: Any) -> float | None:
-    """Return the score of p = E / d, from which on Probes keeps a column."""
+    """Return the score at which Probes selects a column: that of p = E / d.
+
+    E is the expected number of false selections, and d is the number of columns.
+    """
     p_values = getattr(selection, "p_values_", None)
     rate = getattr(selection, "expected_false", None)
     if p_values is None or rate is None or selection.fdr is not None:
@@ -119,20 +122,20 @@ def _probe_score(selection: Any) -> float | None:
 def redundancy(
     selection: Any, X: ArrayLike, *, n: int = 40, theme: str = "light", square: int = SQUARE
 ) -> Any:
-    """Draw the correlations \\|r\\| of the kept columns, similar ones next to each other.
+    """Draw the correlations \\|r\\| between selected columns, with similar ones next to each other.
 
     Parameters
     ----------
     selection : fitted selection
-        At least two of its columns are kept.
+        A selection with at least two selected columns.
     X : array or frame of shape (n_samples, n_features)
-        The table it was fitted to. Text and categories have no correlation.
+        The table that the selection was fitted to. Text and categories have no correlation.
     n : int, default=40
-        Of more columns those closest to another are shown.
+        Largest number of columns. If there are more, those with the highest correlations are shown.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     square : int
-        Pixels of a square.
+        Size of a square, in pixels.
 
     Returns
     -------
@@ -152,7 +155,7 @@ def redundancy(
     kept = units.best_kept
     if len(kept) < 2:
         raise InvalidParameter(
-            f"redundancy needs at least two kept columns, and this selection keeps {len(kept)}."
+            f"redundancy needs at least two kept columns, but this selection keeps {len(kept)}."
         )
     r = correlations(X, units.units, kept)[:, kept]
     shown = closest(r, n)
@@ -162,7 +165,7 @@ def redundancy(
 
 
 def closest(r: Array, n: int) -> Subset:
-    """Return the n columns closest to another, in an order that puts similar ones together."""
+    """Return the n columns with the highest correlations, with similar ones next to each other."""
     shown = np.arange(len(r))
     if len(r) > n:
         others = np.where(np.eye(len(r), dtype=bool), 0.0, np.nan_to_num(r))
@@ -185,9 +188,9 @@ def draw_squares(
     least: float,
     top: float = 1.0,
 ) -> dict[str, Any]:
-    """Draw the lower triangle of a matrix; numbers from ``least`` on are written, in hundredths.
+    """Draw the lower triangle of a matrix. Values of at least ``least`` are printed, times 100.
 
-    A square that has ``top`` is full; NaN has none.
+    A value of ``top`` fills its square, and NaN leaves it empty.
     """
     n = len(names)
     rows = [
@@ -212,7 +215,7 @@ def draw_squares(
     squares = chart.mark("rect", color=colours.accent, stroke=None).encode(
         opacity=field("r", scale=scale, legend=None)
     )
-    # white on what is full, ink on what is not: the ground of the page is the one or the other
+    # full squares are dark, so their numbers have the background colour
     full = {"test": f"datum.r >= {0.8 * top}", "value": colours.ground}
     numbers = chart.text("label", colours, fontSize=10)
     numbers = numbers.encode(color={"condition": full, "value": colours.ink})
@@ -222,20 +225,21 @@ def draw_squares(
 
 
 def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: int = SQUARE) -> Any:
-    """Draw the information of the strongest pairs of columns beyond that of each alone.
+    """Draw the strongest interactions: the information of two columns beyond that of each alone.
 
-    Numbers are hundredths of a nat. The best of many pairs is high by chance too.
+    Numbers are hundredths of a nat. The best of many pairs has a high value even by chance.
 
     Parameters
     ----------
     selection : fitted selection
-        By a criterion that looks at pairs, as :class:`tamis.criteria.PairInformation`.
+        A selection with a criterion that scores pairs, such as
+        :class:`tamis.criteria.PairInformation`.
     n : int, default=20
-        Number of pairs that are shown.
+        Number of pairs to show.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     square : int
-        Pixels of a square.
+        Size of a square, in pixels.
 
     Returns
     -------
@@ -259,8 +263,8 @@ def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: i
     pairs = strongest_pairs(selection, n)
     if not pairs:
         raise InvalidParameter(
-            f"interactions needs a selection by a criterion that looks at pairs, and "
-            f'{type(selection).__name__} found none. Write tamis.select(X, y, "pair-scan").'
+            f"interactions needs a criterion that scores pairs, but {type(selection).__name__} has "
+            'no pairs. Write tamis.select(X, y, "pair-scan").'
         )
     names = chosen_units(selection).names
     return to_altair(draw_interactions(pairs, names, palette(theme), square))
@@ -269,14 +273,14 @@ def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: i
 def draw_interactions(
     pairs: Sequence[Interaction], names: Sequence[str], colours: Palette, square: int
 ) -> dict[str, Any]:
-    """Draw the columns of the pairs as a lower triangle; pairs that are not given are empty."""
+    """Draw the given pairs of columns in a lower triangle. Other pairs are empty."""
     units = sorted({unit for pair in pairs for unit in pair[:2]})
     information = np.full((len(units), len(units)), np.nan)
     for pair in pairs:
         i, j = units.index(pair.first), units.index(pair.second)
         information[i, j] = information[j, i] = pair.information
     top = float(np.nanmax(information))
-    # columns of one pair stand next to each other
+    # the columns of a pair are placed next to each other
     shown = closest(np.nan_to_num(information) / top, len(units))
     labels = [names[units[k]] for k in shown]
     part = information[np.ix_(shown, shown)]

@@ -1,4 +1,4 @@
-"""Curves: values along a search path, errors against the number of columns, scores against C."""
+"""Charts of errors against the number of columns, and of scores against C."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,11 +24,11 @@ from tamis.report.error_curve import ErrorCurve, error_curves
 from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import chosen_units
 
-#: Makes the channel of y for a field.
+#: Function that returns the y channel for the name of a field.
 Channel = Callable[[str], Any]
-#: Pixels between two names at the ends of lines.
+#: Smallest distance in pixels between two names at the ends of lines.
 APART = 14
-#: Share of the height below a line that a name needs there.
+#: Share of the plot's height that a name below a line needs.
 LEAST_ROOM = 0.12
 
 
@@ -43,24 +43,24 @@ def curve(
     width: int = 640,
     height: int = 230,
 ) -> Any:
-    """Draw errors on held-out rows against the number of columns.
+    """Draw the error on held-out rows against the number of columns.
 
-    A line with points and a band of one standard error, corrected for the overlap of the
-    resamples; dashed the error with all columns. Several methods have shapes of their own and are
-    named at their ends.
+    The band is one standard error, corrected for the overlap of the resamples. A dashed line marks
+    the error with all columns. If there are several methods, each has its own shape, and its name
+    at the end of its line.
 
     Parameters
     ----------
     results : Results
-        Of :func:`tamis.evaluation.evaluate` with ``sizes``.
+        Result of :func:`tamis.evaluation.evaluate` with ``sizes``.
     chosen : int or fitted selection, optional
         The number of columns to mark.
     metric, estimator, data : str, optional
-        Which of several.
+        Which one to draw, if the results contain several.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     width, height : int
-        Of the plot itself, in pixels.
+        Size of the plot, in pixels.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def draw_curve(
     title: str | None = None,
     across: str = "columns kept",
 ) -> dict[str, Any]:
-    """Draw some curves; those ``published`` of the same methods are hollow."""
+    """Draw several curves. Curves in ``published`` belong to the same methods and are hollow."""
     measure = lines[0].measure
     low, high = _span([*lines, *published])
     if title is None:
@@ -119,7 +119,7 @@ def draw_curve(
 
 
 def _span(lines: Sequence[ErrorCurve]) -> tuple[float, float]:
-    """From 0 for errors, from a little below the least for scores, to a little above the most."""
+    """Return the range of the y axis. Errors start at 0, and scores slightly below the smallest."""
     errors = [np.nan_to_num(line.error) for line in lines]
     high = max(float(np.nanmax(c.mean + e)) for c, e in zip(lines, errors, strict=True))
     low = min(float(np.nanmin(c.mean - e)) for c, e in zip(lines, errors, strict=True))
@@ -149,21 +149,21 @@ def _points(line: ErrorCurve, chosen: int | None = None, before: str = "") -> li
 
 
 def _by_method(lines: Sequence[ErrorCurve], values: Sequence[str]) -> dict[str, Any]:
-    """Return values that differ by method."""
+    """Return an encoding that assigns one of ``values`` to each method."""
     names = [format_name(line.method) for line in lines]
     scale = {"domain": names, "range": [values[i % len(values)] for i in range(len(names))]}
     return field("method", "nominal", scale=scale, legend=None)
 
 
 def _hue(lines: Sequence[ErrorCurve], colours: Palette) -> dict[str, Any]:
-    """Return the colour by method; one method alone has the accent."""
+    """Return an encoding of the methods' colours. A single method has the accent colour."""
     return {"value": colours.accent} if len(lines) == 1 else _by_method(lines, colours.groups)
 
 
 def _lines(
     lines: Sequence[ErrorCurve], chosen: int | None, colours: Palette, y: Channel
 ) -> list[Layer]:
-    """Return bands, lines and points of all methods."""
+    """Return the bands, lines and points of all methods."""
     alone, hue = len(lines) == 1, _hue(lines, colours)
     chart = Layer([row for line in lines for row in _points(line, chosen)], "points")
     band = chart.mark("area", opacity=0.16 if alone else 0.1)
@@ -180,7 +180,7 @@ def _lines(
 def _hollow(
     published: Sequence[ErrorCurve], lines: Sequence[ErrorCurve], colours: Palette, y: Channel
 ) -> list[Layer]:
-    """Return published numbers, dashed and hollow in the colours of the same methods."""
+    """Return dashed lines with hollow markers for published numbers, in the method's colour."""
     rows = [
         row
         for line in published
@@ -196,7 +196,7 @@ def _hollow(
 def _whole(
     line: ErrorCurve, domain: tuple[float, float], colours: Palette, y: Channel
 ) -> list[Layer]:
-    """Return a dashed line at the error with all columns; its name stands off the curve."""
+    """Return a dashed line at the error with all columns, with a label."""
     if not np.isfinite(line.whole):
         return []
     end: dict[str, Any] = {"size": int(line.size.max()), "value": line.whole}
@@ -204,7 +204,7 @@ def _whole(
     ends = Layer([{**end, "size": int(max(line.size.min(), 1))}, end], "all")
     rule = ends.mark("line", strokeDash=[4, 3], strokeWidth=1, color=colours.quiet)
     room = line.whole - domain[0] > LEAST_ROOM * (domain[1] - domain[0])
-    below = room and not line.measure.greater_is_better  # errors come down to it from above
+    below = room and not line.measure.greater_is_better  # the curve of errors lies above the line
     style = {"align": "right", "dy": 12 if below else -9, "fontSize": 11, "color": colours.soft}
     label = Layer([end], "all columns").text("label", colours, **style)
     return [rule.encode(y=y("value")), label.encode(y=y("value"))]
@@ -213,12 +213,12 @@ def _whole(
 def _marked(
     line: ErrorCurve, chosen: int, domain: tuple[float, float], colours: Palette, y: Channel
 ) -> list[Layer]:
-    """Return the number that was chosen: a rule, a dot, and its name."""
+    """Return the marks for the chosen number of columns: a vertical rule, a dot and a label."""
     low, high = domain
     value = finite(line.at(chosen).value)
     row = {"size": chosen, "low": low, "high": high - 0.04 * (high - low), "value": value}
     chart = Layer([{**row, "label": f"chosen: {chosen}"}], "chosen")
-    # the name stands on the side that has room
+    # the label is on the side with more room
     widest = line.size.max()
     right = chosen <= 0.7 * (widest if widest < LOGARITHMIC else widest**0.5)
     style: dict[str, Any] = {
@@ -239,9 +239,9 @@ def _marked(
 
 
 def _end_names(
-    lines: Sequence[ErrorCurve], gap: float, colours: Palette, y: Channel
+    lines: Sequence[ErrorCurve], distance: float, colours: Palette, y: Channel
 ) -> list[Layer]:
-    """Return names of the methods at the ends of their lines, pushed apart if they overlap."""
+    """Return the names of the methods at the ends of their lines, moved apart if they overlap."""
     values = np.array([line.mean[np.isfinite(line.mean)][-1] for line in lines])
     end = int(max(line.size.max() for line in lines))
     rows = [
@@ -251,43 +251,43 @@ def _end_names(
             "value": value,
             "size": end,
         }
-        for line, value in zip(lines, push_apart(values, gap).tolist(), strict=True)
+        for line, value in zip(lines, push_apart(values, distance).tolist(), strict=True)
     ]
     style = {"align": "left", "dx": 9, "fontWeight": 600, "fontSize": 11.5}
     names = Layer(rows, "names").text("name", colours, **style)
-    del names.spec["mark"]["color"]  # which would win over the colour of the method
+    del names.spec["mark"]["color"]  # it would override the method's colour
     return [names.encode(y=y("value"), fill=_hue(lines, colours))]
 
 
-def push_apart(values: Array, gap: float) -> Array:
-    """Move values as little as needed so that no two are closer than a gap.
+def push_apart(values: Array, distance: float) -> Array:
+    """Move values as little as possible, so that any two are at least ``distance`` apart.
 
     >>> push_apart(np.array([1.0, 1.1, 5.0]), 1.0).tolist()
     [0.55, 1.55, 5.0]
     """
     order = np.argsort(values, kind="stable")
-    blocks: list[list[float]] = []  # mean of what each member wants of the first, and their number
+    blocks: list[list[float]] = []  # position of the first member, and number of members
     for value in values[order].tolist():
         blocks.append([value, 1])
-        while len(blocks) > 1 and blocks[-2][0] + blocks[-2][1] * gap > blocks[-1][0]:
+        while len(blocks) > 1 and blocks[-2][0] + blocks[-2][1] * distance > blocks[-1][0]:
             (first, n), (second, m) = blocks[-2:]
-            blocks[-2:] = [[(n * first + m * (second - n * gap)) / (n + m), n + m]]
+            blocks[-2:] = [[(n * first + m * (second - n * distance)) / (n + m), n + m]]
     moved = np.empty(len(values))
-    moved[order] = [first + k * gap for first, n in blocks for k in range(int(n))]
+    moved[order] = [first + k * distance for first, n in blocks for k in range(int(n))]
     return moved
 
 
 def tuning(search: Any, *, theme: str = "light", width: int = 640, height: int = 190) -> Any:
-    """Draw the exact validation curve over C, the chosen C, and the interval it was taken from.
+    """Draw the exact validation curve over C, the chosen C, and the interval of equally good C.
 
     Parameters
     ----------
     search : SVCPathCV or SVRPathCV
-        Fitted.
+        The fitted search for C.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     width, height : int
-        Of the plot itself, in pixels.
+        Size of the plot, in pixels.
 
     Returns
     -------
@@ -308,7 +308,7 @@ def tuning(search: Any, *, theme: str = "light", width: int = 640, height: int =
 
 
 def draw_tuning(tuned: TuningResult, colours: Palette, width: int, height: int) -> dict[str, Any]:
-    """Draw a curve over C."""
+    """Draw the validation curve of a tuned SVM over C."""
     ends, values = tuned.curve.breakpoints, tuned.shown
     left, right = float(ends[0]), float(ends[-1])
     powers = [t for t in ticks(left, right, True) if np.log10(t) == round(np.log10(t))]
@@ -325,8 +325,8 @@ def draw_tuning(tuned: TuningResult, colours: Palette, width: int, height: int) 
         title = f"cross-validated {tuned.measure.title}"
         return y_channel(name, title, {"domain": [bottom, top], "nice": False}, colours)
 
-    places = np.repeat(ends, 2)[1:-1].tolist()  # each piece has two ends
-    corners = [{"C": C, "value": v} for C, v in zip(places, values.tolist(), strict=True)]
+    positions = np.repeat(ends, 2)[1:-1].tolist()  # each segment has two ends
+    corners = [{"C": C, "value": v} for C, v in zip(positions, values.tolist(), strict=True)]
     best_C, interval = float(tuned.search.best_C_), tuned.search.best_interval_
     chosen = {"C": best_C, "value": tuned.at_best, "top": top, "bottom": bottom}
     chosen |= {"low": max(float(interval.low), left), "high": min(float(interval.high), right)}

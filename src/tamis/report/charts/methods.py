@@ -1,4 +1,4 @@
-"""Methods: which differ by more than chance, and which order columns alike."""
+"""Charts of methods: ranks with critical differences, agreement of rankings, and intervals."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,21 +24,21 @@ from tamis.report.charts.style import (
 )
 from tamis.report.units import chosen_units
 
-#: Pixels from the top: the ruler, the axis; and between two bars, and two names.
+#: Distances in pixels: top to ruler, top to axis, between two bars, and between two names.
 RULER, AXIS, BAR, LINE = 16, 56, 9, 18
 
 
 def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> Any:
-    """Draw average ranks of methods, with bars that join those which cannot be told apart.
+    """Draw the average ranks of methods. Bars join methods that do not differ significantly.
 
     Parameters
     ----------
     ranks : Ranks
-        Of :func:`tamis.evaluation.rank` or :func:`tamis.evaluation.friedman`.
+        Result of :func:`tamis.evaluation.rank` or :func:`tamis.evaluation.friedman`.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     width : int
-        Of the plot itself, in pixels.
+        Width of the plot, in pixels.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> Any:
 
 
 def draw_comparison(ranks: Ranks, colours: Palette, width: int) -> dict[str, Any]:
-    """Draw the diagram of critical differences."""
+    """Draw a critical-difference diagram."""
     n, half = len(ranks.ranks), (len(ranks.ranks) + 1) // 2
     first = AXIS + 14 + BAR * len(ranks.groups) + LINE / 2
     height = first + LINE * half
@@ -85,7 +85,7 @@ def draw_comparison(ranks: Ranks, colours: Palette, width: int) -> dict[str, Any
     down: dict[str, Any] = {"scale": {"domain": [0, height], "range": [0, height]}, "axis": None}
 
     def at(x: str, y: str = "y", **ends: str) -> dict[str, Any]:
-        """Return channels for fields; ``x2`` and ``y2`` are where a rule ends."""
+        """Return channels that position a mark by fields. ``x2`` and ``y2`` end a rule."""
         channels = {"x": field(x, **across), "y": field(y, **down)}
         return channels | {channel: {"field": name} for channel, name in ends.items()}
 
@@ -102,7 +102,7 @@ def draw_comparison(ranks: Ranks, colours: Palette, width: int) -> dict[str, Any
         side = Layer([dot for dot in dots if dot["left"] == (align == "left")], f"names {align}")
         names = side.text("name", colours, align=align, dy=-7, fontSize=11.5)
         layers.append(names.encode(**at("end")))
-    if ranks.groups:  # one thick bar for each set of methods that cannot be told apart
+    if ranks.groups:  # one thick bar for each set of methods that do not differ significantly
         of = dict(zip(ranks.methods, ranks.ranks.tolist(), strict=True))
         bars = [
             {"low": min(of[name] for name in group), "high": max(of[name] for name in group)}
@@ -115,7 +115,7 @@ def draw_comparison(ranks: Ranks, colours: Palette, width: int) -> dict[str, Any
 
 
 def _ruler(ranks: Ranks, n: int, colours: Palette, at: Any) -> list[Layer]:
-    """Return the axis of ranks, and above it the critical difference."""
+    """Return the axis of ranks, with the critical difference above it."""
     gap = ranks.critical_difference
     label = f"critical difference {format_number(gap)} (Nemenyi, {ranks.n_rows} rows)"
     ruler = Layer([{"low": 1, "high": min(1 + gap, n), "y": RULER, "label": label}], "ruler")
@@ -135,17 +135,17 @@ def _ruler(ranks: Ranks, n: int, colours: Palette, at: Any) -> list[Layer]:
 
 
 def rank_agreement(selections: Any, *, theme: str = "light", square: int = 34) -> Any:
-    """Draw how alike methods order the columns: Kendall's tau of every pair, in hundredths.
+    """Draw the agreement between rankings: Kendall's tau for every pair of methods, times 100.
 
     Parameters
     ----------
     selections : dict of str to fitted selection, or Results
-        On the same columns. Of :class:`tamis.evaluation.Results` the mean over the realizations is
-        shown.
+        Selections from the same columns. For :class:`tamis.evaluation.Results`, the mean over the
+        resamples is shown.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     square : int
-        Pixels of a square.
+        Size of a square, in pixels.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def rank_agreement(selections: Any, *, theme: str = "light", square: int = 34) -
 
 
 def _agreements(orders: list[list[tuple[int, ...]]]) -> Array:
-    """Return the mean of Kendall's tau over realizations, for every pair of methods."""
+    """Return Kendall's tau for every pair of methods, averaged over the resamples."""
     ranks = [[np.argsort(order) for order in several] for several in orders]
     tau = np.eye(len(ranks))
     for i in range(len(ranks)):
@@ -192,10 +192,10 @@ def _agreements(orders: list[list[tuple[int, ...]]]) -> Array:
 
 
 class SpannedNumber(NamedTuple):
-    """A number, the interval in which it may be, and another that it is compared with.
+    """A number with its interval, and a second number to compare it with.
 
-    ``low`` and ``high`` are NaN if they are not known; ``other`` is drawn as a hollow diamond; a
-    baseline is grey.
+    ``low`` and ``high`` are NaN if the interval is unknown. ``other`` is drawn as a hollow diamond.
+    A baseline is grey.
     """
 
     name: str
@@ -216,12 +216,12 @@ def draw_intervals(
     domain: tuple[float, float] | None = None,
     powers: bool = False,
 ) -> dict[str, Any]:
-    """Draw dots on their intervals, names at the left; ``powers`` is for a logarithmic scale."""
+    """Draw dots on their intervals, with names at the left. ``powers`` sets a logarithmic scale."""
     data = [
         {
             "place": place,
             "name": format_name(row.name, 26),
-            "beside": row.baseline,
+            "baseline": row.baseline,
             "hint": f"{format_name(row.name)}: {row.hint}",
             **{key: finite(getattr(row, key)) for key in ("value", "low", "high", "other")},
         }
@@ -229,7 +229,7 @@ def draw_intervals(
     ]
     x = _scale(rows, title, colours, domain, powers)
     chart = Layer(data, "intervals").encode(y=row_channel(len(data)))
-    hue = {"condition": {"test": "datum.beside", "value": colours.quiet}, "value": colours.accent}
+    hue = {"condition": {"test": "datum.baseline", "value": colours.quiet}, "value": colours.accent}
     rule = chart.mark("rule", strokeWidth=2, opacity=0.55)
     point = chart.mark("point", filled=True, size=60, opacity=1)
     layers = [
@@ -250,7 +250,7 @@ def _scale(
     domain: tuple[float, float] | None,
     powers: bool,
 ) -> dict[str, Any]:
-    """Return the scale from left to right: all that is shown, with a little room."""
+    """Return the x scale, which covers all numbers and a small margin."""
     shown = [finite(v) for r in rows for v in (r.value, r.low, r.high, r.other)]
     known = [v for v in shown if v is not None] or [0.0, 1.0]
     low, high = min(known), max(known)

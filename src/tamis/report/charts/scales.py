@@ -1,4 +1,4 @@
-"""Scales that several charts share: numbers of columns, powers of ten, rows with names."""
+"""Scales that several charts share: numbers of columns, powers of ten, and rows with names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,22 +9,21 @@ from numpy.typing import NDArray
 from tamis._arrays import Subset
 from tamis.report.charts.style import Layer, Palette, axis, field
 
-#: Number of columns from which on their scale is logarithmic: below, the first few are still apart
-#: on a linear one.
+#: With at least this number of columns, the scale is logarithmic. With fewer, it is linear.
 LOGARITHMIC = 60
-#: How powers of ten are written on an axis.
+#: Vega expression that formats powers of ten on an axis.
 PLAIN_POWERS = (
     "datum.value >= 0.00001 && datum.value < 1000000 ? format(datum.value, '.6~f') : "
     "format(datum.value, '.1~e')"
 )
-#: Points of a line at most: more could not be told apart, and would make a page of megabytes.
+#: Largest number of points in a line. More could not be distinguished, and would take megabytes.
 POINTS = 80
-#: Pixels of a row with a name.
+#: Height in pixels of a row with a name.
 ROW = 19
 
 
 def size_channel(sizes: Sequence[int], title: str, colours: Palette, **options: Any) -> Any:
-    """Return numbers of columns from left to right, on a logarithmic scale if there are many."""
+    """Return the x channel for numbers of columns, logarithmic if there are many."""
     low, high = max(min(sizes), 1), max(max(sizes), 2)
     many = high >= LOGARITHMIC
     scale = {**({"type": "log"} if many else {}), "domain": [low, high], "nice": False, **options}
@@ -33,7 +32,7 @@ def size_channel(sizes: Sequence[int], title: str, colours: Palette, **options: 
 
 
 def ticks(low: float, high: float, many: bool) -> list[float]:
-    """Return a few round numbers: 1, 2, 5, 10, ... on a logarithmic scale, else at most eight."""
+    """Return round tick values: 1, 2, 5, 10, ... on a logarithmic scale, else at most eight."""
     if many:
         decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
         factors = (1, 2, 5) if high / low < 100 or low >= 1 else (1,)
@@ -41,12 +40,12 @@ def ticks(low: float, high: float, many: bool) -> list[float]:
         return [float(tick) for tick in marks if low <= tick <= high]
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100) if (high - low) / s <= 8)
     inner = [float(k) for k in range(int(low), int(high) + 1) if k % step == 0]
-    # the ends are named; what would touch them is not
+    # both ends are labelled, and numbers that would touch them are left out
     return [float(low), *(k for k in inner if low + step / 2 < k < high - step / 2), float(high)]
 
 
 def thin(sizes: NDArray[Any], *also: int) -> Subset:
-    """Return positions of at most 80 sizes, evenly apart on their scale, and of some others.
+    """Return positions of at most 80 sizes: evenly spaced ones, and the sizes in ``also``.
 
     >>> thin(np.array([1, 2, 3])).tolist()
     [0, 1, 2]
@@ -63,15 +62,15 @@ def thin(sizes: NDArray[Any], *also: int) -> Subset:
 
 
 def row_channel(n: int) -> dict[str, Any]:
-    """Return rows from top to bottom."""
+    """Return the y channel for rows, from top to bottom."""
     return field("place", "ordinal", axis=None, scale={"domain": list(range(n))})
 
 
 def row_names(chart: Layer, colours: Palette) -> Layer:
-    """Return names at the left of their rows: as marks, since two columns may have the same."""
+    """Return the names at the left of their rows. They are text marks, because two may be equal."""
     return chart.text("name", colours, align="right", dx=-6, fontSize=11.5).encode(x={"value": 0})
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that JSON knows, or None."""
+    """Return the value if it is a finite number, otherwise None."""
     return None if value is None or not np.isfinite(value) else float(value)

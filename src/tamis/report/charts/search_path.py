@@ -1,4 +1,4 @@
-"""Steps of a search, and the values of its criterion on the way."""
+"""Charts of the search path: scores of its steps, and values of the criterion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,17 +23,16 @@ from tamis.report.units import chosen_units, scores_alone, scores_without_ranks
 
 
 def path(selection: Any, *, theme: str = "light", width: int = 640, height: int = 220) -> Any:
-    """Draw the score of the columns that moved at each step, against the number of columns.
+    """Draw the score of the column added or removed at each step, against the number of columns.
 
     Parameters
     ----------
     selection : fitted selection
-        A search with steps: an elimination shows the scores of the leaving columns, a search
-        that adds those of the entering ones.
+        A selection whose search has steps.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     width, height : int
-        Of the plot itself, in pixels.
+        Size of the plot, in pixels.
 
     Returns
     -------
@@ -52,8 +51,8 @@ def path(selection: Any, *, theme: str = "light", width: int = 640, height: int 
     walk = search_path(selection)
     if walk is None:
         raise InvalidParameter(
-            f"path needs a search with steps that score columns, not {type(selection).__name__}, "
-            "which has none. Draw ranking(selection)."
+            f"path needs a search with steps that score columns, but {type(selection).__name__} "
+            "has none. Write ranking(selection)."
         )
     names = chosen_units(selection).names
     return to_altair(draw_path(walk, names, palette(theme), width, height))
@@ -61,18 +60,18 @@ def path(selection: Any, *, theme: str = "light", width: int = 640, height: int 
 
 @dataclass(frozen=True, repr=False)
 class SearchPath:
-    """Columns that came or went, step by step.
+    """The steps of a search.
 
     Attributes
     ----------
     leaving : bool
-        Whether columns left, from all to few.
+        True if the search starts from all columns and removes them.
     size : array of int
-        Units held before a leaving step, after an entering one.
+        Number of units before each removal, or after each addition.
     score : array of float
-        Mean score of what moved at the step.
+        Mean score of the units moved in each step.
     moved : tuple of tuple of int
-        What moved.
+        Units that each step added or removed.
     """
 
     leaving: bool
@@ -82,11 +81,10 @@ class SearchPath:
 
 
 def search_path(selection: Any) -> SearchPath | None:
-    """Return the steps of a selection; None if there are none to show.
+    """Return the steps of a selection, or None if there are fewer than two to show.
 
-    A ranking scores each column alone and makes no steps worth a chart. Of a search that goes to
-    and fro only the steps of its main direction are shown, where each number of columns was first
-    reached.
+    A ranking scores each column alone, so its steps are not shown. If a search both adds and
+    removes columns, only steps in its main direction are shown, and for each size only the first.
     """
     trace = getattr(selection, "trace_", None)
     if trace is None or len(trace) < 2 or scores_alone(selection):
@@ -112,13 +110,13 @@ def search_path(selection: Any) -> SearchPath | None:
 def draw_path(
     walk: SearchPath, names: Sequence[str], colours: Palette, width: int, height: int
 ) -> dict[str, Any]:
-    """Draw the steps of a search."""
+    """Draw the score of each step of a search."""
 
     def hint(k: int) -> str:
         moved = walk.moved[k]
         some = ", ".join(format_name(names[unit], LETTERS) for unit in moved[:3])
         some += f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-        verb = "left" if walk.leaving else "entered"
+        verb = "removed" if walk.leaving else "added"
         return f"{some} {verb}: {format_number(walk.score[k])}"
 
     rows = [
@@ -127,7 +125,7 @@ def draw_path(
     ]
     low, high = walk.score.min(), walk.score.max()
     log = bool(low > 0 and high > 50 * low)
-    what = "leaving" if walk.leaving else "entering"
+    what = "removed" if walk.leaving else "added"
     title = f"score of the {what} column" + (" (log scale)" if log else "")
     scale = {"type": "log", "nice": False} if log else {"zero": False}
     marks: dict[str, Any] = {}
@@ -135,7 +133,7 @@ def draw_path(
         marks = {"values": ticks(low, high, True), "labelExpr": PLAIN_POWERS}
     elif np.abs(walk.score).max() < 1e-3:
         marks = {"format": ".1~e"}
-    x = "columns in the model when one leaves" if walk.leaving else "columns held"
+    x = "columns before the step" if walk.leaving else "columns after the step"
     chart = Layer(rows, "steps").encode(
         x=size_channel(walk.size.tolist(), x, colours, reverse=walk.leaving),
         y=y_channel("worth", title, scale, colours, **marks),
@@ -149,9 +147,9 @@ def _line_and_points(chart: Layer, colours: Palette) -> list[Layer]:
 
 
 class CriterionCurve(NamedTuple):
-    """Values of the criterion at each number of units, on its training rows.
+    """Values of the criterion at each number of units, on the training rows.
 
-    ``alone`` says that units are scored without each other: values are then scores, best first.
+    If ``alone``, units are scored individually, and the values are their scores, best first.
     """
 
     size: Subset
@@ -160,7 +158,7 @@ class CriterionCurve(NamedTuple):
 
 
 def criterion_curve(selection: Any) -> CriterionCurve | None:
-    """Return the best value at each number of units; None if the criterion values no subsets."""
+    """Return the best value at each number of units, or None if the criterion has no values."""
     trace = getattr(selection, "trace_", None)
     if trace is None or not len(trace):
         return None
@@ -180,7 +178,7 @@ def criterion_curve(selection: Any) -> CriterionCurve | None:
 def draw_values(
     curve: CriterionCurve, chosen: int, colours: Palette, width: int, height: int
 ) -> dict[str, Any]:
-    """Draw values of the criterion against the number of columns."""
+    """Draw the values of the criterion against the number of columns."""
     title = "score of the next column" if curve.alone else "value of the criterion"
     rows = [
         {"size": int(k), "value": float(v), "hint": f"{k} columns: {format_number(v)}"}

@@ -1,4 +1,4 @@
-"""Share of the resamples that keep each column."""
+"""Chart of the share of resamples in which each column is selected."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from tamis.report.charts.style import (
 )
 from tamis.report.units import ChosenUnits, chosen_units
 
-#: Share of the resamples from which a column that is not kept counts as a rival.
+#: A column that is not selected is shown as a rival if at least this share of resamples selects it.
 RIVAL = 0.3
 
 
@@ -35,21 +35,23 @@ def stability(
     theme: str = "light",
     width: int = 420,
 ) -> Any:
-    """Draw the share of the resamples that keep each kept column, and hollow, its rivals.
+    """Draw the share of resamples in which each selected column is selected.
+
+    Columns that are not selected, but often selected in the resamples, are hollow.
 
     Parameters
     ----------
     results : Results
-        Of :func:`tamis.evaluation.evaluate`, with the selection's method among its own.
+        Result of :func:`tamis.evaluation.evaluate` for the method of the selection.
     selection : fitted selection
     method, data : str, optional
-        Which of several in the results; by default the first method.
+        Which of the results to use. The default is the first method.
     n : int, default=40
-        Largest number of columns that are shown.
+        Largest number of columns to show.
     theme : {"light", "page"}, default="light"
-        "page" has the variables of the style sheet of a report for colours.
+        "page" uses the CSS variables of a report as colours.
     width : int
-        Of the plot itself, in pixels.
+        Width of the plot, in pixels.
 
     Returns
     -------
@@ -76,12 +78,12 @@ def stability(
 def shares_of(
     results: Results, units: ChosenUnits, method: str | None = None, data: str | None = None
 ) -> Array:
-    """Return the share of the realizations that hold each unit, at the number that is kept."""
+    """Return the share of resamples that select each unit, at the selected number of columns."""
     method = results.methods[0] if method is None else method
     masks = results.supports(method, data, units.n_columns_kept or None)
     if masks.shape[1] != units.units.n_columns:
         raise InvalidParameter(
-            f"The results are of {masks.shape[1]} columns, the selection of "
+            f"The results have {masks.shape[1]} columns, but the selection has "
             f"{units.units.n_columns}. Give results on the same table."
         )
     share = np.zeros(len(units.names))
@@ -92,7 +94,7 @@ def shares_of(
 def draw_stability(
     units: ChosenUnits, share: Array, n: int, colours: Palette, width: int
 ) -> dict[str, Any]:
-    """Draw the shares of the kept units as dots on stems, then those of rivals, hollow."""
+    """Draw the shares of the selected units as dots on stems, and rivals as hollow dots."""
     kept = units.best_kept[:n]
     rivals = np.flatnonzero(~units.kept & (share >= RIVAL))
     rivals = rivals[np.argsort(-share[rivals], kind="stable")][: max(n - len(kept), 0)]
@@ -106,7 +108,7 @@ def draw_stability(
         }
         for place, unit in enumerate([*kept.tolist(), *rivals.tolist()])
     ]
-    marks = axis(colours, lines=True, title="share of resamples that keep it, %")
+    marks = axis(colours, lines=True, title="share of resamples that keep the column, %")
     marks["values"] = [0, 25, 50, 75, 100]
     x = field("share", scale={"domain": [0, 100], "nice": False}, axis=marks)
     chart = Layer(rows, "shares").encode(y=row_channel(len(rows)))

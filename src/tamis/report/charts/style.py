@@ -1,7 +1,7 @@
-"""Colours, fonts, axes and layers that all charts share.
+"""Colours, fonts, axes and layers of all charts.
 
-Every property stands in the chart itself and none in altair's ``config``, which charts inside a
-concatenation must not have.
+Properties are set in the chart itself, not in altair's ``config``, which is not allowed in
+concatenated charts.
 """
 
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 from tamis.exceptions import InvalidParameter, MissingExtra
 
-#: Letters of a name that a chart shows; the tooltip has them all.
+#: Number of characters of a name shown in a chart. The tooltip has the full name.
 LETTERS = 34
 FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
 class Palette(NamedTuple):
-    """The colours of a chart.
+    """Colours of a chart.
 
-    The four first of ``groups`` stay apart for the three dichromacies (CIE76 of at least 16); the
-    rest is decoration, and no chart says anything by colour alone.
+    The first four of ``groups`` can be distinguished with any of the three kinds of colour
+    blindness (CIE76 distance of at least 16). No chart conveys information by colour alone.
     """
 
     ground: str
@@ -43,7 +43,7 @@ THEMES = {
         mark="#b84d00",
         groups=("#0072b2", "#d55e00", "#009e73", "#b4578c", "#5b646d", "#8f7200"),
     ),
-    # variables of the page's style sheet, which has values for light, dark and print
+    # CSS variables of the page, with different values for light mode, dark mode and print
     "page": Palette(
         ground="var(--bg)",
         ink="var(--ink)",
@@ -66,36 +66,35 @@ def palette(theme: str) -> Palette:
 
 
 class Layer:
-    """One layer of a chart, as the plain data that Vega-Lite reads.
+    """A layer of a chart, as a Vega-Lite specification.
 
-    altair checks every property of every layer, which takes longer than drawing; it gets the
-    finished chart.
+    Only the finished chart is passed to altair, because altair's check of every property in every
+    layer would take longer than drawing.
 
     Parameters
     ----------
     rows : list of dict
-    name : str
-        Of the data, by which they are found in the chart.
+        The data, one dictionary per row.
     """
 
     def __init__(self, rows: list[dict[str, Any]], name: str):
         self.spec: dict[str, Any] = {"data": {"values": rows, "name": name}, "encoding": {}}
 
     def mark(self, kind: str, **properties: Any) -> "Layer":
-        """Return the same data with a mark."""
+        """Return a layer with the same data and the given mark."""
         return self._with(mark={"type": kind, **properties})
 
     def text(self, name: str, colours: Palette, **options: Any) -> "Layer":
-        """Return the same data with the text of a field as mark."""
+        """Return a layer with the same data that shows a field as text."""
         style = {"font": FONT, "fontSize": 12, "color": colours.ink, "baseline": "middle"}
         return self.mark("text", **style | options).encode(text=field(name, "nominal"))
 
     def encode(self, **channels: Any) -> "Layer":
-        """Return the same mark with further channels."""
+        """Return a layer with the same mark and further channels."""
         return self._with(encoding={**self.spec["encoding"], **channels})
 
     def with_hints(self) -> "Layer":
-        """Return the same mark with the field ``hint`` as tooltip and description."""
+        """Return the same layer with the field ``hint`` as tooltip and description."""
         hint = field("hint", "nominal")
         return self.encode(tooltip=hint, description=hint)
 
@@ -106,7 +105,7 @@ class Layer:
 
 
 def layered(layers: Sequence[Layer], width: float, height: float) -> dict[str, Any]:
-    """Return a chart of some layers, without frame."""
+    """Return a chart that consists of the given layers, without a frame."""
     parts = [dict(layer.spec) for layer in layers]
     chart: dict[str, Any] = {"width": width, "height": height, "view": {"stroke": None}}
     if all(part["data"] is parts[0]["data"] for part in parts):
@@ -116,7 +115,7 @@ def layered(layers: Sequence[Layer], width: float, height: float) -> dict[str, A
 
 
 def to_altair(spec: dict[str, Any]) -> Any:
-    """Return the chart as altair has it."""
+    """Return the specification as an altair chart."""
     try:
         import altair
     except ImportError:
@@ -127,12 +126,12 @@ def to_altair(spec: dict[str, Any]) -> Any:
 
 
 def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:
-    """Return an encoding by a field, for any channel."""
+    """Return the encoding of a field, which can be used for any channel."""
     return {"field": name, "type": kind, **options}
 
 
 def axis(colours: Palette, *, lines: bool = False, **options: Any) -> dict[str, Any]:
-    """Return an axis in soft ink, with light lines if asked for."""
+    """Return the properties of an axis, with grid lines if ``lines``."""
     return {
         "labelColor": colours.soft,
         "labelFont": FONT,
@@ -154,7 +153,7 @@ def axis(colours: Palette, *, lines: bool = False, **options: Any) -> dict[str, 
 
 
 def y_channel(name: str, title: str, scale: dict[str, Any], colours: Palette, **marks: Any) -> Any:
-    """Return the encoding of a field along the y axis, whose title lies on top."""
+    """Return the encoding of a field along the y axis, with the title above the axis."""
     above = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0}
     above |= {"titleY": -14, "titleBaseline": "bottom", "tickCount": 5}
     upright = axis(colours, lines=True, **above, **marks)

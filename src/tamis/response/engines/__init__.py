@@ -1,1 +1,1 @@
-"""Engines: outputs of a fitted model as its columns change, for all columns together."""
+"""Engines: outputs of a fitted model with perturbed columns, for all columns together."""

@@ -1,10 +1,10 @@
-"""The interface of engines: outputs of a trained model as some columns of its rows are replaced.
+"""Interface of engines, which compute the outputs of a trained model for replaced columns.
 
-An engine belongs to a model and some rows. It makes *batches* of units, which are columns that
-change together. A batch finds the outputs of all its units at once, in arrays of shape (units,
-rows, points, outputs). An engine that finds all columns in one pass over the model makes one batch.
+An engine belongs to a model and the rows of a table. A unit is a column, or a group of columns that
+is selected as one and replaced together. The engine splits the units into *batches*. A batch
+computes the outputs for all its units at once, in arrays of shape (units, rows, points, outputs).
 
-Pipelines that scale each column by itself have the engine of their last step, on scaled columns.
+A pipeline of column-wise scalers uses the engine of its last step, on scaled columns.
 """
 
 import warnings
@@ -27,15 +27,15 @@ from tamis.response.perturbations import Centres, Draw, Points, Shuffle
 from tamis.validation.splits import Rows
 
 Outputs: TypeAlias = Callable[[Array], Array]
-#: Numbers in a block of altered outputs (2 MB): small enough for a processor's cache.
+#: Number of changed outputs in a block (2 MB), which fits into a CPU cache.
 BLOCK = 250_000
-#: Rows that the generic engine builds at a time: few enough to stay small, enough for a model to
-#: spend its time on rows and not on being called.
+#: Number of altered rows that the generic engine builds at a time. The rows take little memory, but
+#: are enough to make the overhead of a call to the model negligible.
 ROWS_AT_ONCE = 20_000
 
 
 def ask(method: Callable[[Array], Any], X: Array) -> Any:
-    """Call a method of a model that may have been trained on named columns."""
+    """Call a method of a model, without scikit-learn's warning about missing column names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         return method(X)
@@ -43,17 +43,29 @@ def ask(method: Callable[[Array], Any], X: Array) -> Any:
 
 @dataclass(frozen=True)
 class Model:
-    """A trained estimator: its raw outputs, and the link from there to what is compared.
+    """Trained estimator as a function from rows to outputs.
+
+    Engines compute its raw outputs. A link function turns these into the outputs that are compared.
 
     Attributes
     ----------
     fitted : estimator
+        Trained estimator.
     method : str
-        What the raw outputs are: "decision_function", "predict_proba", "predict" or "codes".
+        Kind of raw outputs: "decision_function", "predict_proba", "predict" or "codes".
     raw : callable
-        From rows to outputs of shape (rows, outputs).
+        Function from rows to raw outputs, of shape (rows, outputs).
     link : callable
-        From raw outputs to what is compared, along the last axis.
+        Function from raw outputs to compared outputs, applied along the last axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from tamis.response.predictions import predictions_of
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
+    >>> predictions_of(Ridge().fit(X, X @ [1.0, 2.0])).outputs(X).shape
+    (3, 1)
     """
 
     fitted: Any
@@ -62,87 +74,94 @@ class Model:
     link: Outputs
 
     def outputs(self, X: Array) -> Array:
-        """What is compared, for the rows of ``X``."""
+        """Return the compared outputs of the rows of ``X``."""
         return self.link(self.raw(X))
 
 
 class FoldModel(NamedTuple):
-    """A model and the rows whose outputs come from it."""
+    """Model and the rows that it predicts."""
 
     model: Model
     rows: Rows
 
 
 class Batch(ABC):
-    """Some units of an engine, all of one size."""
+    """Units of an engine that are computed together. All have the same number of columns."""
 
-    #: Which of the units that the engine was asked for.
+    #: Indices of the batch's units among all units that were passed to the engine.
     units: Subset
 
     @abstractmethod
     def at(self, some: slice, rows: slice, points: Array) -> Array:
-        """Raw outputs of rows at points (units, points, size) of some of the units."""
+        """Return the raw outputs of a slice of rows when each unit is set to each of its points.
+
+        ``some`` is a slice of the batch's units. ``points`` has the shape (units, points, size).
+        """
 
     @abstractmethod
     def paired(self, values: Array) -> Array:
-        """Raw outputs of rows with values of their own, of shape (rows, units, size)."""
+        """Return the raw outputs when each unit is replaced by a different value in each row.
+
+        ``values`` has the shape (rows, units, size).
+        """
 
     def without(self) -> Array:
-        """Raw outputs with the unit 0 in rows and centres, for engines with centres."""
+        """Return the raw outputs when each unit is 0 in the rows and in the kernel centres.
+
+        Only engines with centres implement this method.
+        """
         raise NotImplementedError
 
 
 class Engine(ABC):
-    """A model on some rows.
+    """Base class of engines, which evaluate a model on the rows of a table.
 
-    :func:`tamis.response.open_engine` finds the engine of a model through its class methods: they
-    tell which models the engine knows, and how many rows it may have.
+    :func:`tamis.response.open_engine` uses the class methods to find the engine for a model.
     """
 
-    #: Whether its batches know the outputs without a unit in the centres of a kernel.
+    #: Whether the model has kernel centres. If so, batches implement :meth:`Batch.without`.
     has_centres: ClassVar[bool] = False
-    #: Memory that it holds, so that few engines are kept at a time.
+    #: Memory of the engine, in bytes.
     n_bytes: int
-    #: Threads that it may use; no output depends on their number.
+    #: Number of threads. Results do not depend on this number.
     n_jobs: int | None = None
 
     @classmethod
     def knows(cls, model: Model) -> bool:
-        """Whether the engine can follow the raw outputs of a model."""
+        """Return whether the engine supports the raw outputs of a model."""
         return False
 
     @classmethod
     def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "Engine | None":
-        """Make the engine of a model on the rows of ``X``, for new values between two bounds.
+        """Return the engine of a model on the rows of ``X``, or None if the model is not supported.
 
-        None if the model turns out to be a different one after all.
+        ``low`` and ``high`` are bounds of the new values of each column.
         """
         return None
 
     @classmethod
     def rows_at_once(cls, model: Model, n_rows: int) -> int:
-        """Number of the rows that one engine may have, so that it fits the memory."""
+        """Return the largest number of rows for which an engine fits into memory."""
         return n_rows
 
     @abstractmethod
     def outputs(self) -> Array:
-        """Raw outputs of the rows as they are."""
+        """Return the raw outputs of the unchanged rows."""
 
     @abstractmethod
     def batches(self, units: Subset) -> Iterator[Batch]:
-        """Batches of all units, an array (units, size) of columns; some units at a time."""
+        """Split units, an array of columns of shape (units, size), into batches."""
 
     def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
-        """Sums of a statistic over the rows of the engine and over points, (n_sums, units).
+        """Return the sums of a statistic over rows and points, of shape (n_sums, units).
 
-        ``part`` is the model with the rows of the engine among the statistic's.
+        ``part`` holds the model and the indices of the engine's rows.
         """
         total = np.zeros((statistic.n_sums, len(units)))
         if isinstance(draw, Centres) and not self.has_centres:
             raise IncompatibleCriterion(
-                f"Zero(centres=True) needs a kernel machine (SVC, SVR) with an RBF, polynomial or "
-                f"linear kernel, not {type(part.model.fitted).__name__}. Use by='zero', which "
-                "alters the rows alone."
+                "Zero(centres=True) needs an SVM (SVC, SVR) with an RBF, polynomial or linear "
+                f"kernel, got {type(part.model.fitted).__name__}. Use by='zero'."
             )
         for batch in self.batches(units):
             for some, rows, outputs, weights in altered_outputs(batch, part, units, draw):
@@ -151,7 +170,10 @@ class Engine(ABC):
         return total
 
     def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
-        """Mean outputs over the rows at points of the units, of shape (units, points, outputs)."""
+        """Return the mean outputs over all rows with a unit set to each of its points.
+
+        The result has the shape (units, points, outputs).
+        """
         n_outputs = part.model.link(self.outputs()).shape[1]
         total = np.zeros((*points.weights.shape, n_outputs))
         for batch in self.batches(units):
@@ -163,10 +185,10 @@ class Engine(ABC):
 def altered_outputs(
     batch: Batch, part: FoldModel, units: Subset, draw: Draw
 ) -> Iterator[tuple[Subset, Rows, Array, Array]]:
-    """Yield compared outputs of some rows as some units are altered, in blocks that fit a cache.
+    """Yield the compared outputs for altered units, in blocks that fit into a CPU cache.
 
-    A block has its units, its rows, outputs (units, rows, points, outputs) and weights (units,
-    points).
+    Each block is a tuple of the units, the rows, the outputs, of shape (units, rows, points,
+    outputs), and the weights of the points, of shape (units, points).
     """
     (model, rows), some = part, batch.units
     if not isinstance(draw, Points):
@@ -188,13 +210,24 @@ def altered_outputs(
 
 
 class GenericEngine(Engine):
-    """Any model: explicitly altered copies of the rows.
+    """Engine for any model, which predicts altered copies of the rows.
 
     Parameters
     ----------
     model : Model
+        Trained model.
     X : array of shape (n_samples, n_features)
-        The rows whose columns are altered.
+        Rows whose columns are altered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from tamis.response.predictions import predictions_of
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
+    >>> model = predictions_of(KNeighborsRegressor(1).fit(X, X @ [1.0, 2.0]))
+    >>> GenericEngine(model, X).outputs()[:, 0]
+    array([1., 2., 6.])
     """
 
     def __init__(self, model: Model, X: Array):
@@ -209,7 +242,7 @@ class GenericEngine(Engine):
 
 
 class GenericBatch(Batch):
-    """One unit, replaced in copies of the rows."""
+    """Batch of a single unit, which is replaced in copies of the rows."""
 
     def __init__(self, engine: GenericEngine, index: int, columns: Subset):
         self.model, self.X = engine.model, engine.X
@@ -233,20 +266,26 @@ class GenericBatch(Batch):
 
 
 class ColumnScaling(NamedTuple):
-    """x -> (x - shift) * factor + offset for each column, in the order that keeps digits."""
+    """Scaling of each column by (x - shift) * factor + offset.
+
+    This order of operations avoids cancellation.
+    """
 
     shift: Any
     factor: Any
     offset: Any
 
     def __call__(self, values: Array, columns: Any = slice(None)) -> Array:
-        """Values of shape (..., columns), scaled."""
+        """Scale values of shape (..., columns)."""
         shift, factor, offset = (part[columns] for part in self)
         return (values - shift) * factor + offset
 
 
 def scaling_of(fitted: Any) -> tuple[list[ColumnScaling], Any]:
-    """Scalings of a fitted pipeline and what comes after them; itself where there are none."""
+    """Return the scalings of a fitted pipeline, and the model that follows them.
+
+    If a step is not a column-wise scaling, the list is empty and the estimator is unchanged.
+    """
     if isinstance(fitted, OneVsRestClassifier):
         return _common(fitted)
     if not isinstance(fitted, Pipeline):
@@ -264,8 +303,8 @@ def scaling_of(fitted: Any) -> tuple[list[ColumnScaling], Any]:
 
 
 def _of_step(step: Any) -> ColumnScaling | None:
-    """The map of a fitted scaler, None if it is another one."""
-    # the class itself: a subclass may transform in its own way
+    """Return the scaling of a fitted scaler, or None if the step is not column-wise."""
+    # exact classes only: a subclass may transform differently
     if type(step) is StandardScaler:
         shift = step.mean_ if step.with_mean else None
         scale = step.scale_ if step.with_std else None
@@ -286,7 +325,10 @@ def _of_step(step: Any) -> ColumnScaling | None:
 
 
 def _common(fitted: Any) -> tuple[list[ColumnScaling], Any]:
-    """Machines one against the rest, each in a pipeline, where all scale alike."""
+    """Return the scalings that all pipelines of a one-vs-rest model share, and the inner model.
+
+    If the scalings differ, the list is empty and the model itself is returned.
+    """
     parts = [scaling_of(one) for one in fitted.estimators_]
     first = parts[0][0]
     if not first or not all(np.array_equal(first, scalings) for scalings, _ in parts):
@@ -297,7 +339,7 @@ def _common(fitted: Any) -> tuple[list[ColumnScaling], Any]:
 
 
 class ScaledEngine(Engine):
-    """The engine of a last step, asked in the units that the pipeline is asked in."""
+    """Engine of a pipeline. It scales new values and passes them to the engine of the last step."""
 
     def __init__(self, engine: Engine, scalings: list[ColumnScaling]):
         self.engine, self.scalings = engine, scalings
@@ -311,14 +353,14 @@ class ScaledEngine(Engine):
             yield ScaledBatch(self, batch, units[batch.units])
 
     def scaled(self, values: Array, columns: Subset) -> Array:
-        """Values of shape (..., units, size) as the last step sees them."""
+        """Scale values of shape (..., units, size)."""
         for scaling in self.scalings:
             values = scaling(values, columns)
         return values
 
 
 class ScaledBatch(Batch):
-    """Some units of it."""
+    """Batch of a :class:`ScaledEngine`."""
 
     def __init__(self, engine: ScaledEngine, batch: Batch, columns: Subset):
         self.engine, self.batch, self.columns = engine, batch, columns

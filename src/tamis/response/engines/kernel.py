@@ -1,9 +1,10 @@
-"""Kernel machines: all columns by matrix products.
+"""Engine of kernel models (SVMs), which computes all columns with matrix products.
 
-Linear and polynomial machines are followed by powers of the new value, several columns at once by
-the kernel without them. Single columns of RBF machines are interpolated:
+With a linear or polynomial kernel, the outputs are polynomials of the new value. For a group of
+columns, the kernel is split into a kernel of the group and a kernel of the other columns. Single
+columns of an RBF kernel are interpolated, as follows.
 
-Replacing x_r^j by x' changes the kernel by a factor of the column alone,
+Replacing x_r^j by x' multiplies the kernel by a factor that depends only on column j,
 
     K(x_(j), s) = K(x, s) exp(g [(x_r - s)^2 - (x' - s)^2])        (one column j, hence no index)
 
@@ -12,11 +13,11 @@ and interpolating the factor in s at p nodes t_1, ..., t_p turns the sum over th
     f_(j)(r; x') = sum_k A_k[r] exp(-g (x' - t_k)^2) + b,
     A_k[r] = exp(g (x_r - t_k)^2) sum_q beta_q K[r, q] L_k(s_q),
 
-where only A costs O(rows x centres), as a matrix product, and does not depend on x': a second
-shuffle, sixteen quantiles or the whole marginal cost p terms each. L_k are the Lagrange polynomials
-of Chebyshev nodes; p is chosen so that the error stays below 1e-11 of sum |beta| K. Where the
-column is too wide for that (g times its squared range above about 10), the kernel without the
-column is made for it, and its one-column kernel interpolated, which is always well-conditioned.
+where L_k are the Lagrange polynomials of Chebyshev nodes. A is a matrix product that costs O(rows x
+centres) and does not depend on x', so that each new value costs only p terms. p is chosen so that
+the error stays below 1e-11 times sum |beta| K. This fails if the range of the column is too wide (g
+times the squared range is above about 10). In this case, the kernel without the column is computed,
+and the kernel of the column alone is interpolated. This is always well-conditioned.
 """
 
 from collections.abc import Iterator
@@ -32,21 +33,21 @@ from tamis.response.engines.base import Batch, Engine, Model
 from tamis.svm.machine import KernelMachine, kernel_machine
 from tamis.svm.newton.left_out import LeftOutMachines
 
-#: Error of the interpolation, relative to the sum of |beta| K: a tenth of the 1e-10 to which scores
-#: are promised.
+#: Largest interpolation error, relative to the sum of |beta| K. It is a tenth of 1e-10, the
+#: guaranteed accuracy of scores.
 TOLERANCE = 1e-11
-#: The most that a shared expansion may magnify rounding, as an exponent: 1e-16 times e^10 is still
+#: Largest exponent by which a shared expansion may amplify rounding errors: 1e-16 times e^10 is
 #: below the tolerance.
 STEEPEST = 10.0
-#: More nodes than this are not worth it: the centres themselves are the nodes then.
+#: Maximum number of nodes. If more are needed, the centres themselves are used as nodes.
 MOST_NODES = 96
 
 
 class Nodes(NamedTuple):
-    """Where the nodes of each column lie, and how many it needs.
+    """Interpolation interval of each column (its middle and half its width) and number of nodes.
 
-    A negative count means that the column's own kernel is interpolated; ``-MOST_NODES - 1`` that
-    the centres themselves are the nodes.
+    A negative count means that the kernel of the column alone is interpolated. A count of
+    ``-MOST_NODES - 1`` means that the centres themselves are the nodes.
     """
 
     middle: Array
@@ -55,11 +56,14 @@ class Nodes(NamedTuple):
 
     @classmethod
     def of(cls, machine: KernelMachine, columns: Subset, lowest: Array, highest: Array) -> "Nodes":
-        """Nodes of some columns, whose values lie between two bounds."""
+        """Return the nodes of the given columns.
+
+        The values of a column lie between its entries in ``lowest`` and ``highest``.
+        """
         gamma, centres = machine.gamma, machine.centres
         low, high = centres.min(axis=0)[columns], centres.max(axis=0)[columns]
         middle, half = (low + high) / 2, (high - low) / 2
-        # rows and new values may lie beyond the centres
+        # values in the rows, and new values, may lie outside the range of the centres
         reach = np.maximum(np.maximum(highest - middle, middle - lowest), half)
         rate, gain = 4 * gamma * reach * half, gamma * reach**2
         counts = np.empty(len(low), dtype=int)
@@ -70,7 +74,7 @@ class Nodes(NamedTuple):
 
 
 def shared_nodes(rate: Array, gain: Array) -> Any:
-    """Least p for which exp(rate t) on [-1, 1] is interpolated to the tolerance over exp(gain).
+    """Return the number of nodes that interpolate exp(rate t) on [-1, 1] to TOLERANCE / exp(gain).
 
     The Chebyshev coefficients of exp(r t) are 2 I_k(r) <= 2 (r/2)^k / k! exp(r^2 / (4 (k + 1))).
     """
@@ -79,17 +83,20 @@ def shared_nodes(rate: Array, gain: Array) -> Any:
     log_terms = orders * np.log(r / 2) - gammaln(orders + 1) + r**2 / (4 * (orders + 1))
     log_terms += (np.log(8) + gain)[:, None]
     need = orders[(log_terms > np.log(TOLERANCE)).sum(axis=1).clip(max=len(orders) - 1)]
-    return need + need % 2  # few different counts, so that batches are large
+    return need + need % 2  # even numbers only, for fewer and larger batches
 
 
 def _up(value: float) -> float:
-    """The next number on a coarse logarithmic scale."""
+    """Round a value up to a power of 1.25, so that cached results can be reused."""
     return float(1.25 ** np.ceil(np.log(max(value, 1e-3)) / np.log(1.25)))
 
 
 @lru_cache(maxsize=256)
 def own_nodes(steepness: float) -> int:
-    """Least p that interpolates exp(-steepness (x - t)^2) over t in [-1, 1], for any x."""
+    """Return the number of nodes that interpolate exp(-steepness (x - t)^2) in t on [-1, 1].
+
+    The error is at most TOLERANCE for any x.
+    """
     degree = 512
     t = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
     bells = np.exp(-steepness * (np.linspace(0, 3, 25)[:, None] - t) ** 2)
@@ -100,26 +107,25 @@ def own_nodes(steepness: float) -> int:
 
 
 class RadialBatch(Batch):
-    """Columns of an RBF machine, expanded at p nodes each."""
+    """Batch of single columns of an RBF kernel, each interpolated at p nodes."""
 
     def __init__(self, engine: "KernelEngine", units: Subset, columns: Subset, nodes: Nodes):
         self.engine, self.units, self.gamma = engine, units, engine.machine.gamma
         self.middle, half = nodes.middle[units], nodes.half[units]
         self.x = engine.X[:, columns] - self.middle
         self.centres = engine.machine.centres[:, columns] - self.middle
-        count = int(nodes.counts[units[0]])  # the same for all of them
+        count = int(nodes.counts[units[0]])  # the same for all units of the batch
         self.half = np.where(half > 0, half, 1.0)
-        self.shared = count > 0
         self.exact = count < -MOST_NODES
         p = abs(count)
         angles = np.pi * (np.arange(p) + 0.5) / p
-        # nodes (p, columns), and terms (outputs, rows, p, columns); where all centres have one
-        # value, it is the only node
+        # nodes have the shape (p, columns), and terms (outputs, rows, p, columns)
         self.nodes = self.centres if self.exact else np.cos(angles)[:, None] * half
-        self.terms = self._shared_terms(angles) if self.shared else None
+        self.terms = self._shared_terms(angles) if count > 0 else None
+        self._cache: tuple[int, Any] = -1, None
 
     def _shared_terms(self, angles: Array) -> Array:
-        """A_k without its factor exp(g (x_r - t_k)^2), by one product with the common kernel."""
+        """Return A_k without its factor exp(g (x_r - t_k)^2), computed as a matrix product."""
         p, (m, n_columns) = len(angles), self.centres.shape
         series = _chebyshev(self.centres / self.half, p).reshape(p, -1)
         lagrange = (_from_series(angles) @ series).reshape(p, m, n_columns).transpose(1, 0, 2)
@@ -127,7 +133,10 @@ class RadialBatch(Batch):
         return found.reshape(-1, len(self.x), p, n_columns)
 
     def _own_terms(self, index: int) -> Array:
-        """A_k of one column from the kernel without it, of shape (outputs, rows, p)."""
+        """Return A_k of a single column, computed from the kernel without the column.
+
+        The result has the shape (outputs, rows, p).
+        """
         rest = self._rest(index)
         if self.exact:
             return self.engine.weigh(rest)
@@ -137,7 +146,11 @@ class RadialBatch(Batch):
         return self.engine.product(rest, lagrange.T)
 
     def _rest(self, index: int) -> Array:
-        """Kernel without one column; a difference of exponents, never a quotient of kernels."""
+        """Return the kernel without one column.
+
+        The column's part is subtracted from the exponents, because dividing kernel values would be
+        inaccurate.
+        """
         own = (self.x[:, index, None] - self.centres[:, index]) ** 2
         np.subtract(self.engine.grams, own, out=own)
         np.maximum(own, 0, out=own)
@@ -167,11 +180,10 @@ class RadialBatch(Batch):
         return np.stack(found) + self.engine.offsets[rows, None, :]
 
     def _cached(self, index: int) -> Array:
-        """Terms of one column, kept from one block of rows to the next."""
-        if getattr(self, "_at_hand", (None, None))[0] != index:
-            self._at_hand = (index, self._own_terms(index))
-        kept: Array = self._at_hand[1]
-        return kept
+        """Return the terms of a single column. They are cached from one row block to the next."""
+        if self._cache[0] != index:
+            self._cache = index, self._own_terms(index)
+        return self._cache[1]
 
     def paired(self, values: Array) -> Array:
         values = values[..., 0] - self.middle
@@ -180,7 +192,7 @@ class RadialBatch(Batch):
         found = np.zeros((self.engine.n_outputs, *values.shape))
         change, total = self.gamma * (self.x - values), self.x + values
         for index, nodes in enumerate(self.nodes):
-            # exp(g [(x - t)^2 - (x' - t)^2]) with one exponential
+            # exp(g [(x - t)^2 - (x' - t)^2]), computed with a single exponential
             factor = np.exp(change * (total - 2 * nodes))
             for output, terms in enumerate(self.terms):
                 found[output] += terms[:, index] * factor
@@ -199,7 +211,7 @@ class RadialBatch(Batch):
 
 
 def _chebyshev(t: Array, count: int) -> Array:
-    """T_0(t), ..., T_{count-1}(t) along a new first axis."""
+    """Return the Chebyshev polynomials T_0(t), ..., T_{count-1}(t) along a new first axis."""
     found = np.empty((count, *t.shape))
     found[0] = 1.0
     if count > 1:
@@ -211,23 +223,27 @@ def _chebyshev(t: Array, count: int) -> Array:
 
 
 def _from_series(angles: Array) -> Array:
-    """Matrix from T_i(t) to the Lagrange polynomials, L_k = (2/p) sum' T_i(t_k) T_i."""
+    """Return the matrix that turns Chebyshev polynomials T_i into Lagrange polynomials L_k.
+
+    L_k = (2/p) sum' T_i(t_k) T_i, where the prime halves the term of i = 0.
+    """
     p = len(angles)
     matrix = np.cos(np.outer(angles, np.arange(p))) * (2 / p)
     matrix[:, 0] /= 2
     return matrix
 
 
-#: Numbers of a batch that are held at a time (32 MB): large matrix products, little memory.
+#: Number of values in a batch (32 MB). Larger batches need more memory, and smaller ones have less
+#: efficient matrix products.
 BATCH_SIZE = 4_000_000
-#: Kernel values that an engine may hold (256 MB); rows are taken in blocks beyond it.
+#: Maximum number of kernel values of an engine (256 MB); larger tables are split into row blocks.
 MOST_VALUES = 32_000_000
 
 
 class KernelEngine(Engine):
-    """A kernel machine on some rows; new values lie between ``low`` and ``high``.
+    """Engine of a kernel model. New values of a column lie between ``low`` and ``high``.
 
-    Machines without one row each have weights and offsets of their own for each row.
+    The weights and offsets of leave-one-out models differ from row to row.
     """
 
     has_centres = True
@@ -237,7 +253,7 @@ class KernelEngine(Engine):
         offsets = machine.offsets
         if isinstance(machine, LeftOutMachines):
             machine, self.row_weights = machine.machine, machine.weights
-        elif not len(machine.centres):  # a constant: one centre that weighs nothing
+        elif not len(machine.centres):  # a constant model: use one centre of weight 0
             centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(offsets)))
             machine = machine._replace(centres=centres, weights=weights)
         self.machine, self.X, self.low, self.high = machine, X, low, high
@@ -266,28 +282,31 @@ class KernelEngine(Engine):
 
     @cached_property
     def K(self) -> Array:
-        """Kernel between the rows and the centres."""
+        """Kernel matrix of shape (rows, centres)."""
         return self.machine.values(self.machine.grams(self.X))
 
     @cached_property
     def grams(self) -> Array:
-        """What the kernel is a function of; made only for batches that need it."""
+        """Squared distances (RBF kernel) or inner products from which the kernel is computed."""
         return self.machine.grams(self.X)
 
     def combine(self, kernel: Array) -> Array:
-        """Outputs (rows, outputs) of a kernel (rows, centres)."""
+        """Return the outputs, of shape (rows, outputs), for a kernel of shape (rows, centres)."""
         if self.row_weights is None:
             return kernel @ self.machine.weights + self.offsets
         return self.weigh(kernel).sum(axis=-1).T + self.offsets
 
     def weigh(self, kernel: Array, rows: slice = slice(None)) -> Array:
-        """Kernel of some rows times the weights, of shape (outputs, rows, centres)."""
+        """Return the kernel of a row slice times the weights, of shape (outputs, rows, centres)."""
         if self.row_weights is None:
             return kernel * self.machine.weights.T[:, None]
         return kernel * self.row_weights[:, rows]
 
     def product(self, kernel: Array, right: Array, rows: slice = slice(None)) -> Array:
-        """Kernel of some rows, weighted, times (centres, terms): (outputs, rows, terms)."""
+        """Return the product of the weighted kernel and a matrix of shape (centres, terms).
+
+        The result has the shape (outputs, rows, terms).
+        """
         if self.row_weights is not None:
             return self.weigh(kernel, rows) @ right
         return np.stack([kernel @ (right * beta[:, None]) for beta in self.machine.weights.T])
@@ -307,7 +326,7 @@ class KernelEngine(Engine):
                 yield PolynomialBatch(self, some, columns[some])
             return
         nodes = Nodes.of(machine, columns, self.low[columns], self.high[columns])
-        # columns of like need together, so that one wide column costs no other
+        # columns with the same number of nodes form a batch
         for count in np.unique(nodes.counts):
             for some in self._split(each[nodes.counts == count], max(1, abs(int(count)))):
                 yield RadialBatch(self, some, columns[some], nodes)
@@ -320,9 +339,11 @@ class KernelEngine(Engine):
 
 
 class PolynomialBatch(Batch):
-    """Columns of a linear or polynomial machine: outputs are polynomials of the new value.
+    """Batch of single columns of a linear or polynomial kernel.
 
-    (G + g s (x' - x))^D = sum_i C(D, i) G^(D-i) (g s)^i (x' - x)^i
+    The outputs are polynomials of the new value x'. For each centre s, the binomial theorem gives
+    (G + g s (x' - x))^D = sum_i C(D, i) G^(D-i) (g s)^i (x' - x)^i,
+    where G^D is the kernel before the change.
     """
 
     def __init__(self, engine: KernelEngine, units: Subset, columns: Subset):
@@ -334,7 +355,7 @@ class PolynomialBatch(Batch):
         self.terms = np.stack([self._term(power) for power in range(self.degree + 1)])
 
     def _term(self, power: int) -> Array:
-        """Coefficient of (x' - x)^power, of shape (units, rows, outputs)."""
+        """Return the coefficient of (x' - x)^power, of shape (units, rows, outputs)."""
         left = comb(self.degree, power) * self.engine.grams ** (self.degree - power)
         return self.engine.product(left, self.slopes**power).transpose(2, 1, 0)
 
@@ -353,7 +374,7 @@ class PolynomialBatch(Batch):
         return found + self.engine.offsets[rows, None, :]
 
     def without(self) -> Array:
-        """Both the row and the centres at 0: (G - g x s)^D."""
+        """Return the outputs with the column set to 0 in rows and centres: (G - g x s)^D."""
         found = [
             self.engine.combine((self.engine.grams - x[:, None] * slopes) ** self.degree)
             for slopes, x in zip(self.slopes.T, self.x.T, strict=True)
@@ -362,9 +383,10 @@ class PolynomialBatch(Batch):
 
 
 class JointBatch(Batch):
-    """Columns of a machine that change together: the kernel without them, and their own.
+    """Batch of one group of columns.
 
-    exp(-g d²) is the product of both, and (g <x, s> + c)^D a power of their sum.
+    The distances or inner products are split into those of the group and those of the other
+    columns. An RBF kernel is a product of both parts; a polynomial kernel is a power of their sum.
     """
 
     def __init__(self, engine: KernelEngine, index: int, columns: Subset):
@@ -376,7 +398,7 @@ class JointBatch(Batch):
         self.rest = np.exp(-self.gamma * np.maximum(rest, 0)) if self.radial else rest
 
     def _own(self, values: Array) -> Array:
-        """Squared distances to the centres, or products with them, of these columns alone."""
+        """Return the squared distances to the centres, or inner products, in the group alone."""
         if not self.radial:
             return self.gamma * values @ self.centres.T
         found = np.zeros((len(values), len(self.centres)))
@@ -410,5 +432,5 @@ class JointBatch(Batch):
 
 
 def _power(machine: KernelMachine) -> tuple[int, float]:
-    """Degree and factor of a kernel; a linear one is a power of 1."""
+    """Return the degree and the factor gamma of a kernel. A linear kernel has degree 1."""
     return (1, 1.0) if machine.kernel == "linear" else (machine.degree, machine.gamma)

@@ -1,7 +1,7 @@
-"""Models whose first layer is linear: replacing a value is a rank-one change of that layer.
+"""Engine of linear models and networks with one hidden layer.
 
-With Z = X W + b, a row whose column j becomes x' has Z_r + (x' - x_r^j) w_j: a generalised linear
-model is then done, a network with one hidden layer applies the rest of itself.
+Replacing a value is a rank-one change of the linear first layer Z = X W + b: if column j of row r
+becomes x', Z_r becomes Z_r + (x' - x_r^j) w_j. The remaining layers of the model are applied to Z.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +34,15 @@ LAST: dict[str, Callable[[Array], Array]] = {
     "logistic": expit,
     "identity": lambda z: z,
 }
-#: Hidden values that are held at a time (16 MB): few enough for a cache that several cores share.
+#: Number of hidden values in a block (16 MB), which fits into a shared CPU cache.
 BLOCK = 2_000_000
 
 
 class FirstLayer(NamedTuple):
-    """Weights (d, h) and offsets of the first layer, and what follows it."""
+    """First layer of a model: weights of shape (columns, hidden units) and offsets.
+
+    ``rest`` is the function from the first layer to the outputs of the model.
+    """
 
     weights: Array
     offsets: Array
@@ -47,11 +50,11 @@ class FirstLayer(NamedTuple):
 
 
 def first_layer(model: Model) -> FirstLayer | None:
-    """View on a fitted model with a linear first layer, or None."""
+    """Return the linear first layer of a fitted model, or None if it does not have one."""
     fitted = model.fitted
     if isinstance(fitted, MLPClassifier | MLPRegressor) and len(fitted.coefs_) == 2:
         return _network(model)
-    # the class itself: a subclass may predict in its own way
+    # exact classes only: a subclass may predict differently
     if type(fitted) in (LinearRegression, Ridge, Lasso, ElasticNet, LinearSVR):
         return _linear(fitted) if model.method == "predict" else None
     if type(fitted) in (LinearSVC, RidgeClassifier, LogisticRegression):
@@ -69,25 +72,19 @@ def _linear(fitted: Any, rest: Callable[[Array], Array] = lambda z: z) -> FirstL
 
 
 def _network(model: Model) -> FirstLayer | None:
-    """One hidden layer, up to the output that the model gives."""
+    """Return the first layer of a network with one hidden layer, or None if it is not supported."""
     fitted = model.fitted
     if model.method != ("predict_proba" if isinstance(fitted, MLPClassifier) else "predict"):
         return None
     (first, second), (offsets, outer) = fitted.coefs_, fitted.intercepts_
-    hidden = ACTIVATIONS[fitted.activation]
-    last = LAST.get(fitted.out_activation_)
+    hidden, last = ACTIVATIONS[fitted.activation], LAST.get(fitted.out_activation_)
     if last is None:
         return None
-
-    def rest(z: Array) -> Array:
-        answer: Array = last(hidden(z) @ second + outer)
-        return answer
-
-    return FirstLayer(first, offsets, rest)
+    return FirstLayer(first, offsets, lambda z: last(hidden(z) @ second + outer))
 
 
 class NetworkEngine(Engine):
-    """A model with a linear first layer on some rows."""
+    """Engine of a model whose first layer is linear."""
 
     def __init__(self, layer: FirstLayer, X: Array):
         self.layer, self.X = layer, X
@@ -114,15 +111,14 @@ class NetworkEngine(Engine):
 
 
 class NetworkBatch(Batch):
-    """Some units of it."""
+    """Batch of a :class:`NetworkEngine`."""
 
     def __init__(self, engine: NetworkEngine, units: Subset, columns: Subset):
         self.engine, self.units = engine, units
-        # (rows, units, size) and (units, size, hidden)
+        # x has the shape (rows, units, size), and w (units, size, hidden units)
         self.x, self.w = engine.X[:, columns], engine.layer.weights[columns]
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
-        """Blocks of points, so that the hidden values of few are in memory."""
         Z, x = self.engine.Z[rows], self.x[rows, some]
         at_once = max(1, BLOCK // max(1, Z.size))
         found = []

@@ -1,4 +1,4 @@
-"""Forests and boosting: outputs of a tree ensemble as its columns are altered, exactly.
+"""Engine of tree ensembles (forests and boosting), which computes exact outputs for new values.
 
 >>> import numpy as np
 >>> from sklearn.datasets import load_iris
@@ -7,7 +7,7 @@
 >>> forest = RandomForestClassifier(20, random_state=0).fit(X, y)
 >>> trees = open_trees(forest, "predict_proba", forest.predict_proba, X)
 >>> engine = TreeEngine(trees, "predict_proba", forest.predict_proba, X)
->>> [batch] = engine.batches(np.arange(4)[:, None])  # every column by itself
+>>> [batch] = engine.batches(np.arange(4)[:, None])  # four units of one column each
 >>> reversed_rows = batch.paired(X[::-1, :, None])[:, :, 0]
 >>> np.abs(reversed_rows - engine.outputs()).mean(axis=(1, 2)).round(2)
 array([0.07, 0.01, 0.24, 0.27])

@@ -1,9 +1,12 @@
-"""Cells of the columns, values that no tree tells apart, and nodes as compiled loops read them.
+"""Integer codes of a table for tree ensembles, and the layout of tree nodes for compiled loops.
 
-A value becomes the number of its cell, and every test of every library a comparison of such codes.
-A column that is compared with thresholds has one column of codes. If some nodes send missing
-values left and others right it has two, one with missing values below all cuts and one above; a
-test of categories is a column of codes by itself, 0 for what goes left and 1 for the rest.
+The thresholds of all trees cut a column into *cells*: no tree distinguishes two values in the same
+cell. The code of a value is the number of its cell, so that the test of a node compares two codes.
+
+A column with thresholds usually has one column of codes. It has two if some nodes send its missing
+values left and others send them right. Missing values are below all cuts in one of the two, and
+above all cuts in the other. Each test of categories has its own column of codes: 0 for values that
+go left, and 1 for all others.
 """
 
 from dataclasses import dataclass
@@ -20,93 +23,92 @@ from tamis.response.trees.forest import NOTHING, Categories, Integers, NotFollow
 
 @dataclass
 class Cells:
-    """How the values of a table become codes."""
+    """Encoder from the values of a table to codes."""
 
-    #: Columns of the table that are tested: those with thresholds, then those with categories.
+    #: Indices of the columns that the trees use. Columns with thresholds come first, followed by
+    #: categorical columns.
     used: Subset
-    #: Which of them each column of codes belongs to.
+    #: For each column of codes, the index in ``used`` of the column that it encodes.
     owner: Integers
-    #: Cuts of the columns with thresholds; those of the u-th stand at bounds[u] to bounds[u + 1].
+    #: Sorted cuts of all columns with thresholds. Column u has cuts[bounds[u] : bounds[u + 1]].
     cuts: NDArray[np.floating]
     bounds: Integers
-    #: For each column of codes of a missing direction: the used column, and whether that is left.
+    #: Columns of codes whose values may be missing: index among the columns of codes, index in
+    #: ``used``, and whether missing values go left.
     missing: list[tuple[int, int, bool]]
-    #: For each column of codes of a test of categories: who goes left.
+    #: Tests of categories: index of the column in ``used``, and a mask of its categories that go
+    #: left.
     tests: list[tuple[int, Mask]]
     trees: Trees
 
     @property
     def n_thresholds(self) -> int:
-        """Used columns with thresholds; each one's first column of codes has the same index."""
+        """Number of used columns with thresholds.
+
+        The first columns of codes belong to these columns, in the same order.
+        """
         return len(self.bounds) - 1
 
     @property
     def n_cells(self) -> Integers:
-        """Cells of the used columns with thresholds."""
+        """Number of cells of each used column with thresholds."""
         return np.diff(self.bounds) + 1
 
     @property
     def special(self) -> Mask:
-        """Which used columns have several columns of codes, or sets."""
+        """Mask of the used columns that are categorical or have more than one column of codes."""
         found = np.arange(len(self.used)) >= self.n_thresholds
         found[self.owner[self.n_thresholds :]] = True
         return found
 
     @property
     def dtype(self) -> type:
-        """The smallest type that holds the codes."""
+        """Smallest unsigned integer type that can hold all codes."""
         most = int(self.n_cells.max(initial=2))
         return np.uint8 if most <= 256 else np.uint16 if most <= 65_536 else np.uint32
 
     def encode(self, X: Array) -> Integers:
-        """Codes of the rows, of shape (rows, columns of codes)."""
+        """Return the codes of the rows of a table, of shape (rows, columns of codes)."""
         codes: Integers = np.empty((len(X), len(self.owner)), dtype=self.dtype)
         columns = self.used[: self.n_thresholds]
         zeros = self.trees.nan_is_zero
         if zeros is not None and zeros[columns].any():
             X = np.where(np.isnan(X) & zeros, 0.0, X)
-        # a cut is found by halving, or a few of them counted: some dozen comparisons
+        # encoding a value takes about 16 comparisons
         for part in in_calls(len(X), 16.0 * len(columns)):
             tree_cells.encode(X[part], columns, self.cuts, self.bounds, codes[part])
         for at, u, goes_left in self.missing:
-            gone = self.is_missing(X[:, self.used[u]], int(self.used[u]))
+            values = X[:, self.used[u]]
+            is_missing = np.isnan(values)
+            if self.trees.zero_is_missing is not None and self.trees.zero_is_missing[self.used[u]]:
+                is_missing |= np.abs(values) <= NOTHING
             top = self.bounds[u + 1] - self.bounds[u]
-            codes[:, at] = np.where(gone, 0 if goes_left else top, codes[:, u])
-        self._encode_categories(X, codes)
-        return codes
-
-    def _encode_categories(self, X: Array, codes: Integers) -> None:
-        first = len(self.owner) - len(self.tests)
+            codes[:, at] = np.where(is_missing, 0 if goes_left else top, codes[:, u])
         known: dict[int, Integers] = {}
-        for at, (u, members) in enumerate(self.tests, start=first):
-            column = int(self.used[u])
+        for at, (u, members) in enumerate(self.tests, start=len(self.owner) - len(self.tests)):
             if u not in known:
+                column = int(self.used[u])
                 known[u] = category_codes(X[:, column], self.trees.categories[column])
             codes[:, at] = ~members[known[u]]
-
-    def is_missing(self, values: Array, column: int) -> Mask:
-        """Which values of a column are missing to the trees."""
-        gone = np.isnan(values)
-        if self.trees.zero_is_missing is not None and self.trees.zero_is_missing[column]:
-            gone |= np.abs(values) <= NOTHING
-        return gone
+        return codes
 
 
 def category_codes(values: Array, categories: Categories) -> Integers:
-    """Indices of values among categories: one more for any other value, the last for NaN."""
+    """Return the index of each value among the n categories.
+
+    The index of any other value is n, and the index of NaN is n + 1.
+    """
     known = categories.values
-    gone = np.isnan(values)
-    whole = np.trunc(values) if categories.truncated else values
-    found = np.searchsorted(known, whole)
-    within = np.minimum(found, len(known) - 1)
-    found = np.where(known[within] == whole, within, len(known))
-    return np.where(gone, len(known) + 1, found)
+    wanted = np.trunc(values) if categories.truncated else values
+    index = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found = np.where(known[index] == wanted, index, len(known))
+    return np.where(np.isnan(values), len(known) + 1, found)
 
 
 def cells_of(trees: Trees, may_miss: Mask) -> tuple[Cells, Integers, Integers]:
-    """Cells of an ensemble; for each node its column of codes, and its cut.
+    """Return the cells of an ensemble, and for each node its column of codes and its cut.
 
-    ``may_miss`` says which columns of the table can hold missing values.
+    ``may_miss`` is a mask of the columns of the table that can have missing values.
     """
     inner = trees.left >= 0
     by_set = np.zeros(len(inner), dtype=bool) if trees.sets is None else inner & (trees.sets >= 0)
@@ -127,9 +129,13 @@ def cells_of(trees: Trees, may_miss: Mask) -> tuple[Cells, Integers, Integers]:
 def _thresholds(
     trees: Trees, nodes: Integers
 ) -> tuple[Integers, Integers, NDArray[np.floating], Integers, Integers]:
-    """Sorted cuts of all columns at once."""
+    """Find the distinct thresholds of each column.
+
+    Returns the used columns, the index of each node's column among them, all cuts, the bounds of
+    each column's cuts, and the index of each node's cut in its column.
+    """
     columns = trees.column[nodes]
-    thresholds: NDArray[Any] = trees.threshold[nodes] + 0.0  # no -0.0
+    thresholds: NDArray[Any] = trees.threshold[nodes] + 0.0  # -0.0 becomes 0.0
     if trees.single:
         thresholds = _round_down(thresholds)
         ranks = _in_order(thresholds)
@@ -144,14 +150,14 @@ def _thresholds(
 
 
 def _round_down(values: NDArray[Any]) -> NDArray[np.float32]:
-    """The greatest 32-bit numbers that are not above: x <= value iff x <= them, for such x."""
+    """Round thresholds down to 32 bits, so that comparisons with 32-bit numbers do not change."""
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)
         return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def _in_order(values: NDArray[np.float32]) -> Integers:
-    """Whole numbers from 0 to 2**32 in the order of the values."""
+    """Return an integer from 0 to 2**32 for each value; the integers sort like the values."""
     bits = values.view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits + 2**31), bits) + 2**31
 
@@ -159,7 +165,11 @@ def _in_order(values: NDArray[np.float32]) -> Integers:
 def _missing(
     trees: Trees, nodes: Integers, which: Integers, n_used: int, may_miss: Mask, column: Integers
 ) -> tuple[Integers, list[tuple[int, int, bool]]]:
-    """Directions of missing values: a second column of codes where nodes of a column differ."""
+    """Return the owner of each column of codes, and the directions of missing values.
+
+    If nodes of a column send missing values in different directions, the column gets a second
+    column of codes. Nodes that use it are changed in ``column``.
+    """
     owner, missing = list(range(n_used)), list[tuple[int, int, bool]]()
     if trees.missing_left is None:
         return np.array(owner, dtype=np.int32), missing
@@ -179,7 +189,7 @@ def _missing(
 def _tests(
     trees: Trees, nodes: Integers, n_before: int, n_codes: int
 ) -> tuple[Integers, list[tuple[int, Mask]], Integers]:
-    """Distinct tests of categories, and which one each node makes."""
+    """Return the columns with categories, their distinct tests, and each node's column of codes."""
     used = np.unique(trees.column[nodes])
     known: dict[tuple[int, bytes], int] = {}
     tests: list[tuple[int, Mask]] = []
@@ -196,21 +206,23 @@ def _tests(
     return used, tests, of_node
 
 
-#: What a node's word and a job have room for; beyond it the slower walk of groups is used.
+#: Largest numbers of columns of codes, cells per column and nodes per tree that fit into packed
+#: 64-bit nodes. Larger ensembles use the slower loop for groups of columns.
 MOST_COLUMNS, MOST_CELLS, MOST_NODES = 1 << 16, 1 << 16, 1 << 22
 
 
 @dataclass
 class Layout:
-    """Nodes breadth first, tree after tree."""
+    """Nodes in breadth-first order, tree after tree."""
 
     starts: Integers
-    column: Integers  # of codes
+    column: Integers  # column of codes that each node tests
     cut: Integers
-    child: Integers  # the left one, counted from the root; 0 at a leaf
+    child: Integers  # left child, counted from the root of its tree; 0 at a leaf
     values: Array
     outputs: Integers
-    #: The used column that a node's parent tests (0 at a root), and its cells that lead here.
+    #: Used column that a node's parent tests (0 at a root). The cells ``low`` to ``high`` of this
+    #: column lead to the node.
     parent: Integers
     low: Integers
     high: Integers
@@ -219,7 +231,11 @@ class Layout:
 
 
 def layout_of(trees: Trees, cells: Cells, column: Integers, cut: Integers) -> Layout:
-    """The layout of trees whose nodes test columns of codes against cuts."""
+    """Return the nodes of an ensemble in the layout that the compiled loops need.
+
+    ``column`` and ``cut`` hold, for each node, the column of codes that it tests and the cut that
+    the code is compared with.
+    """
     n = len(column)
     order, above, child, low, high, level = np.empty((6, n), dtype=np.int32)
     n_cells = np.r_[cells.n_cells, np.full(len(cells.used) - cells.n_thresholds, 2)]

@@ -1,4 +1,4 @@
-"""Tree ensembles behind the interface of engines: a model on some rows, all columns together."""
+"""Engine of tree ensembles, which computes the outputs for all altered columns together."""
 
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -21,27 +21,30 @@ if TYPE_CHECKING:  # both load numba
     from tamis.response.trees.grid import Grid
 
 T = TypeVar("T")
-#: Numbers of altered outputs that are held at a time (256 MB).
+#: Maximum number of altered outputs in memory at a time (256 MB).
 AT_ONCE = 32_000_000
 
 
 class TreeEngine(Engine):
-    """An ensemble on the rows of a table, with the outputs of one method of its model.
+    """Engine of a tree ensemble, for the outputs of one method.
 
-    Next to the batches of every engine it adds up a statistic over all rows and all points without
-    holding them (:meth:`sums`). Units are lists of columns that are altered together.
+    :meth:`sums` adds up a statistic over all rows and points without storing the outputs.
 
     Parameters
     ----------
     ensemble : TreeEnsemble
+        Trees of the model.
     method : {"predict", "predict_proba", "decision_function", "codes"}
+        Method of the model whose outputs are compared.
     raw : callable
-        That method of the model: it is called itself if a class depends on rounding.
+        The same method as a function of a table. It is called for rows whose predicted class
+        depends on rounding.
     X : array of shape (rows, columns)
+        Rows whose columns are altered.
     prepare : callable or None, default=None
-        What a pipeline makes of each column before the trees see a table.
+        Column-wise preprocessing that a pipeline applies before the trees.
     n_jobs : int or None, default=None
-        Threads; no output depends on their number.
+        Number of threads; results do not depend on it.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class TreeEngine(Engine):
 
     @property
     def n_jobs(self) -> int | None:
-        """Threads that share the rows."""
+        """Number of threads that share the rows."""
         return self.ensemble.n_jobs
 
     @n_jobs.setter
@@ -65,7 +68,7 @@ class TreeEngine(Engine):
 
     @classmethod
     def knows(cls, model: Model) -> bool:
-        # classes are read off probabilities and predictions, not off decision values
+        # the engine computes classes from probabilities, not from decision values
         return model.method in METHODS[:3] and is_tree_model(scaling_of(model.fitted)[1])
 
     @classmethod
@@ -77,12 +80,12 @@ class TreeEngine(Engine):
 
     @cached_property
     def codes(self) -> Integers:
-        """Codes of the rows as they are."""
+        """Codes of the unchanged rows."""
         return self._encode(self.X)
 
     @cached_property
     def before(self) -> tuple[Array, Array]:
-        """Sums of leaves of the rows as they are, and their outputs."""
+        """Sums of the leaf values of the unchanged rows, and the outputs of these rows."""
         sums = self.ensemble.sums(self.codes)
         return sums, self._answers(sums, lambda some: self.X[some])
 
@@ -90,20 +93,24 @@ class TreeEngine(Engine):
         return self.before[1]
 
     def _encode(self, values: Array) -> Integers:
-        """Codes of a table; those of the last one are kept, since shuffles come one by one."""
+        """Return the codes of a table. The last result is cached for repeated shuffles."""
         if self._table is None or self._table[0] is not values:
-            gone = columns_with_nan(values) & ~self.ensemble.may_miss
-            if gone.any():
+            new = columns_with_nan(values) & ~self.ensemble.may_miss
+            if new.any():
                 raise InvalidTable(
-                    f"The trees were opened for a table without missing values in column "
-                    f"{int(gone.argmax())}, and one came. Open them with the whole table."
+                    f"TreeEngine needs column {int(new.argmax())} without missing values, as in "
+                    "the table that it was opened with. Open it with all rows."
                 )
             prepared = values if self.prepare is None else self.prepare(values)
             self._table = values, self.ensemble.encode(prepared)
         return self._table[1]
 
     def _answers(self, sums: Array, altered: Callable[[Any], Array]) -> Array:
-        """Outputs for sums of shape (..., outputs); ``altered`` builds rows that are in doubt."""
+        """Return the outputs for sums of leaf values, of shape (..., outputs).
+
+        If the class of a row depends on rounding, the model itself predicts it. ``altered`` builds
+        the altered rows at the given indices.
+        """
         found = self.answer(sums)
         if self.answer.rounds:
             doubtful = self.answer.doubtful(sums)
@@ -112,14 +119,13 @@ class TreeEngine(Engine):
         return found
 
     def batches(self, units: Subset) -> "Iterator[TreeBatch]":
-        """As few batches as memory allows: each is a pass over all trees."""
         step = max(1, AT_ONCE // max(1, self.outputs().size))
         for first in range(0, len(units), step):
             some = np.arange(first, min(first + step, len(units)))
             yield TreeBatch(self, some, units[some])
 
     def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
-        if isinstance(draw, Centres):  # refused
+        if isinstance(draw, Centres):  # raises an error
             return super().sums(units, draw, part, statistic)
         total, outputs = np.zeros((statistic.n_sums, len(units))), self.outputs()
         if isinstance(draw, Shuffle):
@@ -141,16 +147,16 @@ class TreeEngine(Engine):
         if isinstance(draw, EveryValue):
             values, weights = draw.table, None
         else:
-            values, weights = self.whole(units, draw.values.swapaxes(0, 1)), draw.weights.T
+            values, weights = self.fill_table(units, draw.values.swapaxes(0, 1)), draw.weights.T
         grid = self.ensemble.grid(self._encode(values), list(units), weights)
         return sum(self._over_points(values, grid, list(units), add_up), total)
 
     def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
-        values, outputs = self.whole(units, points.values.swapaxes(0, 1)), self.outputs()
+        values, outputs = self.fill_table(units, points.values.swapaxes(0, 1)), self.outputs()
         grid = self.ensemble.grid(self._encode(values), list(units))
 
         def add_up(found: "Segments") -> Array:
-            """Sum changes over rows: plus where a run of slots begins, minus where it ends."""
+            """Add the changes of all rows at the start of each run, and subtract them after it."""
             changes, n = (found.sums - outputs[found.rows]).T, grid.n_slots + 1
             return np.stack(
                 [
@@ -165,10 +171,10 @@ class TreeEngine(Engine):
         return outputs.mean(axis=0) + grid.at_points(steps, len(units)) / len(outputs)
 
     def shuffled(self, table: Array, donors: Integers, units: list[Subset]) -> tuple[Subset, Array]:
-        """Outputs of rows whose columns of a unit are those of other rows.
+        """Return the outputs of the rows when the columns of each unit come from other rows.
 
-        Row r takes them from row donors[r] of the table. Returns the units that have a used
-        column, and outputs of shape (those units, rows, outputs); all others change nothing.
+        Row r takes the values in row donors[r] of the table. Returns the indices of the units that
+        have a column used by the trees, and the outputs, of shape (these units, rows, outputs).
         """
         others = self._encode(table)[donors]
         known, sums = self.ensemble.changes(self.codes, others, units)
@@ -183,7 +189,10 @@ class TreeEngine(Engine):
     def _over_points(
         self, values: Array, grid: "Grid", units: list[Subset], function: "Callable[[Segments], T]"
     ) -> "Iterator[T]":
-        """Apply a function to segments whose sums have become outputs, in the order of rows."""
+        """Apply a function to the segments of each row block; yield its results in row order.
+
+        The field ``sums`` of the segments holds outputs instead of sums of leaf values.
+        """
 
         def with_outputs(found: "Segments") -> T:
             def altered(some: Any) -> Array:
@@ -196,14 +205,17 @@ class TreeEngine(Engine):
 
         return self.ensemble.over_segments(self.codes, self.before[0], grid, with_outputs)
 
-    def whole(self, columns: Subset, values: Array) -> Array:
-        """Put values (rows, units, size) into a table of all columns; the others are not read."""
+    def fill_table(self, columns: Subset, values: Array) -> Array:
+        """Return a table with ``values`` in the given columns and 0 in all others.
+
+        ``columns`` has the shape (units, size), and ``values`` has (rows, units, size).
+        """
         found = np.zeros((len(values), self.X.shape[1]), order="F")
         found[:, columns] = values
         return found
 
     def some(self, rows: slice) -> "TreeEngine":
-        """The engine of some of the rows."""
+        """Return an engine for a slice of the rows."""
         found = copy(self)
         found.X, found.codes = self.X[rows], self.codes[rows]
         found.before = self.before[0][rows], self.before[1][rows]
@@ -211,7 +223,10 @@ class TreeEngine(Engine):
 
 
 def preparation(fitted: Any) -> Callable[[Array], Array] | None:
-    """Scalers of a pipeline as one function: they themselves, since trees see the last digit."""
+    """Return a function that applies all scalers of a pipeline, or None if there are none.
+
+    It calls the scalers themselves, so that results are exact to the last digit.
+    """
     steps = []
     while isinstance(fitted, Pipeline):
         steps += [step for _, step in fitted.steps[:-1] if step not in (None, "passthrough")]
@@ -228,7 +243,10 @@ def preparation(fitted: Any) -> Callable[[Array], Array] | None:
 def _replace_values(
     X: Array, rows: Integers, values: Array, sources: Integers, units: list[Subset]
 ) -> Array:
-    """Copies of some rows, each with the values of one unit from a row of another table."""
+    """Return copies of the given rows of ``X``, with the columns of one unit replaced in each.
+
+    Copy i takes the columns units[i] from row sources[i] of ``values``.
+    """
     found = X[rows]
     for row, (source, columns) in enumerate(zip(sources, units, strict=True)):
         found[row, columns] = values[source, columns]
@@ -236,25 +254,25 @@ def _replace_values(
 
 
 class TreeBatch(Batch):
-    """Some units of an engine."""
+    """Batch of a :class:`TreeEngine`."""
 
     def __init__(self, engine: TreeEngine, units: Subset, columns: Subset):
         self.engine, self.units, self.columns = engine, units, columns
 
     def at(self, some: slice, rows: slice, points: Array) -> Array:
         engine, columns = self.engine.some(rows), self.columns[some]
-        table, n_rows = engine.whole(columns, points.swapaxes(0, 1)), len(engine.X)
+        table, n_rows = engine.fill_table(columns, points.swapaxes(0, 1)), len(engine.X)
         each = (np.full(n_rows, point) for point in range(points.shape[1]))
         return np.stack([_alter(engine, table, donors, columns) for donors in each], axis=2)
 
     def paired(self, values: Array) -> Array:
-        table, everyone = self.engine.whole(self.columns, values), np.arange(len(values))
-        return _alter(self.engine, table, everyone, self.columns)[:, :, None, :]
+        table = self.engine.fill_table(self.columns, values)
+        return _alter(self.engine, table, np.arange(len(values)), self.columns)[:, :, None, :]
 
 
 def _alter(engine: TreeEngine, table: Array, donors: Integers, columns: Subset) -> Array:
-    """Outputs of shape (units, rows, outputs) of rows with a unit from other rows."""
-    known, moved = engine.shuffled(table, donors, list(columns))
+    """Return the outputs when each unit comes from donor rows, of shape (units, rows, outputs)."""
+    known, outputs = engine.shuffled(table, donors, list(columns))
     found = np.repeat(engine.outputs()[None], len(columns), axis=0)
-    found[known] = moved
+    found[known] = outputs
     return found

@@ -1,7 +1,7 @@
-"""An ensemble of trees with the sums of rows whose columns are altered, all columns in one pass.
+"""Tree ensemble that computes sums of leaf values for all altered columns in a single pass.
 
-Replacing a value moves a row only in trees that test its column on the row's own path, and there
-only at the first test that the new value answers otherwise.
+A new value matters only in trees that test its column on the path of the row. In these trees the
+row leaves its path at the first test with a different result.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,36 +14,41 @@ from joblib import effective_n_jobs
 from tamis._arrays import Array, Mask, Subset
 from tamis._parallel import in_order
 from tamis.compiled import tree_points
-from tamis.compiled import trees as walks
+from tamis.compiled import trees as tree_loops
 from tamis.exceptions import InvalidParameter
 from tamis.response.trees.cells import cells_of, layout_of
 from tamis.response.trees.forest import Integers, Trees
 from tamis.response.trees.grid import Alternatives, Grid, altered_alone, grid_of
 
-#: Changes of a block of rows that stay in a processor's cache (500 kB); a job has 10 bits for rows.
+#: CACHED is the number of changes in a row block (500 kB, which fit into a CPU cache). A row block
+#: has at least FEWEST rows, and at most MOST, because the index of a row has 10 bits.
 CACHED, FEWEST, MOST = 62_500, 32, 1023
-#: Notes of a row, and segments, that there is room for at first.
+#: Initial size of the buffers for notes (per row) and segments. Both are runs of slots; see
+#: :mod:`tamis.compiled.tree_points`.
 ROOM = 1024
-#: Rows whose values are coded at a time: a few milliseconds.
+#: Number of rows that are encoded at a time, which takes a few milliseconds.
 CODED = 8192
-#: Changes of rows by alternatives that are held at a time (64 MB).
+#: Maximum number of changes, over rows and alternatives, in memory at a time (64 MB).
 HELD = 8_000_000
 
 
 class Segments(NamedTuple):
-    """Runs of slots over which an altered row has the same outputs, where they are not its own."""
+    """Runs of slots in which an altered row has constant outputs.
+
+    These outputs differ from the outputs of the unchanged row.
+    """
 
     rows: Integers
     units: Integers
     sums: Array  # (segments, outputs)
     weights: Array
-    #: First slot of each run, and the one behind its last.
+    #: First slot of each run, and the slot after its last one.
     slots: Integers
     behind: Integers
 
 
 class Workspace:
-    """Memory that blocks of rows are followed in, one after the other."""
+    """Buffers that are reused from one row block to the next."""
 
     def __init__(self, n_rows: int, trees: Trees):
         self.notes = np.empty((n_rows, ROOM), dtype=np.uint64)
@@ -53,16 +58,19 @@ class Workspace:
         self.make_room(ROOM)
 
     def make_room(self, n: int) -> None:
-        """Provide room for some number of segments."""
+        """Enlarge the buffers so that they can hold at least n segments."""
         if n > len(self.rows):
             self.rows, self.slots, self.behind = np.empty((3, 2 * n), dtype=np.int32)
             self.weights, self.sums = np.empty(2 * n), np.empty((2 * n, self.n_outputs))
 
 
 class TreeEnsemble:
-    """Trees, their cells and their layout; sums are raw outputs before the division."""
+    """Trees with their cells and the layout of their nodes.
 
-    #: Threads that share the rows; no result depends on their number.
+    Sums of leaf values include the bias. Divided by ``Trees.divisor``, they are the raw outputs.
+    """
+
+    #: Number of threads that share the rows. Results do not depend on this number.
     n_jobs: int | None = None
 
     def __init__(self, trees: Trees, may_miss: Mask | None = None):
@@ -74,21 +82,21 @@ class TreeEnsemble:
 
     @property
     def used(self) -> Subset:
-        """Columns that some tree tests."""
+        """Indices of the columns that the trees use."""
         return self.cells.used
 
     def _over_rows(self, n_rows: int, size: int, function: Callable[[slice], Any]) -> Iterator[Any]:
-        """Apply a function to blocks of rows, in their order; the compiled loops run in threads."""
+        """Apply a function to row blocks, in threads, and yield its results in row order."""
         blocks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
         yield from in_order(function, blocks, effective_n_jobs(self.n_jobs))
 
     def encode(self, X: Array) -> Integers:
-        """Codes of the rows of a table."""
+        """Return the codes of a table."""
         found = list(self._over_rows(len(X), CODED, lambda block: self.cells.encode(X[block])))
         return found[0] if len(found) == 1 else np.concatenate([self.cells.encode(X[:0]), *found])
 
     def sums(self, codes: Integers) -> Array:
-        """Sums of rows, of shape (rows, outputs)."""
+        """Return the sums of the leaf values of rows, of shape (rows, outputs)."""
         lay = self.layout
         if lay.words is None:
             nothing = self._one_each(np.full(len(self.used), -1))
@@ -97,7 +105,7 @@ class TreeEnsemble:
         found = np.tile(self.trees.bias, (len(codes), 1))
 
         def add(block: slice) -> None:
-            walks.add_leaves(
+            tree_loops.add_leaves(
                 lay.words, lay.starts, lay.values, lay.outputs, codes[block], found[block]
             )
 
@@ -105,22 +113,22 @@ class TreeEnsemble:
         return found
 
     def units_of(self, units: list[Subset]) -> Integers:
-        """For each used column the unit that alters it, -1 for none."""
+        """Return the index of each used column's unit, -1 if it is in no unit."""
         found = np.full(self.trees.n_columns, -1, dtype=np.intp)
         if units:
             columns = np.concatenate(units)
             found[columns] = np.repeat(np.arange(len(units)), [*map(len, units)])
             if (found >= 0).sum() < len(columns):
-                raise InvalidParameter("Units of columns that are altered together need to differ.")
+                raise InvalidParameter("Units need to be disjoint, but a column is in two of them.")
         return found[self.used]
 
     def changes(
         self, codes: Integers, others: Integers, units: list[Subset]
     ) -> tuple[Subset, Array]:
-        """How far the sums of rows move when the columns of a unit are those of other rows.
+        """Return how the sums change when the columns of each unit come from other rows.
 
-        Row r takes them from row r of ``others``. Returns the units that have a used column, and
-        changes of shape (those units, rows, outputs); all others change nothing.
+        Row r takes the codes of row r of ``others``. Returns the indices of the units that have a
+        used column, and the changes, of shape (these units, rows, outputs).
         """
         own = self.units_of(units)
         known, which = np.unique(own[own >= 0], return_inverse=True)
@@ -143,13 +151,13 @@ class TreeEnsemble:
     def _add_fast(
         self, found: Array, units: Integers, fast: Mask, codes: Integers, others: Integers
     ) -> None:
-        """Add the changes of single columns, by the walk of words."""
+        """Add the changes for units of a single column to ``found``, using the packed nodes."""
         lay, n_outputs, n = self.layout, self.trees.n_outputs, self.cells.n_thresholds
         width = np.where(fast[lay.parent], np.maximum(lay.high - lay.low + 1, 0), 0)
         spans = np.where(width > 0, lay.low, 0).astype(np.uint32) | (width.astype(np.uint32) << 16)
         to, mine = units[:n][fast[:n]], np.flatnonzero(fast[:n])
         size = int(np.clip(CACHED // max(1, n * n_outputs), FEWEST, MOST))
-        held = local()  # of each thread
+        held = local()  # each thread has its own buffer
 
         def add(block: slice) -> None:
             if not hasattr(held, "changes"):
@@ -157,7 +165,7 @@ class TreeEnsemble:
             shape = (n_outputs, n, block.stop - block.start)
             changes = held.changes[: np.prod(shape)].reshape(shape)
             changes[...] = 0
-            walks.add_changes(
+            tree_loops.add_changes(
                 lay.words, spans, lay.starts, lay.depth, lay.values, lay.outputs,
                 codes[block], others[block], changes,
             )  # fmt: skip
@@ -167,7 +175,7 @@ class TreeEnsemble:
         list(self._over_rows(len(codes), size, add))
 
     def _one_each(self, units: Integers) -> Alternatives:
-        """One alternative for each unit of the used columns: another row for each row."""
+        """Return one alternative per unit, which pairs each row with a row of another table."""
         known, group = np.unique(units[units >= 0], return_inverse=True)
         within = np.full(len(units), -1, dtype=np.int32)
         within[units >= 0] = group
@@ -180,18 +188,20 @@ class TreeEnsemble:
         self, alternatives: Alternatives, codes: Integers, others: Integers,
         take: Callable[[slice, Array, Array], Any],
     ) -> Iterator[Any]:  # fmt: skip
-        """Apply a function to rows, their sums, and changes (rows, alternatives, outputs).
+        """Call ``take`` for each row block and yield its results.
 
-        Alternatives are rows of ``others``, or one for each row if there are as many.
+        Its arguments are the row block, the sums of its rows, and their changes, of shape (rows,
+        alternatives, outputs). Alternatives are rows of ``others``. If they are paired, the
+        alternative of row r is row r of ``others``.
         """
         lay, n_outputs = self.layout, self.trees.n_outputs
         n_alternatives, paired = int(alternatives.ends[-1]), not len(alternatives.which)
 
-        def walk(block: slice) -> Any:
+        def add_changes(block: slice) -> Any:
             n = block.stop - block.start
             sums = np.tile(self.trees.bias, (n, 1))
             changes = np.zeros((n, n_alternatives, n_outputs))
-            walks.add_group_changes(
+            tree_loops.add_group_changes(
                 lay.starts, lay.child, lay.column, lay.cut, lay.values, lay.outputs,
                 alternatives.group, alternatives.ends, paired, codes[block],
                 others[block] if paired else others, sums, changes,
@@ -199,27 +209,28 @@ class TreeEnsemble:
             return take(block, sums, changes)
 
         size = int(np.clip(HELD // max(1, n_alternatives * n_outputs), 1, MOST))
-        yield from self._over_rows(len(codes), size, walk)
+        yield from self._over_rows(len(codes), size, add_changes)
 
     def grid(self, codes: Integers, units: list[Subset], weights: Array | None = None) -> Grid:
-        """The values of a table, by its codes, as points of the units."""
+        """Return a grid whose points are the values of a table, given by its codes."""
         return grid_of(self.cells, self.layout, self.units_of(units), codes, weights)
 
     def over_segments(
         self, codes: Integers, base: Array, grid: Grid, function: Callable[[Segments], Any]
     ) -> Iterator[Any]:
-        """Apply a function to what rows with the sums ``base`` become at the points of a grid.
+        """Apply a function to the segments of each row block, at the points of a grid.
 
-        Few rows at a time, in their order: segments of all would not fit a memory.
+        ``base`` holds the sums of the unchanged rows. Results are yielded in the order of the rows.
+        Blocks are small, to save memory.
         """
         lay, n_outputs = self.layout, np.uint64(self.trees.n_outputs)
-        # slots of all outputs side by side
+        # the outputs of a slot are adjacent in memory
         first, behind = grid.spans >> tree_points.FIRST, grid.spans & tree_points.BEHIND
         spans = (first * n_outputs << tree_points.FIRST) | (behind * n_outputs)
-        # rows whose notes stay in a cache, more if trees are large
+        # few rows, so that their notes stay in a CPU cache; more rows if the trees are large
         n_nodes = len(lay.child) // max(1, len(lay.starts) - 1)
         n_rows = int(np.clip(n_nodes // 4, 128, 512))
-        mine = local()  # of each thread: fresh memory would cost as much as the walk
+        mine = local()  # each thread reuses its buffers; new memory would double the time
 
         def follow(block: slice) -> Any:
             if not hasattr(mine, "workspace"):
@@ -239,12 +250,12 @@ class TreeEnsemble:
             return function(Segments(*found, space.behind[:k]))
 
         def take(block: slice, sums: Array, changes: Array) -> Any:
-            """Alternatives that change the sums of a row, as runs of one slot."""
+            """Apply the function to alternatives that change a row, each as a run of one slot."""
             rows, which = np.nonzero((changes != 0).any(axis=-1))
-            moved = base[block][rows] + changes[rows, which]
+            after = base[block][rows] + changes[rows, which]
             unit, weight = (part[which] for part in (options.unit, options.weight))
             slots = len(grid.unit) + which
-            return function(Segments(rows + block.start, unit, moved, weight, slots, slots + 1))
+            return function(Segments(rows + block.start, unit, after, weight, slots, slots + 1))
 
         if spans.any():
             yield from self._over_rows(len(codes), n_rows, follow)

@@ -1,4 +1,4 @@
-"""Trees of any library as flat arrays, and the outputs that a model makes of their sums."""
+"""Tree ensembles of any library as flat arrays, and model outputs from sums of leaf values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,64 +11,66 @@ from scipy.special import softmax
 from tamis._arrays import Array, Mask
 
 Integers = NDArray[Any]
-#: Up to this size LightGBM takes a value for 0.
+#: Largest absolute value that LightGBM treats as 0.
 NOTHING = float(np.float32(1e-35))
 
 
 class NotFollowed(Exception):
-    """Why a tree model must be asked by altered copies of the rows."""
+    """Error for a tree model that the engine does not support. The message gives the reason."""
 
 
 class Categories(NamedTuple):
-    """Values of a column that tests can name; any other value is one more, NaN the last."""
+    """Known categories of a column."""
 
-    values: Array  # rising
-    truncated: bool  # whether a library cuts decimals off first
+    values: Array  # in increasing order
+    truncated: bool  # whether the library truncates values to integers
 
 
 @dataclass
 class Trees:
-    """All nodes, tree after tree; children are counted from the root of their tree.
+    """Nodes of all trees of an ensemble, in one array for each property.
 
-    A row goes left where its value, cast, is at most the threshold. Its raw outputs are the bias
-    and the sum of its leaves, divided by the divisor.
+    Children are counted from the root of their tree. A row goes left if its value is at most the
+    threshold. Its raw outputs are (bias + sum of its leaf values) / divisor.
     """
 
     n_columns: int
-    starts: Integers  # of each tree, and the end
+    starts: Integers  # first node of each tree, followed by the number of nodes
     left: Integers  # -1 at a leaf
     right: Integers
     column: Integers
     threshold: Array
-    values: Array  # (nodes, width)
-    outputs: Integers  # the first output that each tree adds to
+    values: Array  # leaf values, of shape (nodes, width)
+    outputs: Integers  # for each tree, the first output that it adds its values to
     bias: Array
     link: str
     divisor: float = 1.0
-    #: Factor on raw outputs before the logistic function.
+    #: Factor by which raw outputs are multiplied before the link function.
     slope: float = 1.0
-    #: Whether values are cast to 32 bits before they are compared.
+    #: Whether the model casts values to 32 bits before it compares them with thresholds.
     single: bool = False
-    #: Largest relative difference from the model's own outputs that is rounding.
+    #: Largest relative rounding error of the model's outputs.
     tolerance: float = 1e-9
     missing_left: Mask | None = None
-    #: Columns where NaN is a 0, and those where a 0 is missing like NaN.
+    #: Columns in which NaN is treated as 0, and columns in which 0 is treated as missing.
     nan_is_zero: Mask | None = None
     zero_is_missing: Mask | None = None
-    #: For each node which set sends its members left, -1 where a threshold decides.
+    #: For each node, the index of its category set, whose members go left; -1 if the node has a
+    #: threshold.
     sets: Integers | None = None
-    #: Members of each set among the categories of its column, then other values, then NaN.
+    #: Mask of the members of each set: first the categories of its column, then one entry for all
+    #: other values, then one for NaN.
     members: list[Mask] = field(default_factory=list)
     categories: dict[int, Categories] = field(default_factory=dict)
 
     @property
     def n_outputs(self) -> int:
-        """Outputs of a row."""
+        """Number of outputs of the ensemble."""
         return len(self.bias)
 
 
 def join_trees(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Nodes of all trees, and where each tree starts, from the arrays of each."""
+    """Concatenate the arrays of all trees, and add the first node of each tree as "starts"."""
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     found["starts"] = np.cumsum([0, *(len(part["left"]) for part in parts)])
     return found
@@ -77,10 +79,10 @@ def join_trees(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
 def category_sets(
     column: Integers, named: list[tuple[int, Mask]]
 ) -> tuple[Integers, list[Mask], dict[int, Categories]]:
-    """Sets of nodes over all categories 0, 1, ... that any set of the column names.
+    """Return the set of each node, the members of each set, and the categories of each column.
 
-    ``named`` are nodes, and which of the first categories are in their sets. Other values and NaN
-    are in none.
+    Each item of ``named`` is a node and a mask of the categories 0, 1, ... in its set. Other values
+    and NaN belong to no set.
     """
     sizes: dict[int, int] = {}
     for node, inside in named:
@@ -95,14 +97,14 @@ def category_sets(
 
 
 def links_by_name(names: dict[str, str]) -> dict[str, str]:
-    """The link of each objective, from the names of the objectives of each link."""
+    """Return a mapping from objective to link, given the objectives of each link as one string."""
     return {name: link for link, listed in names.items() for name in listed.split()}
 
 
 def _logistic(raw: Array) -> Array:
-    """1 / (1 + exp(-raw)); numpy's exponential is vectorised, scipy's logistic function is not."""
+    """Return 1 / (1 + exp(-raw)). Unlike scipy's function, numpy's exponential is vectorised."""
     found = np.negative(raw)
-    with np.errstate(over="ignore"):  # the answer is 0 there
+    with np.errstate(over="ignore"):  # the exponential may be infinite; the result is then 0
         np.exp(found, out=found)
     found += 1
     return np.divide(1, found, out=found)
@@ -115,20 +117,22 @@ LINKS: dict[str, Callable[[Array], Array]] = {
     "exponential": np.exp,
     "signed square": lambda raw: np.sign(raw) * raw**2,
 }
-#: Leaves that are whole multiples of this (as 0 and 1 are) have sums without rounding.
+#: Leaf values that are integer multiples of this number (such as 0 and 1) are summed without
+#: rounding errors.
 GRAIN = 2.0**-20
 
 
 class Answer:
-    """What one method of a model gives for rows with some sums.
+    """Function from sums of leaf values to the outputs of one method of a model.
 
-    ``method`` is "predict", "predict_proba" (of two classes the second alone), "decision_function",
-    or "codes": the class, of two classes 1 where it is the second, of more one column for each.
+    ``method`` is "predict", "predict_proba", "decision_function", or "codes" for the predicted
+    class. With two classes the only output belongs to the second class. With more classes there is
+    one output per class.
     """
 
     def __init__(self, trees: Trees, method: str):
         self.trees, self.method = trees, method
-        # sums of whole multiples are exact, and a tie is the model's own tie
+        # sums without rounding errors have the same ties as in the model
         exact = trees.link == "identity" and bool((trees.values % GRAIN == 0).all())
         self.rounds = method == "codes" and not exact
 
@@ -150,7 +154,7 @@ class Answer:
         return np.eye(raw.shape[-1])[raw.argmax(axis=-1)]
 
     def doubtful(self, sums: Array) -> Mask:
-        """Rows whose class hangs on the rounding of their sums: the model itself must say."""
+        """Return a mask of the rows whose predicted class depends on rounding errors."""
         if not self.rounds:
             return np.zeros(sums.shape[:-1], dtype=bool)
         raw = sums / self.trees.divisor

@@ -1,8 +1,9 @@
-"""Points that the columns of an ensemble are set to: one for each cell that holds a value.
+"""Grid of the points to which columns are set: one point for each cell that contains a value.
 
-Cells of a column with thresholds are *slots* in a row, with one more behind the last: the cells
-that lead to a node are a run of slots. Missing values where nodes differ, categories, and columns
-that are altered together have *alternatives* instead, each a row of codes by itself.
+The cells of a column with thresholds are numbered as consecutive *slots*, followed by one extra
+slot. The cells that lead to a node form a run of slots. Three kinds of values have no slots: groups
+of columns, categories, and missing values that nodes send in different directions. They use
+*alternatives* instead, which are rows of codes.
 """
 
 from dataclasses import dataclass
@@ -18,24 +19,24 @@ from tamis.response.trees.forest import Integers
 
 @dataclass
 class Alternatives:
-    """Rows of codes that take the place of some columns of codes of a row."""
+    """Rows of codes that replace the columns of a unit in another row."""
 
-    #: In which group each column of codes is altered, -1 for none.
+    #: Group of each column of codes, -1 if it belongs to no group.
     group: Integers
-    #: Alternatives of each group: ends[g] to ends[g + 1].
+    #: The alternatives of group g are numbered from ends[g] to ends[g + 1] - 1.
     ends: Integers
-    #: For each alternative a row of the table that is it, its unit, and its weight.
+    #: For each alternative, its row in the table, its unit and its weight.
     rows: Integers
     unit: Integers
     weight: Array
-    #: For each group the alternative that each row of the table is, -1 where slots stand for it.
+    #: For each group, the alternative of each row of the table, or -1 if the row has a slot.
     which: list[Integers]
 
     def add(
         self, cells: Cells, members: Integers, codes: Integers, rows: Integers, share: Array,
         unit: int,
     ) -> None:  # fmt: skip
-        """A group more: the distinct ones among some rows, in the columns of a unit."""
+        """Add a group for a unit: the distinct codes of the given rows in the unit's columns."""
         (mine,) = np.nonzero(np.isin(cells.owner, members))
         _, first, which = np.unique(
             codes[np.ix_(rows, mine)], axis=0, return_index=True, return_inverse=True
@@ -52,30 +53,34 @@ class Alternatives:
 
 @dataclass
 class Grid:
-    """Points of the units of columns that are altered; weights of a unit have the sum 1."""
+    """Points of all units. The weights of the points of a unit sum to 1."""
 
     cells: Cells
-    #: The table whose values the points are, and its weights; the unit of each used column.
+    #: Codes and weights of the table whose values are the points, and the unit of each used column.
     codes: Integers
     weights: Array | None
     units: Integers
-    #: For each slot its unit, where the slots of its column stop, and the weight of the points of
-    #: the column before it. A last slot is of none.
+    #: For each slot its unit, the end of its column's slots, and the total weight of the column's
+    #: points before the slot. The last slot belongs to no column.
     unit: Integers
     stops: Integers
     before: Array
-    #: For each node the slots that lead to it, the first 32 | behind the last 32; 0 where none
-    #: holds a point, and up to the last of all where they go on to the end of their column.
+    #: Run of slots that leads to each node: 32 bits for the first slot, and 32 for the slot after
+    #: the last; 0 if the run has no points. A run that reaches the end of its column extends to
+    #: the last slot of the grid.
     spans: Integers
     alternatives: Alternatives
 
     @property
     def n_slots(self) -> int:
-        """Number of slots, of which each alternative is one behind those of cells."""
+        """Number of slots, including one slot per alternative. Alternatives come last."""
         return len(self.unit) + len(self.alternatives.rows)
 
     def at_points(self, steps: Array, n_units: int) -> Array:
-        """Sums of steps up to the slot of each point of each unit, (units, points, outputs)."""
+        """Return the sum of all steps up to the slot of each point.
+
+        ``steps`` has the shape (slots, outputs), and the result has (units, points, outputs).
+        """
         offsets, options = slot_offsets(self.cells), self.alternatives
         found = np.zeros((n_units, len(self.codes), steps.shape[1]))
         for u, unit in enumerate(self.units[: self.cells.n_thresholds]):
@@ -90,9 +95,10 @@ class Grid:
 
     @cached_property
     def rows(self) -> Integers:
-        """For each slot a row of the table whose value is there, or at the next slot that has one.
+        """For each slot, a row of the table with a value in this slot or in the next non-empty one.
 
-        A run of slots with weight holds a value, so the first at or after its beginning is in it.
+        A run of slots with positive weight contains a value, so the row found for its first slot
+        lies inside the run.
         """
         n, offsets = self.cells.n_thresholds, slot_offsets(self.cells)
         found = np.full(len(self.unit), -1, dtype=np.int64)
@@ -101,32 +107,37 @@ class Grid:
             if self.weights is not None and self.units[u] >= 0:
                 rows = rows[self.weights[rows, self.units[u]] > 0]
             found[offsets[u] + self.codes[rows, u]] = rows
-        held = np.where(found >= 0, np.arange(len(found)), len(found) - 1)
-        slots = found[np.minimum.accumulate(held[::-1])[::-1]]
+        filled = np.where(found >= 0, np.arange(len(found)), len(found) - 1)
+        slots = found[np.minimum.accumulate(filled[::-1])[::-1]]
         return np.r_[slots, self.alternatives.rows]
 
 
 def slot_offsets(cells: Cells) -> Integers:
-    """The first slot of each used column with thresholds, and the end."""
+    """Return the first slot of each used column with thresholds, then the number of slots."""
     return np.r_[0, np.cumsum(cells.n_cells + 1)].astype(np.int64)
 
 
 def missing_rows(cells: Cells, codes: Integers, u: int) -> Mask:
-    """Rows whose value of a used column is missing, where nodes differ about it."""
+    """Return a mask of the rows in which used column ``u`` is missing.
+
+    The mask is all False unless nodes send the missing values of the column in different
+    directions.
+    """
     (twins,) = np.nonzero(cells.owner[cells.n_thresholds :] == u)
     if not len(twins):
         return np.zeros(len(codes), dtype=bool)
-    # above all cuts in the one column of codes, below all in the other
+    # the two columns of codes differ only at missing values, which are above all cuts in one of
+    # them and below all cuts in the other
     return np.asarray(codes[:, u] != codes[:, cells.n_thresholds + twins[0]])
 
 
 def grid_of(
     cells: Cells, layout: Layout, units: Integers, codes: Integers, weights: Array | None = None
 ) -> Grid:
-    """The values of a table, by its codes, as points.
+    """Return the grid whose points are the values of a table, given by its codes.
 
-    ``units`` says for each used column in which unit it is altered, -1 for none. ``weights`` of
-    shape (rows, units) are those of the rows of the table, by default one share for each row.
+    ``units`` holds the unit of each used column, -1 if it is in no unit. ``weights``, of shape
+    (rows, units), are the weights of the table's rows. By default all rows have the same weight.
     """
     n, offsets = cells.n_thresholds, slot_offsets(cells)
     by_slots = altered_alone(units)[:n] & (layout.words is not None)
@@ -137,7 +148,7 @@ def grid_of(
     return Grid(
         cells, codes, weights, units,
         np.r_[np.repeat(units[:n], sizes), -1].astype(np.int32),
-        # the slot behind the last cell is there for its weight before
+        # at the extra slot of a column, ``before`` is the weight of all its points
         np.r_[np.repeat(offsets[1:] - 1, sizes), offsets[-1]].astype(np.int32),
         total - np.r_[np.repeat(total[offsets[:-1]], sizes), total[-1]],
         _spans(layout, by_slots, np.r_[0, np.cumsum(weight > 0)], offsets),
@@ -146,13 +157,13 @@ def grid_of(
 
 
 def altered_alone(units: Integers) -> Mask:
-    """Used columns that are altered by themselves."""
+    """Return a mask of the used columns that form a unit by themselves."""
     counts = np.bincount(units[units >= 0], minlength=1)
     return (units >= 0) & (counts[np.maximum(units, 0)] == 1)
 
 
 def _slot_weights(cells: Cells, units: Integers, codes: Integers, weights: Array | None) -> Array:
-    """Weight of each slot; missing values where nodes differ have none."""
+    """Return the weight of the points in each slot, except for missing values with alternatives."""
     n, offsets = cells.n_thresholds, slot_offsets(cells)
     found = np.zeros(offsets[-1])
     if weights is None:
@@ -162,20 +173,23 @@ def _slot_weights(cells: Cells, units: Integers, codes: Integers, weights: Array
         slots = codes[:, :n] + offsets[:-1]
         np.add.at(found, slots.ravel(), weights[:, np.maximum(units[:n], 0)].ravel())
     for u in np.flatnonzero(cells.special[:n]):
-        gone = missing_rows(cells, codes, int(u))
+        known = ~missing_rows(cells, codes, int(u))
         mine = slice(offsets[u], offsets[u + 1])
-        share = _shares(codes, weights, units[u])[~gone]
-        found[mine] = np.bincount(codes[~gone, u], share, minlength=mine.stop - mine.start)
+        share = _shares(codes, weights, units[u])[known]
+        found[mine] = np.bincount(codes[known, u], share, minlength=mine.stop - mine.start)
     return found
 
 
 def _shares(codes: Integers, weights: Array | None, unit: int) -> Array:
-    """Weights of the rows of the table as points of a unit."""
+    """Return the weight of each row of the table as a point of the given unit."""
     return np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, unit]
 
 
 def _spans(layout: Layout, by_slots: Mask, held: Integers, offsets: Integers) -> Integers:
-    """Slots that lead to each node, where they hold a point; ``held`` counts points before."""
+    """Return the run of slots that leads to each node, packed into 64 bits.
+
+    ``held`` is the number of slots with points before each slot.
+    """
     if not by_slots.any():
         return np.zeros(len(layout.parent), dtype=np.uint64)
     known = (layout.parent < len(by_slots)) & (layout.low <= layout.high)
@@ -191,18 +205,18 @@ def _spans(layout: Layout, by_slots: Mask, held: Integers, offsets: Integers) ->
 def _alternatives(
     cells: Cells, units: Integers, by_slots: Mask, codes: Integers, weights: Array | None
 ) -> Alternatives:
-    """Distinct rows of codes of each unit that slots do not stand for, or not all of."""
-    whole = np.zeros(len(units), dtype=bool)
-    whole[: len(by_slots)] = by_slots
+    """Return alternatives for the units that have values without a slot."""
+    has_slots = np.zeros(len(units), dtype=bool)
+    has_slots[: len(by_slots)] = by_slots
     nothing = np.empty(0, dtype=np.int64)
     found = Alternatives(
         np.full(len(cells.owner), -1, dtype=np.int32), np.zeros(1, dtype=np.int64),
         nothing, nothing, np.empty(0), [],
     )  # fmt: skip
-    for unit in np.unique(units[(units >= 0) & ~(whole & ~cells.special)]):
+    for unit in np.unique(units[(units >= 0) & ~(has_slots & ~cells.special)]):
         (members,) = np.nonzero(units == unit)
         rows = np.arange(len(codes))
-        if whole[members[0]]:  # slots stand for all but missing values
+        if has_slots[members[0]]:  # only missing values have no slot
             rows = np.flatnonzero(missing_rows(cells, codes, int(members[0])))
         if len(rows):
             found.add(cells, members, codes, rows, _shares(codes, weights, unit), unit)

@@ -1,4 +1,4 @@
-"""Models that are followed as trees: known by the names of their classes, checked on opening."""
+"""Supported tree models, recognised by class name and checked against their own predictions."""
 
 import warnings
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _KINDS = {
     "xgboost": {"XGB": xgboost.read, "XGBRF": xgboost.read},
     "catboost": {"CatBoost": catboost.read},
 }
-#: Readers of classes, by the first part of their module; no library is imported to know them.
+#: Readers by package and class name. Names are compared so that no library needs to be imported.
 READERS: dict[tuple[str, str], Callable[[Any], Trees]] = {
     (library, f"{name}{task}"): reader
     for library, kinds in _KINDS.items()
@@ -38,19 +38,19 @@ READERS: dict[tuple[str, str], Callable[[Any], Trees]] = {
     for task in ("Classifier", "Regressor")
 }
 METHODS = ("predict", "predict_proba", "codes", "decision_function")
-#: Rows on which an opened model is compared with its own outputs, as they are and altered; fewer
-#: if they have more than so many values, which would take longer than what follows.
+#: The trees are checked against the model's outputs on at most GUARDS rows with at most GUARDED
+#: values in total, to save time. The same number of altered copies is checked too.
 GUARDS, GUARDED = 256, 250_000
 
 
 def is_tree_model(fitted: Any) -> bool:
-    """Whether the class of a model is one that is followed, or derived from one."""
+    """Return whether the class of a model, or one of its base classes, is supported."""
     return any(_name(kind) in READERS for kind in type(fitted).__mro__)
 
 
 def columns_with_nan(X: Array) -> Mask:
-    """Columns of a table with a missing value; the sum of most tables tells that none has."""
-    if not np.isnan(X.sum()):
+    """Return a mask of the columns with missing values."""
+    if not np.isnan(X.sum()):  # fast check for the usual case
         return np.zeros(X.shape[1], dtype=bool)
     return np.asarray(np.isnan(X).any(axis=0))
 
@@ -63,24 +63,26 @@ def open_trees(
     fitted: Any, method: str, raw: Outputs, X: Array, *, may_miss: Mask | None = None,
     prepare: Outputs | None = None,
 ) -> "TreeEnsemble | None":  # fmt: skip
-    """Read the trees of a fitted model; None if altered copies of the rows must be made.
+    """Read the trees of a fitted model. Return None if the model is not supported.
 
-    A warning says why the trees of a model cannot be followed. There is none for models of other
-    kinds, and for those that have not seen all classes that are asked for.
+    A warning gives the reason, except if the model is not a tree ensemble, or if its training rows
+    did not contain all classes.
 
     Parameters
     ----------
     fitted : estimator
+        Trained model.
     method : {"predict", "predict_proba", "decision_function", "codes"}
-        Which of its outputs are asked for.
+        Method of the model whose outputs are computed.
     raw : callable
-        These outputs of the model, for the rows of a table.
+        Function from a table to the outputs of this method.
     X : array of shape (rows, columns)
-        A table on which the outputs are compared.
-    may_miss : boolean array or None
-        Columns that can hold missing values; by default those that do in ``X``.
-    prepare : callable or None
-        What is made of a table, column by column, before the trees see it.
+        Rows on which the trees are compared with the model's own outputs.
+    may_miss : boolean array or None, default=None
+        Mask of the columns that can have missing values. None means the columns that have missing
+        values in ``X``.
+    prepare : callable or None, default=None
+        Column-wise preprocessing that a pipeline applies before the trees.
     """
     if method not in METHODS or not is_tree_model(fitted):
         return None
@@ -91,7 +93,7 @@ def open_trees(
         sums = ensemble.sums(ensemble.encode(prepared))
         same = _guard(Answer(ensemble.trees, method), sums, raw(rows))
         if method == "codes" and hasattr(fitted, "predict_proba"):
-            # classes alone would let wrong leaves pass
+            # predicted classes alone would not reveal wrong leaf values
             p = np.asarray(ask(fitted.predict_proba, prepared), dtype=np.float64)
             own = p[:, 1:] if p.shape[1] == 2 else p
             same = same and _guard(Answer(ensemble.trees, "predict_proba"), sums, own)
@@ -103,9 +105,12 @@ def open_trees(
 
 @cache
 def warn_of_copies(name: str, reason: str) -> None:
-    """Warn once of a kind of models: an elimination opens hundreds of them."""
+    """Warn that a model is evaluated on altered copies of the rows.
+
+    Each class and reason is reported once, since an elimination opens hundreds of models.
+    """
     warnings.warn(
-        f"{name} is asked by altered copies of the rows, which takes longer: {reason}.",
+        f"{name} is evaluated on altered copies of the rows, which takes longer: {reason}.",
         LoopInstead,
         stacklevel=3,
     )
@@ -116,13 +121,13 @@ def _read(fitted: Any, X: Array, may_miss: Mask) -> "TreeEnsemble":
 
     reader = READERS.get(_name(type(fitted)))
     if reader is None:
-        raise NotFollowed("its class is derived from one that is known, and may differ from it")
+        raise NotFollowed("its class is a subclass of a supported one, and may predict differently")
     try:
         trees = reader(fitted)
         if trees.n_columns != X.shape[1]:
-            raise NotFollowed(f"it has {trees.n_columns} columns and the rows {X.shape[1]}")
+            raise NotFollowed(f"it has {trees.n_columns} columns, but X has {X.shape[1]}")
         if may_miss.any() and trees.missing_left is None:
-            raise NotFollowed("it takes no missing values")
+            raise NotFollowed("it does not accept missing values")
         if trees.zero_is_missing is not None:
             may_miss = np.asarray(may_miss | trees.zero_is_missing)
         return TreeEnsemble(trees, may_miss)
@@ -132,9 +137,9 @@ def _read(fitted: Any, X: Array, may_miss: Mask) -> "TreeEnsemble":
 
 
 def _guard(answer: Answer, sums: Array, expected: Array) -> bool:
-    """Compare with the model's own outputs: everything depends on reading its trees right.
+    """Check the trees against the model's own outputs.
 
-    False if the outputs are of other classes.
+    Returns False if the number of classes differs, and raises an error if the values differ.
     """
     found = answer(sums)
     if found.shape != expected.shape:
@@ -142,12 +147,15 @@ def _guard(answer: Answer, sums: Array, expected: Array) -> bool:
     off = np.abs(found - expected)[~answer.doubtful(sums)].max(initial=0.0)
     size = max(float(np.abs(expected).max(initial=0.0)), np.finfo(float).tiny)
     if not off <= answer.trees.tolerance * size:
-        raise NotFollowed(f"trees as they were read differ from its answers by {off:.0e}")
+        raise NotFollowed(f"outputs of its trees differ from its predictions by {off:.0e}")
     return True
 
 
 def guard_rows(ensemble: "TreeEnsemble", X: Array, *, at_cuts: bool = True) -> Array:
-    """Take some rows, and as many with one value altered: that of another row, or a threshold."""
+    """Return a sample of rows, followed by altered copies of these rows.
+
+    Each copy has one value replaced by the value in another row or by a threshold.
+    """
     n = min(GUARDS, len(X), max(32, GUARDED // max(1, X.shape[1])))
     rows = X[np.linspace(0, len(X) - 1, n).astype(int)] if n else X
     altered = rows.copy()
@@ -158,7 +166,7 @@ def guard_rows(ensemble: "TreeEnsemble", X: Array, *, at_cuts: bool = True) -> A
         if at_cuts and i % 2 and u < cells.n_thresholds:
             cuts = cells.cuts[cells.bounds[u] : cells.bounds[u + 1]]
             border = cuts[i % len(cuts)]
-            if i % 4 == 3 and abs(border) < 1e30:  # just above it
+            if i % 4 == 3 and abs(border) < 1e30:  # just above the threshold
                 border = np.nextafter(border, cuts.dtype.type(np.inf))
             value = border if np.isfinite(border) else value
         altered[i, used[u]] = value

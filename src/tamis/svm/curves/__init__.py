@@ -1,1 +1,1 @@
-"""Validation functions of C, exact at every C: what they are made of and what is proved of them."""
+"""Validation curves that are exact at every C: scores, errors, bounds and certificates."""

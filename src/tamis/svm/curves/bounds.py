@@ -1,13 +1,18 @@
-"""How far the outputs of a path at new points can be from those of the optimum.
+"""Bounds on the errors of the outputs of a path at new points.
 
-Between two events the margin set is proved to be that of the optimum, up to a little at both ends,
-and the optimum to be within ``||dw||`` and ``|db|`` of the path (:mod:`tamis.svm.path.proofs`). For
-any point, with ``rho`` its distance in the feature space from the mean of the training points, that
-makes ``|h - h*| <= ||dw|| rho + |db|``. Between two proved parts, from lambda_a down to lambda_b,
-the optimum cannot go far: of any two, ``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``,
-so ``c'x`` only falls, and what it falls by from a to b bounds the way of w; the intercept is a
-weighted median of the samples' lines, and moves no more than they do. Where much is unproved, this
-bound is wide.
+The path is computed with rounding errors, so it differs from the optimum. Between two events,
+except near both of them, the path is proved to have the same margin set as the optimum
+(:mod:`tamis.svm.path.proofs`). On such a proved part, the weights of the path and of the optimum
+differ by at most ``||dw||``, and the intercepts by at most ``|db|``. So the output ``h`` of the
+path and the output ``h*`` of the optimum at a point satisfy ``|h - h*| <= ||dw|| rho + |db|``,
+where ``rho`` is the distance of the point from the mean of the training points in feature space.
+
+Between two proved parts, from lambda_a down to lambda_b, the optimum cannot change much. Let c be
+the cost and x the variables of the programme. The optima at two values of lambda satisfy
+``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and its decrease
+from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of lines, one
+per sample, so it changes no more than these lines do. The bound is wide if large parts of the path
+are not proved.
 """
 
 from typing import NamedTuple
@@ -23,51 +28,53 @@ from tamis.svm.path.programme import Proof
 
 
 class ErrorBounds(NamedTuple):
-    """Outputs along a whole path, rows x points, with bounds on their errors.
+    """Outputs of new points along a whole path, of shape (rows, points), with error bounds.
 
-    The bound of a known part of the path holds between its two rows, that of a zone between known
-    parts on the whole of it.
+    Each row belongs to a lambda. An interval between two rows may have a known part, on which the
+    margin set is proved. A zone is the stretch of the path between two known parts, before the
+    first one or after the last one. Each known part and each zone has its own error bounds.
     """
 
     lam: Array
     h: Array
-    band: Array  # what counts as 0
-    known: NDArray[np.intp]  # rows above the intervals with a known part
-    begin: Array  # of the known parts, as shares of their intervals
-    end: Array
-    bound: Array  # known parts x points
-    zone: Array  # zones x points: above the first known part, between, below the last
+    band: Array  # outputs up to this size are treated as 0
+    known: NDArray[np.intp]  # for each known part, the row at the upper end of its interval
+    begin: Array  # position in its interval at which each known part begins, from 0 to 1
+    end: Array  # position in its interval at which each known part ends
+    bound: Array  # error bounds on the known parts, (known parts, points)
+    zone: Array  # error bounds in the zones, (known parts + 1, points)
 
     @property
     def zone_of(self) -> NDArray[np.intp]:
-        """The zone of every row."""
+        """Index of the zone that contains each row."""
         return np.searchsorted(self.known, np.arange(len(self.lam)))
 
     def unsure(self) -> Mask:
-        """The zones in which the sign of some value is not certain."""
+        """Return a mask of the zones in which the sign of at least one output is not certain."""
         rows = (np.abs(self.h) <= self.zone[self.zone_of]).any(axis=1)
         found = np.zeros(len(self.zone), bool)
         found[self.zone_of[rows]] = True
         return found
 
     def bracketed(self, wide: Mask) -> "Bracketed":
-        """Rows with the edges of these zones among them, and what holds between the rows.
+        """Return the outputs with extra rows at the edges of the zones in the mask ``wide``.
 
-        Where a zone is left out, its rows speak for the known parts beside it.
+        The error bounds are affine between the rows. In zones that are not in the mask, the rows
+        have the bounds of the neighbouring known parts.
         """
         bound = np.vstack([self.bound, np.zeros((1, self.bound.shape[1]))])
-        beside = np.maximum(bound, np.roll(bound, 1, axis=0))  # of zones, by the parts around
+        adjacent = np.maximum(bound, np.roll(bound, 1, axis=0))  # bounds of neighbouring parts
         above, below = np.flatnonzero(wide[1:]), np.flatnonzero(wide[:-1])
         ends, begins = self.known[above], self.known[below]
         rows = np.arange(len(self.lam))
-        # an edge is two rows, of the known part and of the zone, in the order of the path
+        # an edge has two rows: one for the known part and one for the zone, in path order
         parts = [ends, ends, rows, begins, begins]
         end, begin = self.end[above], self.begin[below]
         index = np.concatenate(parts)
         share = np.concatenate([end, end, np.zeros(len(rows)), begin, begin])
         kind = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         order = np.lexsort((kind, index + share))
-        of_rows = np.where(wide[:, None], self.zone, beside)[self.zone_of]
+        of_rows = np.where(wide[:, None], self.zone, adjacent)[self.zone_of]
         errors = [self.bound[above], self.zone[above + 1], of_rows]
         errors += [self.zone[below], self.bound[below]]
         error = np.concatenate(errors)[order]
@@ -82,15 +89,15 @@ class ErrorBounds(NamedTuple):
 
 
 class Bracketed(NamedTuple):
-    """Outputs that are affine between rows, and bounds on their errors that are so too."""
+    """Outputs along a path and bounds on their errors, both affine between rows."""
 
-    lam: Array
-    h: Array
-    band: Array
-    error: Array
+    lam: Array  # decreasing
+    h: Array  # outputs, (rows, points)
+    band: Array  # outputs up to this size are treated as 0
+    error: Array  # bounds on the errors of the outputs
 
 
-@np.errstate(over="ignore", invalid="ignore")  # nothing is known of points far off
+@np.errstate(over="ignore", invalid="ignore")  # the bound of distant points may be infinite
 def bound_errors(
     solution: SolutionPath,
     outputs: PathOutputs,
@@ -99,10 +106,10 @@ def bound_errors(
     rows: Array,
     own: Array | None = None,
 ) -> ErrorBounds:
-    """Bound the errors of h at new points ``X``, of which ``outputs`` are the outputs.
+    """Bound the errors of the ``outputs`` of new points ``X``.
 
-    ``rows`` are the kernel rows of the points, ``own`` is their kernel with themselves, where it is
-    precomputed.
+    ``rows`` are the kernel rows of the points. ``own`` is the kernel value of each point with
+    itself, which a precomputed kernel needs.
     """
     unit = solution.programme.unit
     # nothing is proved between two segments
@@ -135,7 +142,11 @@ def bound_errors(
 
 
 def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
-    """The most that the intercept can move in each zone, with the known parts beside it."""
+    """Return the maximum of ``loose`` over the intervals of each zone and those next to it.
+
+    For each interval, ``loose`` is the possible change of the intercept if only rounding determines
+    it, as in :class:`Proof`.
+    """
     found = np.zeros(len(known) + 1)
     zone = np.searchsorted(known, np.arange(len(loose)))
     np.maximum.at(found, zone, loose)
@@ -144,7 +155,7 @@ def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
 
 
 def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Array:
-    """What the rounding of the kernel does to outputs, rows x points."""
+    """Bound the effect of rounding errors of the kernel on the outputs, of shape (rows, points)."""
     noise = solution.programme.doubt[solution.programme.point]
     total = np.concatenate([s.total(noise) for s in solution.segments])
     mass = np.concatenate([s.mass for s in solution.segments])
@@ -154,7 +165,7 @@ def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Arra
 
 
 def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms: Array) -> Array:
-    """How far the optimum can move between known parts, above the first and below the last."""
+    """Bound the change of the optimal outputs in each zone, of shape (zones, points)."""
     programme = solution.programme
     lam = np.concatenate([s.lam for s in solution.segments])
     drop = lam[known] - lam[known + 1]
@@ -170,9 +181,10 @@ def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms:
 
 
 def _ends(solution: SolutionPath) -> tuple[float, float]:
-    """The most that cost'x of the optimum can be at the first row, the least at the last.
+    """Return an upper bound on c'x of the optimum at the first row, and a lower bound at the last.
 
-    A duality gap G bounds it: ``lambda |c'x - c'x*| <= ||w|| sqrt(2 G) + 2 G``.
+    c is the cost. The duality gap G of a point x bounds its distance from the optimum x*:
+    ``lambda |c'x - c'x*| <= ||w|| sqrt(2 G) + 2 G``.
     """
     programme, found = solution.programme, []
     for end, way in ((0, 1), (-1, -1)):

@@ -1,9 +1,10 @@
-"""What can be proved about a validation curve and its optimum.
+"""Certificates: proofs about a validation curve and its optimum.
 
-A label is certain where its output exceeds what the path and rounding can have done to it
-(:mod:`tamis.svm.curves.bounds`). Counting the uncertain labels once as right and once as wrong
-brackets the validation function: the best C is certain if it is worth, at worst, what no other can
-exceed at best.
+A predicted label is certain if the absolute value of its output exceeds the bound on the error of
+the output (:mod:`tamis.svm.curves.bounds`). The validation function is computed twice: with all
+uncertain labels treated as correct, and with all of them treated as wrong. These are its bounds.
+The best C is certain if its worst possible value is at least as good as the best possible value of
+any other C.
 """
 
 from collections.abc import Sequence
@@ -16,21 +17,21 @@ from tamis._arrays import Array
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve, pandas_frame
 from tamis.svm.path.follow import ACCEPTED, OptimalityCheck, SolutionPath
 
-UNSOUND = "a path"  # how a reason begins that leaves nothing certain
-SAME_VALUE = 1e-9  # relative difference of two values that are one and the same in words
+UNSOUND = "a path"  # if a reason begins with these words, the bounds may not hold
+SAME_VALUE = 1e-9  # relative difference up to which two values are printed as equal
 
 
 class PathAudit(NamedTuple):
-    """What a certificate has to know of a path; the path itself may be large."""
+    """The facts about a path that a certificate needs, so that the path need not be kept."""
 
-    reached: float
-    violation: float
+    reached: float  # the smallest lambda that the path reached
+    violation: float  # largest violation of the optimality conditions, relative to lambda
     checks: list[OptimalityCheck]
-    undecided: float = 0.0  # the largest C at which rounding alone decides the intercept
+    undecided: float = 0.0  # the largest C at which the intercept depends only on rounding
 
     @classmethod
     def of(cls, path: SolutionPath) -> "PathAudit":
-        """What a path says of itself."""
+        """Collect the facts about a path."""
         loose = [1 / part.lam[1:][part.proof.loose > 0] for part in path.segments]
         undecided = float(np.concatenate(loose).max(initial=0.0)) / path.lam_unit
         return cls(path.reached, path.violation, path.checks, undecided)
@@ -38,49 +39,61 @@ class PathAudit(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """The proof that goes with a best C; printed, it is a sentence.
+    """Proof that a value of C is the best one. It prints as a sentence.
 
-    A proof is about one problem, which :attr:`problem` states: the kernel with its gamma (computed
-    on each training part if it is ``"scale"`` or ``"auto"``), the weights of samples and classes
-    (balanced ones are computed on each training part), the folds, and the score with its weights.
-    It is the problem of ``GridSearchCV`` with the same arguments, solved exactly.
+    A proof is about one problem, which :attr:`problem` states: the kernel and its gamma, the
+    weights of samples and classes, the folds, and the score. A gamma of ``"scale"`` or ``"auto"``
+    and balanced class weights are computed on each training fold. ``GridSearchCV`` with the same
+    arguments has the same problem, but only tries the values of C on its grid.
 
-    Two rules belong to it. An output of 0 counts as the second class. If the intercept is not
-    unique, it is the middle of what is allowed. LIBSVM has the same rules, but rounding may move it
-    to an end of what is allowed. If the bounds of two classes have equal sums up to rounding, as
-    with balanced weights and a small C, the rule itself depends on rounding. Then every allowed
-    intercept counts as possible, and the certificate may stay open.
+    The problem includes two rules. First, an output of 0 is a vote for the second class. Second, if
+    the intercept is not unique, the middle of the allowed interval is used. LIBSVM has the same
+    rules, but rounding may move its intercept to an end of the interval. With balanced class
+    weights and a small C, the multipliers of both classes have upper bounds with the same sum. In
+    this case rounding determines whether the intercept is unique. Every allowed intercept is
+    treated as possible, and the certificate may not be closed.
 
     Attributes
     ----------
     value : float
         The best value of the validation function.
     C : float
-        The C that is vouched for.
+        The certified C.
     lower, upper : float
-        What the true validation function can be at best anywhere, and at worst at ``C``; for
-        scores, where greater is better, ``lower`` is the greater number.
+        ``lower`` is the best value that the true validation function can have at any C. ``upper``
+        is the worst value that it can have at ``C``. The names are those for an error. For a
+        score, greater values are better, so ``lower`` may be greater than ``upper``.
     closed : bool
-        Whether no C can be better than ``C``: ``upper`` is not worse than ``lower``.
+        Whether it is proved that no C is better than ``C``. This is the case if ``upper`` is not
+        worse than ``lower``.
     violation : float
-        Largest violation of the optimality conditions on the paths, relative to lambda, with what
-        the rounding of the kernel makes of it.
+        Largest violation of the optimality conditions on the paths, relative to lambda, including
+        the effect of rounding of the kernel.
     gap : float
-        Largest duality gap of the scaled programme at the checkpoints, relative to lambda.
+        Largest duality gap at the checkpoints of the paths, relative to lambda.
     reason : str
-        Why the certificate is not closed; empty if it is.
+        Why the certificate is not closed. It is empty if the certificate is closed.
     optimistic, pessimistic : ValidationCurve
-        The bracket over the whole range.
+        Best and worst possible value of the true validation function at every C in the range.
     checkpoints : array of shape (n_checkpoints, 3)
-        Lambda, violation and gap at each.
+        Lambda, violation and duality gap at each checkpoint of the paths.
     interval : IntervalOfC or None
-        Where the value is that at ``C``.
+        Interval around ``C`` on which the value is the same.
     measure : str
-        What the value is called.
+        Name of the error or score, such as "error".
     n_gammas : int
-        How many gammas were compared.
+        Number of gammas that were compared.
     problem : str
         The problem that the proof is about: kernel, weights, folds and score.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.svm import SVCPathCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> certificate = SVCPathCV("linear", cv=3).fit(X[50:], y[50:]).certificate_
+    >>> certificate.closed, certificate.problem
+    (True, "kernel='linear'; no sample weights; 3 folds; error averaged over the folds")
     """
 
     value: float
@@ -93,7 +106,7 @@ class Certificate:
     reason: str
     optimistic: ValidationCurve
     pessimistic: ValidationCurve
-    checkpoints: Array  # lambda, violation, gap
+    checkpoints: Array
     interval: IntervalOfC | None = None
     measure: str = "value"
     n_gammas: int = 1
@@ -104,12 +117,12 @@ class Certificate:
 
     @property
     def sound(self) -> bool:
-        """Whether the paths can be vouched for, so that ``lower`` and ``upper`` hold."""
+        """Whether the paths are accurate enough for ``lower`` and ``upper`` to hold."""
         return not self.reason.startswith(UNSOUND)
 
     @property
     def found(self) -> str:
-        """The best value and where it is, in words."""
+        """The best value and its C, as text."""
         if self.interval is None or self.interval.low == self.interval.high:
             return f"{self.measure} {self.value:.4g} at C = {self.C:.4g}"
         low, high = self.interval.rounded_ends
@@ -117,7 +130,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """Whether a better one can be, in words."""
+        """Whether a better C can exist, as text."""
         low, high = self.optimistic.breakpoints[[0, -1]]
         where = f"no C in [{low:.4g}, {high:.4g}]"
         if self.n_gammas > 1:
@@ -129,7 +142,7 @@ class Certificate:
         return f"{where} is better: proved"
 
     def to_frame(self) -> Any:
-        """The checkpoints of all paths as a pandas DataFrame."""
+        """Return a pandas DataFrame with a row for each checkpoint of the paths."""
         return pandas_frame(
             "Certificate",
             dict(zip(("lambda", "violation", "gap"), self.checkpoints.T, strict=True)),
@@ -137,7 +150,7 @@ class Certificate:
 
 
 class FoldTrials(NamedTuple):
-    """What some values of C are worth, greater is better, in every fold and altogether."""
+    """Scores of several values of C, in every fold and on average. Greater is better."""
 
     C: Array  # (n_trials,)
     scores: Array  # (n_trials, n_folds)
@@ -145,12 +158,12 @@ class FoldTrials(NamedTuple):
 
 
 class TriedGamma(NamedTuple):
-    """What one member of a grid of gammas is worth."""
+    """The validation curve, the best C and the certificate for a single gamma."""
 
     gamma: Any
     curve: ValidationCurve
     interval: IntervalOfC
-    C: float  # of the interval
+    C: float  # the selected C, inside the interval
     certificate: Certificate
     trials: FoldTrials
 
@@ -165,21 +178,25 @@ def certify(
     measure: str = "value",
     tolerance: float = 1e-12,
 ) -> Certificate:
-    """Put the bracket together and say whether it closes at ``C``, up to a tolerance."""
+    """Return the certificate for ``C``.
+
+    The certificate is closed if the worst possible value at ``C`` is at least as good as the best
+    possible value at any other C, up to ``tolerance``.
+    """
     lower, upper = optimistic.best, float(pessimistic(C))
     gap = lower - upper if curve.greater_is_better else upper - lower
     reason = find_fault(paths, smallest)
     if not reason and not gap <= tolerance:
         reason = (
-            f"a value of {lower:.6g} cannot be excluded elsewhere, "
+            f"a value of {lower:.6g} cannot be excluded at another C, "
             f"against {upper:.6g} at C = {C:.6g}"
         )
         if curve.continuous:
             reason = f"the least error is known only to lie in [{lower:.8g}, {upper:.8g}]"
         elif (undecided := max((path.undecided for path in paths), default=0.0)) > 0:
             reason += (
-                f"; up to C = {undecided:.3g} both classes weigh the same, and rounding decides "
-                "the intercept: begin C_range above it"
+                f"; up to C = {undecided:.3g} both classes have the same weight, and rounding "
+                "decides the intercept: start C_range above it"
             )
     rows = [(c.lam, c.violation, c.gap) for path in paths for c in path.checks]
     checks = np.array(rows).reshape(-1, 3)
@@ -201,7 +218,10 @@ def certify(
 
 
 def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Certificate:
-    """The certificate of the best of several curves: no other may be better for all one knows."""
+    """Return the certificate of the best gamma after a comparison with the other gammas.
+
+    The certificate is not closed if another gamma may be better.
+    """
     best = replace(best, n_gammas=1 + len(rivals))
     for other in rivals:
         better = other.lower > best.upper + 1e-12 if greater else other.lower < best.upper - 1e-12
@@ -213,7 +233,7 @@ def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Cert
 
 
 def find_fault(paths: Sequence[PathAudit], smallest: float) -> str:
-    """Say why paths cannot be vouched for; empty if they can."""
+    """Return the reason why the paths cannot be certified, or an empty string if they can."""
     if any(path.reached > smallest * (1 + 1e-9) for path in paths):
         return f"{UNSOUND} ended before the end of the range"
     worst = max((path.violation for path in paths), default=0.0)

@@ -1,4 +1,4 @@
-"""Exact validation curves: what they are worth at every C, and where they are best."""
+"""Exact validation curves over C, and intervals of C."""
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from tamis._arrays import Array
 from tamis.exceptions import MissingExtra
 
-#: Digits beyond which two neighbouring floats are the same number on paper.
+#: Number of decimal digits that suffices to distinguish any two floats.
 MOST_DIGITS = 17
 
 
 class IntervalOfC(NamedTuple):
-    """An interval of C with its ends: closed ones belong to it."""
+    """An interval of C. An end that is closed belongs to the interval."""
 
     low: float
     high: float
@@ -26,27 +26,27 @@ class IntervalOfC(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The middle on a logarithmic scale: a point inside, whatever the ends."""
+        """The middle of the interval on a logarithmic scale."""
         product = self.low * self.high
-        if not 0 < product < np.inf:  # of numbers out of all proportion
+        if not 0 < product < np.inf:  # overflow or underflow
             return float(np.sqrt(self.low) * np.sqrt(self.high))
         return float(np.sqrt(product))
 
     @property
     def width(self) -> float:
-        """Width in log2."""
+        """Width on a logarithmic scale, as the number of doublings of C."""
         return float(np.log2(self.high / self.low))
 
     @property
     def inside(self) -> tuple[float, float]:
-        """The smallest and the largest number that belong to the interval."""
+        """The smallest and the largest float in the interval."""
         low = self.low if self.low_closed else nextafter(self.low, inf)
         high = self.high if self.high_closed else nextafter(self.high, 0.0)
         return low, high
 
     @property
     def rounded_ends(self) -> tuple[float, float]:
-        """The ends with three digits, or as many as it takes, rounded into the interval.
+        """The ends, rounded inwards to three digits, or to more if the interval is narrow.
 
         >>> IntervalOfC(1.23456, 3.45678, False, True).rounded_ends
         (1.24, 3.45)
@@ -56,14 +56,14 @@ class IntervalOfC(NamedTuple):
         first, last = self.inside
         for digits in range(3, MOST_DIGITS):
             low, high = _round(first, digits, ROUND_CEILING), _round(last, digits, ROUND_FLOOR)
-            # rounding may take two thirds of the interval, not more
+            # rounding may remove at most two thirds of the interval
             if first <= low <= high <= last and high - low >= (last - first) / 3:
                 return low, high
         return first, last
 
     @property
     def round_number(self) -> float:
-        """The number of fewest digits inside the interval, nearest to its middle.
+        """The number in the interval with the fewest digits. Ties go to the nearest to the middle.
 
         >>> IntervalOfC(1.23456, 3.45678, False, False).round_number
         2.0
@@ -84,20 +84,23 @@ def _round(number: float, digits: int, way: str) -> float:
 
 @dataclass(frozen=True, repr=False)
 class ValidationCurve:
-    """A validation function of C, exact at every C of its range.
+    """A validation function of C, exact at every C in its range.
 
-    Between two breakpoints the function is a polynomial in C: a constant for functions of predicted
-    labels or of their order, a parabola for the squared and a line for the absolute error.
+    Between two breakpoints the function is a polynomial in C. It is a constant for scores of
+    predicted labels and for the area under the ROC curve, a parabola for the squared error, and a
+    line for the absolute error.
 
     Attributes
     ----------
     breakpoints : ndarray of shape (n_pieces + 1,)
-        Increasing values of C; the first and the last are the ends of the range.
+        Increasing values of C. The first and the last are the ends of the range.
     coefficients : ndarray of shape (n_pieces, degree + 1)
-        Bernstein coefficients of each piece over its interval of C; with degree 0 its value.
+        Bernstein coefficients of each piece over its interval of C. A constant piece has a single
+        coefficient, which is its value.
     at_breakpoints : ndarray of shape (n_pieces + 1,)
-        Values on the breakpoints themselves, where a decision value is exactly zero.
+        Values at the breakpoints themselves, where a decision value is exactly zero.
     greater_is_better : bool
+        Whether the function is a score. Otherwise it is an error or a loss.
 
     Examples
     --------
@@ -121,7 +124,7 @@ class ValidationCurve:
         at_breakpoints: ArrayLike,
         greater_is_better: bool = False,
     ) -> "ValidationCurve":
-        """A piecewise constant curve."""
+        """Return a piecewise constant curve with the given values."""
         arrays = [np.asarray(a, dtype=float) for a in (breakpoints, values, at_breakpoints)]
         return cls(arrays[0], arrays[1][:, None], arrays[2], greater_is_better)
 
@@ -133,7 +136,7 @@ class ValidationCurve:
         )
 
     def __call__(self, C: ArrayLike) -> Array:
-        """Value at each C; outside the range that of the nearest end."""
+        """Return the value at each C. Outside the range, it is the value at the nearest end."""
         at = np.clip(np.asarray(C, dtype=float), self.breakpoints[0], self.breakpoints[-1])
         near = np.searchsorted(self.breakpoints, at)
         value = self._within(np.maximum(near - 1, 0), at)
@@ -148,7 +151,10 @@ class ValidationCurve:
         return c[..., 0]
 
     def affine(self, factor: float, offset: float = 0.0) -> "ValidationCurve":
-        """The curve times a factor, plus an offset; a negative factor turns losses to scores."""
+        """Return the curve times a factor plus an offset.
+
+        A negative factor turns a loss into a score, and a score into a loss.
+        """
         return ValidationCurve(
             self.breakpoints,
             offset + factor * self.coefficients,
@@ -158,17 +164,17 @@ class ValidationCurve:
 
     @property
     def continuous(self) -> bool:
-        """Whether pieces are lines or parabolas, not steps."""
+        """Whether the pieces are lines or parabolas, not steps."""
         return self.coefficients.shape[1] > 1
 
     @property
     def values(self) -> Array:
-        """Best value of each piece (for steps: the value)."""
+        """Best value of the curve on each piece. On a constant piece, this is its value."""
         return self._extremes[0]
 
     @cached_property
     def _extremes(self) -> tuple[Array, Array]:
-        """Best value of each piece and the t in [0, 1] where it is taken."""
+        """Best value of each piece, and its position from 0 (lower end) to 1 (upper end)."""
         sign = -1.0 if self.greater_is_better else 1.0
         c = sign * self.coefficients
         t = np.where(c[:, 0] <= c[:, -1], 0.0, 1.0)
@@ -181,18 +187,19 @@ class ValidationCurve:
 
     @property
     def best(self) -> float:
-        """The optimum over the whole range, of values taken on more than a single point."""
+        """The best value over the range. Values that hold only at a breakpoint are ignored."""
         return float(self.values.max() if self.greater_is_better else self.values.min())
 
     @property
     def argmin(self) -> list[IntervalOfC]:
-        """Where a curve of losses is smallest, in increasing C; for scores where it is largest."""
+        """Intervals of C with the smallest loss, or with the greatest score, in order of C."""
         return self.within(self.best)
 
     def within(self, level: float) -> list[IntervalOfC]:
-        """Intervals on which the curve is no worse than ``level`` (points, for curved pieces).
+        """Return the intervals of C on which the curve is at least as good as ``level``.
 
-        A breakpoint on its own has no width and is not reported.
+        For an absolute or squared error, each interval is a single point: the best C of a piece.
+        Breakpoints at which only the value at the breakpoint itself is as good are left out.
         """
         sign = -1.0 if self.greater_is_better else 1.0
         slack = 1e-12 * max(abs(level), 1e-300)
@@ -215,7 +222,7 @@ class ValidationCurve:
         return [IntervalOfC(float(c), float(c), True, True) for c in C]
 
     def to_frame(self) -> Any:
-        """The pieces as a pandas DataFrame: ends, value at the ends, best value."""
+        """Return a pandas DataFrame with the ends, end values and best value of each piece."""
         ends, at = self.breakpoints, self.at_breakpoints
         return pandas_frame(
             "ValidationCurve",
@@ -230,7 +237,7 @@ class ValidationCurve:
 
 
 def pandas_frame(owner: str, columns: dict[str, Array]) -> Any:
-    """A pandas DataFrame of some columns."""
+    """Return a pandas DataFrame with the given columns."""
     try:
         import pandas as pd
     except ImportError:

@@ -1,8 +1,8 @@
-"""Squared and absolute error along a path: piecewise polynomials in C, and their sums over folds.
+"""Squared and absolute errors along a path: piecewise polynomials in C, and their means over folds.
 
-Between two events h = a + c lambda, so f = h / lambda = c + a C is affine in C: the squared error
-is a parabola and the absolute error a line between the zeros of the residuals. Pieces are kept by
-their Bernstein coefficients, which lose nothing to cancellation.
+Between two events, the scaled output is h = a + c lambda, so the output f = h / lambda = c + a C is
+affine in C. So the squared error is a parabola in C, and the absolute error is a line between two
+zeros of the residual. Pieces are stored as Bernstein coefficients, which avoid cancellation.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,19 +22,20 @@ FARTHEST = {SQUARED: FARTHEST_SQUARED, ABSOLUTE: FARTHEST_OUTPUT}
 
 
 class ErrorPieces(NamedTuple):
-    """Mean error of one fold over rising C, and how far it may be from the truth."""
+    """Mean squared or absolute error of a fold: a piecewise polynomial in C, with its accuracy."""
 
-    C: Array  # edges
-    coefficients: Array
-    slack: Array  # per piece
+    C: Array  # edges of the pieces, increasing
+    coefficients: Array  # Bernstein coefficients, (pieces, degree + 1)
+    slack: Array  # bound on the error of the values, for each piece
 
 
 def error_pieces(
     outputs: Bracketed, y: Array, scoring: str, weight: Array | None = None
 ) -> ErrorPieces:
-    """Mean squared or absolute error from the outputs along a path and bounds on their errors.
+    """Return the mean squared or absolute error over the points, along a path.
 
-    With ``weight`` the mean counts each point by it.
+    It is computed from the outputs of the points and the bounds on their errors. ``weight`` is the
+    weight of each point in the mean.
     """
     mean = partial(np.average, axis=1, weights=weight)
     C = 1.0 / outputs.lam
@@ -53,7 +54,11 @@ def error_pieces(
 
 
 def _residuals(outputs: Bracketed, y: Array, C: Array, limit: float) -> tuple[Array, Array]:
-    """Residuals and the doubt about them; of those beyond the limit nothing is known."""
+    """Return the residuals and bounds on their errors, both clipped to ``limit``.
+
+    If a residual exceeds the limit, the bound on its error is set to ``limit``. A bound of this
+    size means that nothing is known about the residual.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         e = y - outputs.h * C[:, None]
         doubt = outputs.error * C[:, None]
@@ -63,7 +68,11 @@ def _residuals(outputs: Bracketed, y: Array, C: Array, limit: float) -> tuple[Ar
 def _absolute(
     low: Array, high: Array, before: Array, after: Array, mean: Callable[[Array], Array]
 ) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Edges, end values and original piece of the mean of |e|, cut where a residual is zero."""
+    """Return the mean of the absolute residuals, with pieces cut where a residual is zero.
+
+    The returned arrays are the edges of the new pieces, their values at both ends, and the index of
+    the original piece that contains each new piece.
+    """
     row, point = np.nonzero((before > 0) != (after > 0))
     t = before[row, point] / (before[row, point] - after[row, point])
     cuts = low[row] + t * (high[row] - low[row])
@@ -80,7 +89,7 @@ def _absolute(
 
 
 def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[ValidationCurve, Array]:
-    """Weighted mean over folds on their common pieces, and its slack."""
+    """Return the weighted mean of the folds' errors as a curve, and its accuracy on each piece."""
     low, high = max(f.C[0] for f in folds), min(f.C[-1] for f in folds)
     edges = np.unique(np.concatenate([f.C for f in folds]))
     edges = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
@@ -95,7 +104,11 @@ def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[Validation
 
 
 def restrict(fold: ErrorPieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Bernstein coefficients over finer intervals, by the blossom of each piece."""
+    """Return the Bernstein coefficients of a fold over finer intervals.
+
+    The second array has the index of the fold's piece that contains each interval. The coefficients
+    are values of the polar form (blossom) of that piece.
+    """
     middle = (edges[1:] + edges[:-1]) / 2
     piece = np.clip(np.searchsorted(fold.C, middle) - 1, 0, len(fold.coefficients) - 1)
     low, width = fold.C[piece], np.diff(fold.C)[piece]

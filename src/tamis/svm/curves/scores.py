@@ -1,4 +1,4 @@
-"""Validation functions of the numbers of correct predictions per class."""
+"""Scores and losses, computed from the number of correct predictions in each class."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,12 +9,13 @@ from sklearn.metrics import get_scorer_names
 from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
 
-#: A function of correct predictions and all samples, each of shape (n_classes, n_pieces).
+#: Function that computes a score. Its two arguments are the number of correct predictions and the
+#: number of samples, both as arrays with a row per class.
 Score = Callable[[Array, Array], Array]
 
 
 def _ratio(a: Array, b: Array) -> Array:
-    """``a / b``, and 0 where b = 0, as scikit-learn has it."""
+    """Return ``a / b``, or 0 if b = 0, as in scikit-learn."""
     b = np.broadcast_to(np.asarray(b, float), np.shape(a))
     return np.divide(a, b, out=np.zeros(np.shape(a)), where=b != 0)
 
@@ -24,7 +25,7 @@ def _error(right: Array, total: Array) -> Array:
 
 
 def _class_mean(part: Array, total: Array) -> Array:
-    """Mean share over the classes that are there."""
+    """Return ``part / total``, averaged over the classes that have samples."""
     seen = total[:, 0] > 0
     return (part[seen] / total[seen]).mean(axis=0)
 
@@ -48,7 +49,7 @@ LOSSES: dict[str | None, Score] = {
     "weighted_error": _weighted_error,
 }
 SCORES: dict[str, Score] = {
-    # the divisions of scikit-learn, so that the last digit is the same
+    # the same divisions as in scikit-learn, so that the last digit is equal
     "accuracy": lambda right, total: right.sum(axis=0) / total.sum(axis=0),
     "balanced_accuracy": _class_mean,
     "precision": lambda right, total: _ratio(right[1], right[1] + total[0] - right[0]),
@@ -57,36 +58,36 @@ SCORES: dict[str, Score] = {
     "matthews_corrcoef": _mcc,
 }
 TWO_CLASSES = ("precision", "recall", "f1", "matthews_corrcoef", "roc_auc", "weighted_error")
-#: What values are called in sentences, where not by their name.
+#: Names of scores in messages, if they differ from the value of ``scoring``.
 WORDS = {None: "error", "roc_auc": "area under the ROC curve", "f1": "F1"}
 
 
 def check_scoring(name: str, scoring: object, n_classes: int) -> None:
-    """Refuse a validation function that is unknown or not defined for so many classes."""
+    """Refuse a score that is unknown or not defined for this number of classes."""
     known = [*SCORES, "roc_auc", "error", "balanced_error", "weighted_error"]
-    asked, weight = (scoring, 1.0) if isinstance(scoring, str) else _weighted(scoring)
+    score, weight = (scoring, 1.0) if isinstance(scoring, str) else _weighted(scoring)
     if scoring is None:
         return
-    if isinstance(asked, str) and asked not in known and asked in get_scorer_names():
+    if isinstance(score, str) and score not in known and score in get_scorer_names():
         raise InvalidParameter(
-            f"{name} follows scores that change in steps along C; {asked!r} does not, or is for "
-            f"other targets. Write scoring= one of {', '.join(known)}, or look around best_C_ with "
-            f"GridSearchCV(SVC(), ..., scoring={asked!r})."
+            f"{name} does not support scoring={score!r}. Use one of {', '.join(known)}. To use "
+            f"{score!r}, search values of C around best_C_ with GridSearchCV(SVC(), ..., "
+            f"scoring={score!r})."
         )
-    if asked not in known or not weight > 0:
+    if score not in known or not weight > 0:
         raise InvalidParameter(
             f"{name} needs a scoring among {', '.join(known)}; got {scoring!r}. The weight of the "
             'negative class goes with the name: scoring=("weighted_error", 0.2).'
         )
-    if n_classes > 2 and asked in TWO_CLASSES:
+    if n_classes > 2 and score in TWO_CLASSES:
         raise InvalidParameter(
-            f'{name} defines {asked} for two classes; y has {n_classes}. Use scoring="accuracy" or '
+            f'{name} defines {score} for two classes; y has {n_classes}. Use scoring="accuracy" or '
             '"balanced_accuracy".'
         )
 
 
 def words_of(scoring: object) -> str:
-    """What a value of this scoring is called."""
+    """Return the name that messages use for a score."""
     if not isinstance(scoring, str | None):
         return "weighted error"
     return WORDS.get(scoring, str(scoring).replace("_", " "))
@@ -99,7 +100,10 @@ def _weighted(scoring: object) -> tuple[object, float]:
 
 
 def scorer(scoring: object) -> tuple[Score, bool]:
-    """The function of (correct, total) per class and whether greater is better.
+    """Return the function that computes a score, and whether greater values are better.
+
+    The arguments of the function are the number of correct predictions and the number of samples,
+    both as arrays with a row per class.
 
     >>> score, greater_is_better = scorer("f1")
     >>> score(np.array([[8.0], [3.0]]), np.array([[10.0], [4.0]])), greater_is_better
@@ -107,7 +111,7 @@ def scorer(scoring: object) -> tuple[Score, bool]:
     """
     if isinstance(scoring, str) and scoring in SCORES:
         return SCORES[scoring], True
-    if scoring == "roc_auc":  # one "class": pairs in the right order
+    if scoring == "roc_auc":  # the arrays have a single row, and count pairs instead of samples
         return lambda right, total: right[0] / total[0], True
     if isinstance(scoring, str | None):
         return LOSSES[scoring], False
@@ -115,9 +119,9 @@ def scorer(scoring: object) -> tuple[Score, bool]:
 
 
 def graded(scoring: object) -> tuple[Score, float]:
-    """The function of (correct, total) that ``best_score_`` is, and the sign that makes it a score.
+    """Return the function that computes ``best_score_``, and its sign: -1 for a loss, else 1.
 
-    Without a scoring the curve is of errors and the score is the accuracy, as scikit-learn's.
+    If ``scoring`` is None, the curve shows the error, but ``best_score_`` is the accuracy.
     """
     if scoring is None:
         return SCORES["accuracy"], 1.0

@@ -1,4 +1,7 @@
-"""From outputs along paths to step functions: labels, votes, order of pairs, sums over folds."""
+"""Step functions of lambda: weights of correct labels, votes and pairs, and their means over folds.
+
+They are computed from the outputs of new points along the paths.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -12,38 +15,42 @@ from tamis.compiled.events import swaps
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.machine import class_pairs, vote_counts
 
-#: Falling lambdas and values (rows x points) that are affine between the rows.
+#: Decreasing lambdas, and values of shape (lambdas, points) that are affine between the lambdas.
 Lines = tuple[Array, Array]
 
-MERGE = 1e-12  # crossings closer than this, relative to lambda, are one
-PAIRS = 50_000_000  # of points whose order is looked at in one compiled call, a tenth of a second
+MERGE = 1e-12  # distance, relative to lambda, below which two crossings are merged
+PAIRS = 50_000_000  # number of pairs that a compiled call compares, in about a tenth of a second
 
 
 class StepCounts(NamedTuple):
-    """Weights of correct predictions, one per class, as step functions of falling lambda."""
+    """Total weight of the correct predictions in each class, as a step function of lambda.
 
-    first: Array  # (n_classes,) at the largest lambda
-    lam: Array  # (n_events,) falling
-    change: Array  # (n_events, n_classes) below the event
-    change_at: Array  # (n_events, n_classes) on it
-    total: Array  # (n_classes,)
-    largest: float
-    smallest: float
+    The steps are in order of decreasing lambda. An event is a value of lambda at which a
+    prediction changes.
+    """
+
+    first: Array  # (n_classes,): weight of the correct predictions at the largest lambda
+    lam: Array  # (n_events,): lambda of each event, decreasing
+    change: Array  # (n_events, n_classes): change of the weight from above to below the event
+    change_at: Array  # (n_events, n_classes): change of the weight from above to at the event
+    total: Array  # (n_classes,): weight of all samples
+    largest: float  # largest lambda
+    smallest: float  # smallest lambda
 
 
 class Crossings(NamedTuple):
-    """Where the label of each point changes: ``plus[0]`` at first, then the events."""
+    """The label of each point at the largest lambda, and the events at which labels change."""
 
-    first: Mask
-    lam: Array
-    point: NDArray[np.int64]
-    plus: Mask
+    first: Mask  # whether each point is positive at the largest lambda
+    lam: Array  # lambda of each event, decreasing
+    point: NDArray[np.int64]  # the point whose label changes
+    plus: Mask  # whether it becomes positive
 
 
 def crossings(lam: Array, value: Array) -> Crossings:
-    """Changes of sign of values that are affine between rows, in falling lambda.
+    """Return the sign changes of values that are affine between rows of decreasing lambda.
 
-    The sign is + on the crossing itself, whichever way it goes (sign(0) = +1).
+    At a crossing itself, the value is 0 and its sign is treated as positive.
     """
     plus = value >= 0
     row, point = np.nonzero(plus[1:] != plus[:-1])
@@ -54,10 +61,10 @@ def crossings(lam: Array, value: Array) -> Crossings:
 
 
 def exact_weights(weight: Array) -> Array:
-    """Round weights to multiples of a share of their sum, so that no sum of them is rounded.
+    """Round weights to multiples of a small power of two, so that sums of them are exact.
 
-    Steps are added up along the path. Sums that depended on the order would make equal scores
-    differ.
+    Weights are added up along the path. With rounding, the sum would depend on the order, and equal
+    scores could differ.
 
     >>> w = exact_weights(np.array([0.1, 0.2, 0.3]))
     >>> (w[0] + w[1]) + w[2] == w[0] + (w[1] + w[2])
@@ -70,7 +77,7 @@ def exact_weights(weight: Array) -> Array:
 def class_weights(
     weight: Array | None, target: NDArray[np.int64], n_classes: int
 ) -> tuple[Array, Array]:
-    """Weights of the samples, exact within each class, and their sums by class."""
+    """Return rounded sample weights, whose sums within a class are exact, and the class sums."""
     if weight is None:
         weight = np.ones(len(target))
     exact = np.empty(len(target))
@@ -82,7 +89,10 @@ def class_weights(
 def label_steps(
     lam: Array, value: Array, target: NDArray[np.int64], weight: Array | None = None
 ) -> StepCounts:
-    """Correct predictions of two classes, ``target`` 0 or 1, from the values of one path."""
+    """Return the weight of correct predictions of two classes along a single path.
+
+    The classes in ``target`` are 0 and 1. Class 1 is predicted if ``value`` is not negative.
+    """
     found = crossings(lam, value)
     mine = target[found.point]
     weight, total = class_weights(weight, target, 2)
@@ -109,11 +119,12 @@ def vote_steps(
     way: int = 0,
     errors: Sequence[Array] = (),
 ) -> StepCounts:
-    """Correct predictions of the one-vs-one vote (ties to the lowest class).
+    """Return the weight of correct predictions by one-vs-one vote. Ties go to the lowest class.
 
-    There is a machine for each pair of classes, whose second class wins where its values are not
-    negative. With ``way`` = 1 (-1) a point is counted right (wrong) wherever the votes on it that
-    are not certain, being no larger than their ``errors``, can make it so.
+    Each pair of classes has an SVM, which votes for the second class if its value is not negative.
+    A vote is uncertain if the absolute value is at most its error bound in ``errors``. With
+    ``way=1``, a point is treated as correct if at least one outcome of its uncertain votes makes
+    the prediction correct. With ``way=-1``, it is treated as correct only if every outcome does.
     """
     found = [crossings(*lines) for lines in machines]
     found += [_uncertain(*lines, e) for lines, e in zip(machines, errors, strict=False)]
@@ -139,16 +150,18 @@ def vote_steps(
 
 
 def _judge(states: Mask, label: int, n_classes: int, way: int) -> Array:
-    """Whether rows of votes are right; with doubts whether they can (1) or must (-1) be right.
+    """Return 1 for each row of votes that predicts ``label``, and 0 for the others.
 
-    The columns are the votes of the pairs, and then whether each of them is uncertain.
+    The first half of the columns of ``states`` are the votes of the pairs of classes. The second
+    half states whether each vote is uncertain. A row with uncertain votes is treated as correct if
+    at least one of their outcomes is correct (``way=1``), or if every outcome is (``way=-1``).
     """
     n_pairs = len(class_pairs(n_classes))
     votes, doubts = states[:, :n_pairs], states[:, n_pairs:]
     right = vote_counts(votes, n_classes).argmax(axis=1) == label
     for k in np.flatnonzero(doubts.any(axis=1) & (right != (way > 0))):
         doubt = np.flatnonzero(doubts[k])
-        outcomes = np.array([way > 0])  # of more than 6 anything can be
+        outcomes = np.array([way > 0])  # with more than 6 uncertain votes, any class may win
         if len(doubt) <= 6:
             second = np.tile(votes[k], (2 ** len(doubt), 1))
             second[:, doubt] = list(product([False, True], repeat=len(doubt)))
@@ -158,9 +171,10 @@ def _judge(states: Mask, label: int, n_classes: int, way: int) -> Array:
 
 
 def _uncertain(lam: Array, value: Array, error: Array) -> Crossings:
-    """Where votes become uncertain (plus) and certain again.
+    """Return the events at which a vote becomes uncertain (``plus``) or certain again.
 
-    |value| has a kink at its zero: a row there keeps every segment affine.
+    The absolute value has a kink where the value is 0. A row is added there, so that the absolute
+    value is affine between all rows.
     """
     row, point = np.nonzero((value[1:] >= 0) != (value[:-1] >= 0))
     top, bottom = value[row, point], value[row + 1, point]
@@ -178,12 +192,12 @@ class OrderPairs(NamedTuple):
 
     positive: NDArray[np.intp]
     negative: NDArray[np.intp]
-    weight: Array  # (n_positive, n_negative); 0 for pairs of equal points
-    tied: float  # weight of the pairs of equal points, which no machine can order
+    weight: Array  # (n_positive, n_negative), with 0 for pairs of equal points
+    tied: float  # total weight of the pairs of equal points, which are always tied
 
     @classmethod
     def of(cls, X: Array, target: NDArray[np.int64], weight: Array | None) -> "OrderPairs":
-        """All pairs of the points ``X``."""
+        """Return all pairs of a positive and a negative row of ``X``."""
         positive, negative = np.flatnonzero(target == 1), np.flatnonzero(target == 0)
         pairs = np.ones((len(positive), len(negative)))
         if weight is not None:
@@ -196,9 +210,10 @@ class OrderPairs(NamedTuple):
 
 
 def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCounts:
-    """Pairs in the right order (ties count one half): the area under the ROC curve times pairs.
+    """Return the weight of the correctly ordered pairs along a path. Tied pairs add half of theirs.
 
-    Two points are tied where their values differ by no more than the sum of their ``tie``.
+    Divided by the weight of all pairs, it is the area under the ROC curve. Two points are tied if
+    the difference between their outputs ``h`` is at most the sum of their tolerances ``tie``.
     """
     state = np.full(pairs.weight.shape, -1.0)
     swaps(lam[:1], h[:1], tie[:1], *pairs[:3], state, np.empty(0), np.empty(0))
@@ -214,10 +229,10 @@ def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCoun
 def _find_swaps(
     lam: Array, h: Array, tie: Array, pairs: OrderPairs, state: Array
 ) -> tuple[Array, Array]:
-    """Where the order of pairs changes over the rows, and by how much.
+    """Return each lambda at which a pair changes its order, and the change of the ordered weight.
 
-    The rows go in parts that the compiled loop is done with in a moment, so that an interrupt is
-    answered; each begins with the row before, from which its first line starts.
+    The compiled loop is called for a block of rows at a time, so that it can be interrupted. Each
+    block starts with the last row of the block before.
     """
     height = max(1, PAIRS // max(1, state.size))
     lams, changes = [], []
@@ -243,7 +258,11 @@ def curve_of(
     greater_is_better: bool,
     pool: str,
 ) -> tuple[ValidationCurve, Array]:
-    """The curve of the mean over folds (or of all samples pooled), and the folds' values."""
+    """Return the validation curve of several folds, and the value of each fold on each piece.
+
+    With ``pool="samples"``, the score is computed from all samples together. Otherwise it is the
+    mean of the folds' scores.
+    """
     largest = min(f.largest for f in folds)
     smallest = max(f.smallest for f in folds)
     cuts = _distinct(np.concatenate([f.lam for f in folds]), largest, smallest)
@@ -255,7 +274,7 @@ def curve_of(
         keep = piece < n
         np.add.at(change, piece[keep], fold.change[keep])
         np.add.at(change_at, piece[keep], fold.change_at[keep])
-        below = fold.first + np.cumsum(change, axis=0)  # just below each cut
+        below = fold.first + np.cumsum(change, axis=0)  # weights just below each cut
         inside.append(below.T)
         on.append((below - change + change_at).T)
     totals = [f.total[:, None] for f in folds]
@@ -264,16 +283,16 @@ def curve_of(
     piece_values = np.array([score(r[:, :-1], t) for r, t in zip(inside, totals, strict=True)])
     cut_values = np.array([score(r, t) for r, t in zip(on, totals, strict=True)])
     curve = ValidationCurve.steps(
-        1.0 / cuts,
-        piece_values.mean(axis=0),
-        cut_values.mean(axis=0),
-        greater_is_better,
+        1.0 / cuts, piece_values.mean(axis=0), cut_values.mean(axis=0), greater_is_better
     )
     return curve, piece_values
 
 
 def _distinct(lam: Array, largest: float, smallest: float) -> Array:
-    """Falling lambdas of all events, merged where they are closer than rounding, with the ends."""
+    """Return the lambdas of all events and both ends, in decreasing order.
+
+    Lambdas that are equal up to rounding are merged.
+    """
     lam = np.sort(lam[(lam < largest * (1 - MERGE)) & (lam > smallest * (1 + MERGE))])[::-1]
     if len(lam):
         lam = lam[np.concatenate([[True], lam[1:] < lam[:-1] * (1 - MERGE)])]

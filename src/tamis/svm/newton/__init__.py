@@ -1,4 +1,4 @@
-"""SVMs of squared losses with any kernel, by Newton's method on the active samples."""
+"""SVMs with squared losses, trained by Newton's method on the active samples."""
 
 from tamis.svm.newton.estimators import NewtonSVC, NewtonSVR
 from tamis.svm.newton.machine import NewtonMachine

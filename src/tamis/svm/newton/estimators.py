@@ -1,5 +1,6 @@
-"""NewtonSVC and NewtonSVR: SVMs of squared losses, exact, on a CPU or a GPU."""
+"""NewtonSVC and NewtonSVR: exact SVMs with squared losses, on a CPU or a GPU."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,62 +14,72 @@ from tamis.svm.inputs import encode_classes, weigh_classes
 from tamis.svm.newton.machine import Losses, NewtonMachine, TargetUnits
 from tamis.svm.newton.spaces import SquaredLoss
 
-#: Half width of a tube that holds all targets of the size of 1, and that can be counted with.
+#: Larger values of epsilon are replaced by this one: the tube contains all targets, and does not
+#: overflow.
 LARGEST_EPSILON = 1e100
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NewtonSVC(ClassifierMixin, NewtonMachine):
     r"""Support vector classifier with squared hinge loss and any kernel, solved exactly.
 
     .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2
 
-    by Newton's method on the set of samples inside the margin: a Cholesky factor for each of a few
-    steps, and no tolerance. On numpy arrays and, under scikit-learn's ``array_api_dispatch``, on
-    torch and CuPy arrays of any device. Several classes are trained one against the rest.
+    It is trained by Newton's method on the samples inside the margin. It takes a few steps, each
+    with one Cholesky decomposition, and needs no tolerance. X may be a numpy array or, with
+    scikit-learn's ``array_api_dispatch``, a torch or CuPy array on any device. With more than two
+    classes, an SVM is trained for each class against all others.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the losses.
     loss : {"squared_hinge", "squared_error"}, default="squared_hinge"
-        The squared error from the targets -1 and 1 is the least-squares machine: one system.
+        "squared_error" is the squared difference from the targets -1 and 1. It gives the
+        least-squares SVM, which is the solution of a linear system.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
+        The kernel, as in SVC.
     degree : int, default=3
-        Of the polynomial kernel.
+        Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf" and "poly". "scale" uses the weighted variance of X.
     coef0 : float, default=0.0
-        Of the polynomial kernel.
+        Constant of the kernel "poly".
     fit_intercept : bool, default=True
-        Whether there is an intercept; it is not penalised.
+        Whether to fit an intercept, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
-        What multiplies C for each class.
+        Weights that multiply C for each class.
     warm_start : bool, default=False
-        Whether a further ``fit`` on as many rows begins with the samples that were inside the
-        margin. The optimum is the same.
+        Whether the next ``fit`` on the same number of rows starts from the samples that are inside
+        the margin now. The optimum is the same.
     max_iter : int, default=100
-        Most steps. Fewer than 20 are usual.
+        Largest number of Newton steps. Usually fewer than 20 are needed.
     n_landmarks : int or None, default=None
-        Rows, drawn at random, whose kernels the machine is made of; all rows decide about their
-        weights. None is every row, exactly. Beyond some 50 000 rows, whose kernel matrix no
-        memory holds, it is an approximation: memory and time then grow with the rows, not with
-        their square and cube. A linear machine of numpy arrays with ten rows a column or more
-        needs none of it: it is solved by its columns.
+        Number of landmarks. The decision function is a weighted sum of the kernels of the
+        landmarks, which are rows drawn at random. Their weights are fitted to all rows. None uses
+        every row, which is exact. Landmarks are an approximation for more than about 50 000 rows,
+        whose kernel matrix does not fit into memory. With landmarks, memory and time grow linearly
+        with the number of rows. A linear SVM of a numpy array with at least ten rows per column
+        does not need them, because it is solved for its column weights.
     random_state : int, Generator or None, default=None
-        For the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     classes_ : array
+        The classes.
     support_ : array of int
-        Samples inside the margin, or the landmarks.
+        Row numbers of the samples inside the margin, or of the landmarks.
     support_vectors_ : array
+        The rows of X with these numbers.
     dual_coef_ : array of shape (n_outputs, n_support)
-        Signed multipliers.
+        Signed multipliers of the support vectors.
     coef_ : array of shape (n_outputs, n_features)
-        Weights of the columns, on the host, with ``kernel="linear"``.
+        Weights of the columns as a numpy array. Only for ``kernel="linear"``.
     intercept_ : array of shape (n_outputs,)
+        Intercept of each output.
     n_iter_ : int
-        Steps of the output that took the most.
+        Number of Newton steps, the largest over all outputs.
 
     Examples
     --------
@@ -80,34 +91,8 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
 
     _constraints: ClassVar[Constraints] = {"loss": one_of("squared_hinge", "squared_error")}
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "squared_hinge",
-        kernel: str = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        n_landmarks: int | None = None,
-        random_state: Any = None,
-    ):
-        self.C = C
-        self.loss = loss
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
+    loss: str = "squared_hinge"
+    class_weight: Any = None
 
     def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
         self.classes_, codes = encode_classes("NewtonSVC", y)
@@ -121,7 +106,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         return losses, bounds, TargetUnits()
 
     def decision_function(self, X: Any) -> Any:
-        """Outputs of the machine.
+        """Return the decision values of each row.
 
         Parameters
         ----------
@@ -129,13 +114,13 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
 
         Returns
         -------
-        array of shape (n_samples,), or (n_samples, n_classes) where there are more than two
+        array of shape (n_samples,), or (n_samples, n_classes) for more than two classes
         """
         found = self._outputs(X)
         return found[:, 0] if found.shape[1] == 1 else found
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row, on the host.
+        """Predict the class of each row, as a numpy array.
 
         Parameters
         ----------
@@ -150,53 +135,55 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         return self.classes_[codes]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NewtonSVR(RegressorMixin, NewtonMachine):
     r"""Support vector regression with squared epsilon-insensitive loss, solved exactly.
 
     .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i \max(0, |y_i - f(x_i)| - \epsilon)^2
 
-    as :class:`NewtonSVC` is. With ``epsilon=0`` it is the least-squares machine, kernel ridge
-    regression with an intercept: one linear system.
+    It is trained in the same way as :class:`NewtonSVC`. With ``epsilon=0``, it is the least-squares
+    SVM, which is kernel ridge regression with an intercept, and the solution of a linear system.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the losses.
     epsilon : float, default=0.1
-        Half width of the tube in which nothing is lost.
+        Half-width of the tube within which errors cost nothing.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
+        The kernel, as in SVR.
     degree : int, default=3
-        Of the polynomial kernel.
+        Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
+        Width of the kernels "rbf" and "poly". "scale" uses the weighted variance of X.
     coef0 : float, default=0.0
-        Of the polynomial kernel.
+        Constant of the kernel "poly".
     fit_intercept : bool, default=True
-        Whether there is an intercept; it is not penalised.
+        Whether to fit an intercept, which is not penalised.
     warm_start : bool, default=False
-        Whether a further ``fit`` on as many rows begins with the samples that were outside the
-        tube. The optimum is the same.
+        Whether the next ``fit`` on the same number of rows starts from the samples that are outside
+        the tube now. The optimum is the same.
     max_iter : int, default=100
-        Most steps. Fewer than 20 are usual.
+        Largest number of Newton steps. Usually fewer than 20 are needed.
     n_landmarks : int or None, default=None
-        Rows, drawn at random, whose kernels the machine is made of; all rows decide about their
-        weights. None is every row, exactly. Beyond some 50 000 rows, whose kernel matrix no
-        memory holds, it is an approximation: memory and time then grow with the rows, not with
-        their square and cube. A linear machine of numpy arrays with ten rows a column or more
-        needs none of it: it is solved by its columns.
+        Number of landmarks, as in :class:`NewtonSVC`. None uses every row, which is exact.
     random_state : int, Generator or None, default=None
-        For the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     support_ : array of int
-        Samples outside the tube, or the landmarks.
+        Row numbers of the samples outside the tube, or of the landmarks.
     support_vectors_ : array
+        The rows of X with these numbers.
     dual_coef_ : array of shape (1, n_support)
-        Signed multipliers.
+        Signed multipliers of the support vectors.
     coef_ : array of shape (1, n_features)
-        Weights of the columns, on the host, with ``kernel="linear"``.
+        Weights of the columns as a numpy array. Only for ``kernel="linear"``.
     intercept_ : array of shape (1,)
+        The intercept.
     n_iter_ : int
+        Number of Newton steps.
 
     Examples
     --------
@@ -208,32 +195,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
 
     _constraints: ClassVar[Constraints] = {"epsilon": number(least=0)}
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        epsilon: float = 0.1,
-        kernel: str = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        n_landmarks: int | None = None,
-        random_state: Any = None,
-    ):
-        self.C = C
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
+    epsilon: float = 0.1
 
     def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
         y = y.astype(np.float64)[weight > 0]
@@ -243,7 +205,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         return [SquaredLoss(target, epsilon)], weight, units
 
     def predict(self, X: Any) -> Any:
-        """What the machine answers for each row, where the rows are.
+        """Predict the target of each row, as an array on the same device as ``X``.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Machines of least squares without one sample each, told from the one with all."""
+"""Leave-one-out least-squares SVMs, computed from the SVM that is trained on all samples."""
 
 from typing import Any, NamedTuple
 
@@ -19,19 +19,20 @@ from tamis.svm.newton.spaces import (
 
 
 class LeftOut(NamedTuple):
-    """One output of such machines."""
+    """Multipliers and intercepts of all leave-one-out SVMs for a single output."""
 
-    beta: Any  # of the machine with all samples
-    offset: Any
-    weights: Any  # (sample left out, sample): the multipliers of that machine
-    offsets: Any
+    beta: Any  # multipliers of the SVM trained on all samples
+    offset: Any  # its intercept
+    weights: Any  # multipliers (held-out sample, sample) of the SVM without the held-out sample
+    offsets: Any  # its intercept, for each held-out sample
 
 
 def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
-    """Every leave-one-out machine of least squares, for the price of one inverse.
+    """Compute all leave-one-out least-squares SVMs from a single inverse matrix.
 
-    With P the inverse of [[K + ridge, 1], [1', 0]] without its border η, sample i has the
-    multipliers β - P_i βᵢ / P_ii and the offset b - ηᵢ βᵢ / P_ii.
+    Let P be the inverse of [[K + ridge, 1], [1', 0]] without its last row and its last column, and
+    let η be that last column. If sample i is held out, the multipliers are β - P_i βᵢ / P_ii, and
+    the intercept is b - ηᵢ βᵢ / P_ii.
     """
     xp, n = namespace(K), K.shape[0]
     matrix = with_diagonal(xp.asarray(K, copy=True), ridge)
@@ -51,18 +52,18 @@ def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
 
 
 class LeftOutMachines(NamedTuple):
-    """For each row of a table the machine that did not see it, on the host.
+    """For each row of a table, the SVM that was trained without this row, as numpy arrays.
 
-    Rows that train nothing have the machine of all rows.
+    Rows that are not training rows have the SVM that was trained on all training rows.
     """
 
-    machine: KernelMachine  # its centres are the rows that train; its weights those of all of them
+    machine: KernelMachine  # the SVM trained on all training rows, which are its centres
     weights: Array  # (outputs, rows, centres)
     offsets: Array  # (rows, outputs)
 
 
 def is_least_squares(machine: Any) -> bool:
-    """Whether machines without one row each can be told from the one with all."""
+    """Return whether an estimator is a least-squares SVM without landmarks."""
     if not isinstance(machine, NewtonMachine) or machine.n_landmarks is not None:
         return False
     own = getattr(machine, "loss", None)
@@ -72,9 +73,9 @@ def is_least_squares(machine: Any) -> bool:
 def left_out_machines(
     machine: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], sample_weight: Any = None
 ) -> LeftOutMachines:
-    """The machines of all rows of a table, of which some train.
+    """Return the leave-one-out SVMs of a table. Its training rows have the numbers ``rows``.
 
-    The width of the kernel, where the columns decide about it, is that of all rows that train.
+    A gamma of "scale" is computed once, from all training rows.
     """
     weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
     posed = machine._posed(rows_taken(X, rows), y[rows], weight)
@@ -97,7 +98,7 @@ def left_out_machines(
 
 
 def _of_loss(machine: Any, K: Any, posed: PosedMachine, loss: SquaredLoss) -> LeftOut:
-    """The machines of one output; what double precision cannot solve is said as in training."""
+    """Return the leave-one-out SVMs of one output, with the same errors and warnings as ``fit``."""
     problem = SquaredProblem(posed.ridge, loss, machine.fit_intercept)
     ones = namespace(K).ones_like(problem.ridge)
     try:
@@ -105,14 +106,18 @@ def _of_loss(machine: Any, K: Any, posed: PosedMachine, loss: SquaredLoss) -> Le
     except np.linalg.LinAlgError:
         raise machine._indefinite() from None
     whole = MachinePoint(found.beta, found.offset, K @ found.beta + found.offset)
-    machine._tell_error(KernelSpace(K).error(problem, ones, whole))
+    machine._warn_of_error(KernelSpace(K).error(problem, ones, whole))
     scaled = LeftOut(*(posed.units.size * part for part in found))
     middle = posed.units.middle
     return scaled._replace(offset=scaled.offset + middle, offsets=scaled.offsets + middle)
 
 
 def _of_all(whole: Any, left: Any, trained: NDArray[np.intp], n_rows: int) -> Array:
-    """What belongs to each row of a table: its own where it trains, else that of all rows."""
+    """Return an array with the values of the SVM of each row of a table.
+
+    ``left`` are the values of the SVMs without each training row. ``whole`` are the values of the
+    SVM trained on all training rows, which all other rows have.
+    """
     whole = host(whole)
     found = np.empty((n_rows, *whole.shape))
     found[:] = whole

@@ -1,6 +1,7 @@
-"""What machines of squared losses share: kernel, landmarks, one optimum for each output."""
+"""Base class of SVMs with squared losses, which are trained by Newton's method."""
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 from warnings import warn
@@ -39,23 +40,26 @@ from tamis.svm.newton.spaces import (
     kernel_matrix,
 )
 
-#: Error of outputs beside targets of the size of 1 from which it is worth a word.
+#: A warning is issued if the error of the outputs exceeds this, for targets of size 1.
 IMPRECISE = 1e-6
-#: The same by the rounding of a linear kernel from which a machine is solved by its columns: what
-#: is promised is 1e-8, and the estimate is seldom off by more than 4.
+#: If rounding of a linear kernel may cause a larger error than this in the outputs, the SVM is
+#: solved for its column weights instead. Outputs are promised to be exact to 1e-8, and the
+#: estimated error is seldom wrong by a factor of more than 4.
 ROUGH = 1e-9
-#: The same from which it is not tried by its kernel: the active samples would never be known.
+#: If this error is larger still, the linear kernel is not tried at all, because the active samples
+#: would never be found.
 HOPELESS = 1e-4
-#: Rows a column from which a linear machine is solved by its columns at once: a decomposition of
-#: the table takes some 6 n d² operations, a Cholesky factor of the kernel n³ / 3. (1000 x 100: 1.5
-#: times as fast, 3000 x 50: 30 times.) On a device factors are quick, and decompositions are not.
+#: With at least this number of rows per column, a linear SVM is always solved for its column
+#: weights: for n rows and d columns, a singular value decomposition of the table takes about 6 n d²
+#: operations, and a Cholesky decomposition of the kernel n³ / 3. This does not apply on a GPU, on
+#: which singular value decompositions are slow.
 FEW_COLUMNS = 10
 
 
 class TargetUnits(NamedTuple):
-    """Where targets are measured from, and in what: they are then of the size of 1.
+    """Shift ``middle`` and scale ``size`` that bring targets to a size of about 1.
 
-    The size is a power of two, which rounds nothing.
+    The scale is a power of two, so that dividing by it causes no rounding.
     """
 
     middle: float = 0.0
@@ -63,7 +67,7 @@ class TargetUnits(NamedTuple):
 
     @classmethod
     def of(cls, y: Array, *, shiftable: bool) -> Self:
-        """Those of some targets."""
+        """Return the units of the targets ``y``, without a shift unless ``shiftable``."""
         most = _power_of_two(float(np.abs(y).max()))
         middle = float((y / most).mean()) if shiftable else 0.0
         size = _power_of_two(float(np.abs(y / most - middle).max())) * most
@@ -75,7 +79,7 @@ def _power_of_two(value: float) -> float:
 
 
 class PosedMachine(NamedTuple):
-    """What a machine is to be trained on: a table, a loss for each output, C of each sample."""
+    """A validated training problem: the table, the loss of each output and the C of each sample."""
 
     X: Any
     losses: list[SquaredLoss]
@@ -84,28 +88,38 @@ class PosedMachine(NamedTuple):
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The rows that have any weight."""
+        """Numbers of the rows with a positive weight, which are the training rows."""
         return np.flatnonzero(self.bounds > 0)
 
     @property
     def kept(self) -> Any:
-        """Their part of the table."""
+        """The training rows of the table."""
         return rows_taken(self.X, self.rows)
 
     @property
     def ridge(self) -> Any:
-        """1 / 2C of these rows."""
+        """1 / 2C of each training row."""
         return move(1 / (2 * self.bounds[self.rows]), self.X)
 
 
-#: Losses of the outputs, weights that multiply C, and units of the targets.
+#: The loss of each output, the sample weights that multiply C, and the units of the targets.
 Losses = tuple[list[SquaredLoss], Array, TargetUnits]
 
 
+@dataclass(eq=False, repr=False)
 class NewtonMachine(KernelEstimator):
-    """What both SVMs share: the space of their functions, one optimum for each output."""
+    """Base class of SVMs with squared losses."""
 
-    #: Whether it trains on the device that is asked for, such as a GPU.
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    fit_intercept: bool = True
+    warm_start: bool = False
+    max_iter: int = 100
+    n_landmarks: int | None = None
+    random_state: Any = None
+
+    #: Whether the model can be trained on a GPU or other device.
     runs_on_device: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
         "kernel": one_of("rbf", "linear", "poly"),
@@ -126,15 +140,15 @@ class NewtonMachine(KernelEstimator):
         ----------
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Classes or numbers.
+            Classes, or numbers for regression.
         sample_weight : array of shape (n_samples,) or None
-            What multiplies C for each sample.
+            Weights that multiply C.
         """
         self._fit_outputs(self._posed(X, y, sample_weight))
         return self
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> PosedMachine:
-        """Validate everything; the table is on the device that is asked for."""
+        """Validate all parameters and data, and move the table to the requested device."""
         check_parameters(self)
         name = type(self).__name__
         X, y = validated(self, X, y, y_numeric=not is_classifier(self))
@@ -144,27 +158,30 @@ class NewtonMachine(KernelEstimator):
         weight = weigh_samples(name, sample_weight, y)
         losses, bounds, units = self._losses(X, y, weight)
         self._kernel = self._resolved(X, weight)
-        with np.errstate(over="ignore", under="ignore"):  # refused where it is no number
+        with np.errstate(over="ignore", under="ignore"):  # check_bounds refuses overflow
             bounds = self.C * bounds
         check_bounds(name, bounds[weight > 0])
         return PosedMachine(X, losses, bounds, units)
 
     @abstractmethod
     def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
-        """The loss of each output on the rows of positive weight; their bounds over C; units."""
+        """Return the loss of each output, the weights that multiply C, and the target units.
+
+        The losses are for the rows with a positive weight.
+        """
 
     def _resolved(self, X: Any, weight: Array) -> Kernel:
-        """The kernel with numbers; "scale" counts a sample by its weight."""
+        """Return the kernel with a numeric gamma. "scale" uses the weighted variance."""
         gamma, equal = self.gamma, bool((weight == weight[0]).all())
         rows = None if equal else weight
         if not isinstance(X, np.ndarray):
-            if equal and gamma == "scale":  # on the device: the table need not come to the host
+            if equal and gamma == "scale":  # computed on the device, without a copy to the host
                 gamma = 1 / (X.shape[1] * (float(namespace(X).var(X)) or 1 / X.shape[1]))
             X = host(X) if gamma == "scale" else np.empty((1, X.shape[1]))
         return self._resolve(X, gamma, rows)
 
     def _fit_outputs(self, posed: PosedMachine) -> None:
-        """One optimum for each loss; attributes as those of SVC."""
+        """Train each output, and set the fitted attributes."""
         X, rows, kept = posed.X, posed.rows, posed.kept
         xp, landmarks = namespace(X), self._landmarks(len(rows))
         self._origin = self._middle(kept, landmarks)
@@ -172,12 +189,12 @@ class NewtonMachine(KernelEstimator):
         ridge = posed.ridge
         space = self._space(near, ridge, landmarks)
         problems = [SquaredProblem(ridge, loss, self.fit_intercept) for loss in posed.losses]
-        begun = zip(problems, self._begun(len(rows), len(problems)), strict=True)
-        found = [self._optimum(space, near, problem, sides) for problem, sides in begun]
+        starts = zip(problems, self._starts(len(rows), len(problems)), strict=True)
+        found = [self._optimum(space, near, problem, sides) for problem, sides in starts]
         self._sides = [one.sides for one in found] if self.warm_start else None
         solved = zip(found, problems, strict=True)
         beta = xp.stack([o.space.multipliers(p, o.sides, o.point) for o, p in solved])
-        coef = self._of_columns(found, beta, near)
+        coef = self._column_weights(found, beta, near)
         used = landmarks
         if used is None:
             used = np.flatnonzero(host(xp.any(beta != 0, axis=0)))
@@ -195,7 +212,7 @@ class NewtonMachine(KernelEstimator):
         self.n_iter_ = max(one.n_steps for one in found)
         if not all(one.converged for one in found):
             warn(
-                f"{type(self).__name__} did not come to rest in max_iter={self.max_iter} steps; "
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; "
                 "raise it, or lower C.",
                 NotConverged,
                 stacklevel=3,
@@ -207,7 +224,7 @@ class NewtonMachine(KernelEstimator):
             )
 
     def _landmarks(self, n_rows: int) -> NDArray[np.intp] | None:
-        """Some of the rows by chance, in their order; None where there are no more of them."""
+        """Draw the numbers of the landmark rows, sorted. None means that all rows are used."""
         if self.n_landmarks is None or self.n_landmarks >= n_rows:
             return None
         draw = stream(draw_seed(self.random_state), "landmarks")
@@ -219,7 +236,7 @@ class NewtonMachine(KernelEstimator):
         few = n >= FEW_COLUMNS * d and not is_elsewhere(X)
         if linear and landmarks is not None:
             own = rows_taken(X, landmarks)
-            # the origin is their middle but for its last digit, which far from 0 is a direction
+            # the origin is their mean up to rounding, which matters for columns far from 0
             own = own if self._origin is None else own - namespace(X).mean(own, axis=0)
             return LinearSpace(X, own)
         if linear and few:
@@ -231,16 +248,19 @@ class NewtonMachine(KernelEstimator):
                 raise self._indefinite() from None
         K = kernel_matrix(self._kernel, X, X)
         if self._origin is not None:
-            # rows about their middle sum to 0, so that K + ridge is nearly singular in a direction
-            # that multipliers, which sum to 0, do not have: they do not see what is added there
+            # centred rows sum to 0, so K + ridge is nearly singular in the direction of constants.
+            # Multipliers sum to 0, so adding a constant to K does not change them.
             K += float(namespace(K).mean(diagonal(K))) / n
         space = KernelSpace(K)
-        # multipliers of the size of 2C, as those of rows that no plane can part
+        # assumes multipliers of about 2C, as for classes that are not linearly separable
         hopeless = linear and n > d and space.rounding(1 / ridge) > HOPELESS
         return LinearSpace(X) if hopeless else space
 
-    def _of_columns(self, found: list[Optimum], beta: Any, near: Any) -> Any:
-        """The weights of columns of a linear machine, of shape (outputs, columns); else None."""
+    def _column_weights(self, found: list[Optimum], beta: Any, near: Any) -> Any:
+        """Return the column weights of a linear SVM, of shape (outputs, columns).
+
+        Return None for any other kernel.
+        """
         if self.kernel != "linear":
             return None
         return namespace(near).stack(
@@ -254,29 +274,38 @@ class NewtonMachine(KernelEstimator):
 
     @property
     def coef_(self) -> Array:
-        """The weights of the columns, of shape (n_outputs, n_features), with kernel="linear"."""
+        """Column weights of shape (n_outputs, n_features). Only for kernel="linear"."""
         if self.kernel != "linear":
-            raise AttributeError("coef_ is there with kernel='linear' only")
+            raise AttributeError("coef_ exists with kernel='linear' only")
         check_is_fitted(self)
         return host(self._coef)
 
     def _middle(self, X: Any, landmarks: NDArray[np.intp] | None) -> Any:
-        """What rows of a linear kernel are measured from; multipliers that sum to 0 do not see it.
+        """Return the mean row, which is subtracted from all rows if the kernel is linear.
 
-        Beside columns far from 0 the differences that matter would be lost in products.
+        Return None for other kernels and without an intercept. The subtraction does not change
+        the result, but without it, products of columns far from 0 would lose the digits in which
+        they differ.
         """
         if self.kernel != "linear" or not self.fit_intercept:
             return None
         return namespace(X).mean(X if landmarks is None else rows_taken(X, landmarks), axis=0)
 
-    def _begun(self, n_rows: int, n_outputs: int) -> list[Any]:
-        """Active samples of the last fit, where it was of as many rows."""
+    def _starts(self, n_rows: int, n_outputs: int) -> list[Any]:
+        """Return the active samples of each output to start with, or None to start from scratch.
+
+        With ``warm_start``, the active samples of the last fit are used if the number of rows is
+        the same.
+        """
         known = getattr(self, "_sides", None) if self.warm_start else None
         fits = known and len(known) == n_outputs and all(s.shape[0] == n_rows for s in known)
         return known if known and fits else [None] * n_outputs
 
     def _optimum(self, space: Space, near: Any, problem: SquaredProblem, sides: Any) -> Optimum:
-        """The optimum of one output; that of a linear machine whose kernel is too rough anew."""
+        """Find the optimum of one output.
+
+        If rounding of a linear kernel is too large, the SVM is solved for its column weights.
+        """
         found, linear = None, self.kernel == "linear" and isinstance(space, KernelSpace)
         try:
             found = newton(space, problem, sides=sides, most_steps=self.max_iter)
@@ -290,14 +319,15 @@ class NewtonMachine(KernelEstimator):
             found = newton(LinearSpace(near), problem, sides=sides, most_steps=self.max_iter)
             found = found._replace(n_steps=found.n_steps + steps)
         if found.converged:
-            self._tell_error(found.space.error(problem, found.sides, found.point))
+            self._warn_of_error(found.space.error(problem, found.sides, found.point))
         return found
 
-    def _tell_error(self, error: float) -> None:
+    def _warn_of_error(self, error: float) -> None:
         if error > IMPRECISE:
             warn(
-                f"{type(self).__name__} is right to {error:.0e} only: with C={self.C!r} the kernel "
-                "is too large beside 1 / 2C for double precision. Scale the columns, or lower C.",
+                f"{type(self).__name__} has an error of {error:.0e}: with C={self.C!r} the kernel "
+                "is too large compared with 1 / 2C for double precision. Scale the columns, or "
+                "lower C.",
                 NotConverged,
                 stacklevel=5,
             )
@@ -310,10 +340,10 @@ class NewtonMachine(KernelEstimator):
         )
 
     def _outputs(self, X: Any) -> Any:
-        """Outputs of new rows, of shape (rows, outputs), where X is."""
+        """Return the outputs of new rows, of shape (rows, outputs), on the device of ``X``."""
         check_is_fitted(self)
         X = double(validated(self, X, reset=False))
-        # a machine answers for rows that are elsewhere than those that it was trained on too
+        # the rows may be on a different device from the training rows
         near = same_place(X, self.support_vectors_)
         rows = X if near else move(host(X), self.support_vectors_)
         if self._coef is None:

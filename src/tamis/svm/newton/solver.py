@@ -1,11 +1,13 @@
-"""Kernel machines of squared losses, exactly: Newton's method on the set of active samples.
+"""Newton's method on the set of active samples, for SVMs with squared losses.
 
-With the active samples A known, the optimum of ‖w‖²/2 + Σ Cᵢ lossᵢ² is one linear system,
+A sample is active if its loss is not 0. If the active samples A are known, the optimum of
+‖w‖²/2 + Σ Cᵢ lossᵢ² is the solution of a linear system,
 
-    (K_AA + diag(1 / 2C)) β + b = target_A,   1'β = 0,
+    (K_AA + diag(1 / 2C)) β + b = target_A,   1'β = 0.
 
-and the samples active at its outputs are the next A; when A repeats, the optimum is found. A step
-that would raise the objective ends where this is least. Arrays are those of any library.
+The samples that are active at the outputs of this solution are the next A. When A no longer
+changes, the optimum is found. If a step would raise the objective, it is shortened to the point of
+least objective along it. Arrays may be of any library.
 """
 
 from typing import Any, NamedTuple
@@ -13,23 +15,26 @@ from typing import Any, NamedTuple
 from tamis._namespace import namespace
 from tamis.svm.newton.spaces import MachinePoint, Space, SquaredLoss, SquaredProblem
 
-#: Distance from the edge of the active set below which a sample may be on either side: rounding.
+#: If an output is closer than this to the edge of the margin or tube, rounding decides on which
+#: side it is.
 ON_EDGE = 1e-12
-#: Halvings of where a step ends; more make no difference in double precision.
+#: Number of bisections of a step. More make no difference in double precision.
 HALVINGS = 50
-#: Share of the slope's promise that a step must keep; of a whole step to the optimum it is a half.
+#: A step must decrease the objective by at least this share of the decrease that the slope
+#: predicts. For a full step to the optimum of a parabola, the share is one half.
 DESCENT = 0.1
-#: Ridge beside the largest kernel below which it is come to by stages. Where C parts the classes
-#: but for so little, steps from nowhere would go from one corner of the machines that part them to
-#: the next, some hundred times, or end at the first whose losses are below :data:`ON_EDGE`; the
-#: active samples of a larger ridge are nearly or wholly those of a smaller one.
+#: A ridge smaller than this, relative to the largest kernel value, is reached in several stages. If
+#: C is so large that the classes are nearly separated, steps from scratch would go through hundreds
+#: of separating functions, or stop at the first with losses below :data:`ON_EDGE`. The active
+#: samples for a larger ridge are nearly the same as for a smaller one.
 NARROW = 1e-6
-#: The stages, as shares of the largest kernel; below the last double precision sees no difference.
+#: The ridge of each stage, relative to the largest kernel value. Smaller ridges make no difference
+#: in double precision.
 STAGES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
 
 class Optimum(NamedTuple):
-    """The machine that was found, where and how."""
+    """The SVM at the optimum, its function space, its active samples and the number of steps."""
 
     space: Space
     point: MachinePoint
@@ -39,9 +44,9 @@ class Optimum(NamedTuple):
 
 
 def newton(space: Space, problem: SquaredProblem, *, sides: Any = None, most_steps: int) -> Optimum:
-    """The optimum of a problem among the functions of a space.
+    """Find the optimum of a problem in a function space.
 
-    ``sides`` are the active samples to begin with, as an optimum of similar columns has them.
+    ``sides`` are the active samples to start with, for example from an SVM of similar columns.
     """
     taken, steps_left = 0, most_steps
     for wider in _stages(space, problem):
@@ -53,7 +58,7 @@ def newton(space: Space, problem: SquaredProblem, *, sides: Any = None, most_ste
 
 
 def _stages(space: Space, problem: SquaredProblem) -> list[SquaredProblem]:
-    """Problems of larger ridges on the way to a small one, the problem itself the last."""
+    """Return the problem with several decreasing ridges. The last one is the problem itself."""
     ridge, size = problem.ridge, space.size
     xp = namespace(ridge)
     least = float(xp.min(ridge))
@@ -70,7 +75,7 @@ def _at_rest(space: Space, problem: SquaredProblem, sides: Any, most_steps: int)
     begun, sides = sides is not None, loss.sides(now.outputs) if sides is None else sides
     for n_steps in range(1, most_steps + 1):
         step = space.solve(problem, sides, now)
-        # sides that were given belong to no point yet: the first step has nothing to be less than
+        # given sides are not a point with an objective, so their first step is always accepted
         free = begun and n_steps == 1
         now, whole = (step, True) if free else _descend(space, problem, now, step)
         after = loss.sides(now.outputs)
@@ -83,15 +88,16 @@ def _at_rest(space: Space, problem: SquaredProblem, sides: Any, most_steps: int)
 def _descend(
     space: Space, problem: SquaredProblem, now: MachinePoint, step: MachinePoint
 ) -> tuple[MachinePoint, bool]:
-    """The whole step, or the least objective on the way to it; and whether it is whole.
+    """Return the end of the step, or a point before it, and whether it is the end.
 
-    The objective must be less by a share of what the slope promises: without it two sets of
-    active samples on either side of the optimum could take turns for ever. On the way its
-    derivative rises, so that the least is found by halves; where C is large, a step that only
-    stops before the objective rises makes one sample active at a time.
+    The end is returned if the objective decreases there by at least a share of the decrease that
+    the slope predicts. Otherwise two sets of active samples on either side of the optimum could
+    alternate for ever. If it does not, the point of least objective along the step is found by
+    bisection, because the derivative increases along the step. Merely avoiding an increase would
+    not do: with a large C, only one sample at a time would become active.
     """
     before, promised = _value(space, problem, now), DESCENT * _slope(space, problem, now, step)
-    # what rounding adds to a sum is no rise
+    # an increase by rounding of the sum is ignored
     if _value(space, problem, step) <= before * (1 + ON_EDGE) + promised:
         return step, True
     low, high = 0.0, 1.0
@@ -103,13 +109,13 @@ def _descend(
 
 
 def _value(space: Space, problem: SquaredProblem, point: MachinePoint) -> float:
-    """The objective."""
+    """Return the objective at a point."""
     xp, over = namespace(problem.ridge), problem.loss.pull(point.outputs)
     return float(space.inner(point, point) / 2 + xp.sum(over * over / (2 * problem.ridge)))
 
 
 def _slope(space: Space, problem: SquaredProblem, now: MachinePoint, step: MachinePoint) -> float:
-    """Its derivative from here towards the step, which is the less the better."""
+    """Return the derivative of the objective in the direction of the step."""
     xp, moved = namespace(problem.ridge), _difference(step, now)
     pull = problem.loss.pull(now.outputs) / problem.ridge
     return float(space.inner(now, moved) - xp.sum(pull * moved.outputs))
@@ -125,7 +131,7 @@ def _between(now: MachinePoint, step: MachinePoint, length: float) -> MachinePoi
 
 
 def _differ(loss: SquaredLoss, outputs: Any, sides: Any, after: Any) -> bool:
-    """Whether a sample changed its side by more than rounding."""
+    """Return whether any sample changed its side, apart from changes due to rounding."""
     xp = namespace(outputs)
     size = 1 + float(xp.max(xp.abs(outputs)))
     moved = (sides != after) & (xp.abs(loss.beyond(outputs)) > ON_EDGE * size)

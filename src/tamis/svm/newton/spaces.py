@@ -1,4 +1,8 @@
-"""Squared losses, and the functions that an SVM may be: of all rows, of some, or of columns."""
+"""Squared losses, and the spaces of functions in which SVMs are trained.
+
+A function is a weighted sum of kernel functions centred at all rows, a weighted sum of kernel
+functions centred at landmarks, or a linear function of the columns.
+"""
 
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -19,23 +23,24 @@ from tamis._namespace import (
 )
 from tamis.svm.kernels import EPS, Kernel, too_large
 
-#: Times that weights are put right by what rounding left: beside a column 1e10 times as large the
-#: first brings a small one from 1e-5 to 1e-10, and the second says that it did.
+#: Number of refinements of the column weights. If another column is 1e10 times as large, the first
+#: refinement reduces the error of a weight from 1e-5 to 1e-10, and the second measures the error.
 CORRECTIONS = 2
-#: Distance of outputs from their targets, beside targets of the size of 1, below which multipliers
-#: are not told by it, but by the weights that they sum to: both then have 8 digits.
+#: If all active outputs are closer than this to their targets of size 1, multipliers are computed
+#: from the column weights instead of from this distance, which has too few digits.
 REACHED = 1e-8
 
 
 class MachinePoint(NamedTuple):
-    """A machine on its training rows.
+    """An SVM as a point in a function space, with its outputs for the training rows.
 
     Attributes
     ----------
     beta : array
-        Its coordinates in the space: the multipliers of its rows, or weights of features.
+        Coordinates in the space: the multipliers of the rows, or the weights of the features.
     intercept : float
     outputs : array
+        Output for each training row.
     """
 
     beta: Any
@@ -44,9 +49,9 @@ class MachinePoint(NamedTuple):
 
 
 class SquaredLoss(NamedTuple):
-    """Square of how far an output is outside a tube around y, or on the wrong side of y = ±1.
+    """Squared distance of each output from a tube of half-width ``epsilon`` around the target.
 
-    With ``one_sided`` it is the squared hinge max(0, 1 - y f)².
+    With ``one_sided``, it is the squared hinge loss max(0, 1 - y f)² of the output f, for y = ±1.
     """
 
     y: Any
@@ -55,33 +60,33 @@ class SquaredLoss(NamedTuple):
 
     @property
     def takes_all(self) -> bool:
-        """Whether every sample is active, whatever its output."""
+        """Whether all samples are active, whatever their outputs are."""
         return self.epsilon == 0 and not self.one_sided
 
     def sides(self, outputs: Any) -> Any:
-        """For each sample 0 where it loses nothing, else the side that it is on."""
+        """Return the sign of ``y - outputs`` for each sample, or 0 if the sample has no loss."""
         xp, off = namespace(self.y), self.y - outputs
         if self.takes_all:
             return xp.ones_like(off)
         return xp.where(self.beyond(outputs) > 0, xp.sign(off), xp.zeros_like(off))
 
     def targets(self, sides: Any) -> Any:
-        """What active samples are drawn to."""
+        """Return the edge of the tube on the side of each sample, the target in the system."""
         return self.y - self.epsilon * sides
 
     def beyond(self, outputs: Any) -> Any:
-        """How far each output is beyond its edge; negative where nothing is lost."""
+        """Return how far each output is beyond the edge. It is negative if there is no loss."""
         off = self.y - outputs
         return (self.y * off if self.one_sided else namespace(off).abs(off)) - self.epsilon
 
     def pull(self, outputs: Any) -> Any:
-        """The same with the sign of where the output should go; 0 where nothing is lost."""
+        """Return the change of each output that would bring it to the edge, or 0 without a loss."""
         xp, over = namespace(self.y), self.beyond(outputs)
         return xp.sign(self.y - outputs) * xp.where(over > 0, over, xp.zeros_like(over))
 
 
 class SquaredProblem(NamedTuple):
-    """What is minimised for one output, ‖w‖²/2 + Σ Cᵢ lossᵢ².
+    """The training problem of one output: minimise ‖w‖²/2 + Σ Cᵢ lossᵢ².
 
     Attributes
     ----------
@@ -89,7 +94,7 @@ class SquaredProblem(NamedTuple):
         1 / 2C of each sample.
     loss : SquaredLoss
     intercept : bool
-        Whether there is an intercept, which nothing draws to 0.
+        Whether there is an intercept. It is not penalised.
     """
 
     ridge: Any
@@ -98,7 +103,10 @@ class SquaredProblem(NamedTuple):
 
 
 class KernelSpace(NamedTuple):
-    """All functions of a kernel, by the multipliers of all rows: outputs are K beta + intercept."""
+    """Space of all functions of a kernel. The outputs are K beta + intercept.
+
+    The coordinates beta are the multipliers of the training rows.
+    """
 
     K: Any
 
@@ -136,15 +144,15 @@ class KernelSpace(NamedTuple):
         return float(xp.max(xp.where(found.beta != 0, xp.abs(off), xp.zeros_like(off))))
 
     def rounding(self, beta: Any) -> float:
-        """What the last digits of the kernel make of the outputs with such multipliers, about."""
+        """Estimate the error of the outputs due to rounding of the kernel."""
         xp = namespace(self.K)
         return EPS * self.size * float(xp.sqrt(xp.sum(beta * beta)))
 
 
 def fill_active(own: Any, active: Any, ridge: Any) -> Any:
-    """Numbers of the active samples as those of all samples; the others have 0."""
+    """Return an array for all samples, with ``own`` for the active samples and 0 for the others."""
     xp = namespace(own)
-    # the standard has no assignment by indices: each sample takes its place among the active
+    # the array API has no assignment by index, so values are gathered by their positions
     place = np.full(ridge.shape[0], len(active))
     place[active] = np.arange(len(active))
     filled = xp.concat([own, xp.zeros_like(own[:1])])
@@ -152,7 +160,7 @@ def fill_active(own: Any, active: Any, ridge: Any) -> Any:
 
 
 def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any, float]:
-    """β and b of (matrix + ridge) β + b = target, 1'β = 0; the matrix is overwritten."""
+    """Solve (matrix + ridge) β + b = target, 1'β = 0 for β and b. The matrix may be overwritten."""
     xp = namespace(matrix)
     matrix = with_diagonal(matrix, ridge)
     if not intercept:
@@ -163,16 +171,16 @@ def _system(matrix: Any, ridge: Any, target: Any, intercept: bool) -> tuple[Any,
 
 
 class FeatureSpace:
-    """Functions w'φ + b of features φ of the rows, by the weights w of these features.
+    """Space of the functions w'φ + b, where φ are features of a row. The coordinates are w.
 
-    Features are centred on the weighted mean of the active samples, so that the intercept is none
-    of a step's system.
+    In each step, the features are centred on the weighted mean of the active samples, so that the
+    linear system has no intercept.
     """
 
     def __init__(self, F: Any):
-        #: (feature, row)
+        #: Features of the training rows, of shape (features, rows).
         self.F = F
-        #: What the last solution had to be put right by.
+        #: The last correction of the weights, from which their error is estimated.
         self.off = namespace(F).zeros_like(F[:, 0])
 
     @property
@@ -204,11 +212,11 @@ class FeatureSpace:
 
     @abstractmethod
     def _weights(self, A: Any, target: Any) -> Any:
-        """w of (I + A A') w = A target."""
+        """Solve (I + A A') w = A target for w."""
 
     @abstractmethod
     def multipliers(self, problem: SquaredProblem, sides: Any, found: MachinePoint) -> Any:
-        """What multiplies the kernel of each row, or of each landmark."""
+        """Return the multiplier of each training row or landmark."""
 
     def inner(self, one: MachinePoint, other: MachinePoint) -> Any:
         return namespace(self.F).sum(one.beta * other.beta)
@@ -219,20 +227,21 @@ class FeatureSpace:
 
 
 class LandmarkSpace(FeatureSpace):
-    """Functions Σ aₗ k(xₗ, ·) of some rows alone, the landmarks, whose weights all rows decide.
+    """Space of the functions Σ aₗ k(xₗ, ·), where the landmarks xₗ are a subset of the rows.
 
-    With K_LL = R R' the columns of F = R⁻¹ K_LN are features of the rows in which the norm of a
-    function is that of its weights w, and a = R⁻' w. A step is one system as large as the
-    landmarks are many, of a matrix I + F_A diag(2C) F_A' whose condition that of K_LL does not
-    spoil.
+    The weights aₗ are fitted to all rows. Let K_LL be the kernel matrix of the landmarks, and K_LN
+    the kernel between landmarks and rows. With K_LL = R R', the columns of F = R⁻¹ K_LN are
+    features of the rows. A function with the weights w of these features has a = R⁻' w, and its
+    norm is the norm of w. Each step solves a system with as many unknowns as there are landmarks.
+    Its matrix, I + F_A diag(2C) F_A', is well-conditioned even if K_LL is not.
     """
 
     def __init__(self, kernel: Kernel, X: Any, landmarks: Any):
         own = rows_taken(X, landmarks)
         K = kernel_matrix(kernel, own, own)
-        # what rounding leaves of eigenvalues that are 0 must be no less: sums of so many numbers
+        # eigenvalues that are 0 up to rounding are made positive
         floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
-        # of landmarks at the origin every function is 0, in whatever units
+        # if all landmarks are at the origin, K is 0, and any positive number will do
         floor = floor if float(floor) > 0 else 1.0
         self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
         super().__init__(lower_solve(self.factor, kernel_matrix(kernel, own, X)))
@@ -241,7 +250,7 @@ class LandmarkSpace(FeatureSpace):
         xp = namespace(A)
         solve = cholesky_solver(with_diagonal(A @ A.T, xp.ones_like(A[:, 0])))
         w = solve((A @ target)[:, None])[:, 0]
-        # once more with what rounding left: squares of features lose digits that they have
+        # one refinement, because squaring the features loses digits
         self.off = solve((A @ (target - w @ A) - w)[:, None])[:, 0]
         return w + self.off
 
@@ -250,11 +259,11 @@ class LandmarkSpace(FeatureSpace):
 
 
 class LinearSpace(FeatureSpace):
-    """All linear functions, by the weights of the columns: for those that kernels lose digits of.
+    """Space of all linear functions. The coordinates are the weights of the columns.
 
-    In a kernel matrix columns are squared, and multipliers of the size of C must cancel in sums
-    that are the weights; here neither happens, for a decomposition in each step. Of landmarks it
-    is the functions whose weights are a sum of these rows.
+    It is more accurate than a linear kernel, which squares the columns, and whose multipliers, as
+    large as C, must cancel. But it needs a singular value decomposition in each step. If landmarks
+    ``own`` are given, the column weights are restricted to weighted sums of the landmarks.
     """
 
     def __init__(self, X: Any, own: Any = None):
@@ -263,7 +272,8 @@ class LinearSpace(FeatureSpace):
             squares = xp.sum(X * X, axis=0)
         if not bool(xp.all(xp.isfinite(squares))):
             raise too_large("linear")
-        #: Directions of the landmarks, which features are along, and what makes these of them.
+        #: Orthonormal directions that the landmarks span, and the map from the weights of these
+        #: directions to the multipliers of the landmarks. None if there are no landmarks.
         self.basis = self.made_of = None
         if own is not None:
             U, sizes, V = xp.linalg.svd(own, full_matrices=False)
@@ -276,13 +286,14 @@ class LinearSpace(FeatureSpace):
         super().__init__(X.T)
 
     def columns(self, w: Any) -> Any:
-        """The weight of each column."""
+        """Return the weight of each column."""
         return w if self.basis is None else self.basis @ w
 
     def _weights(self, A: Any, target: Any) -> Any:
         xp = namespace(A)
         U, sizes, V = xp.linalg.svd(A, full_matrices=False)
-        # directions that active rows do not have, but for rounding: w is a sum of rows
+        # w is a weighted sum of active rows, so directions in which they are 0 up to rounding are
+        # dropped
         there = _above_rounding(sizes, max(A.shape))
         sizes, nothing = xp.where(there, sizes, xp.ones_like(sizes)), xp.zeros_like(sizes)
         w = U @ xp.where(there, (V @ target) / (sizes + 1 / sizes), nothing)
@@ -306,10 +317,10 @@ class LinearSpace(FeatureSpace):
         return off / ridge if own is None else fill_active(own, active, ridge)
 
     def _summing(self, active: Any, w: Any, intercept: bool) -> Any:
-        """The multipliers of active rows whose sum is w; None where more than one set has it."""
+        """Return multipliers with which the active rows sum to w, or None if not unique."""
         xp = namespace(w)
         A = xp.take(self.F, move(active, w, exact=True), axis=1)
-        if intercept:  # they sum to 0 too
+        if intercept:  # multipliers sum to 0
             A = xp.concat([A, xp.zeros_like(A[:1, :]) + xp.max(xp.abs(A))])
             w = xp.concat([w, xp.zeros_like(w[:1])])
         U, sizes, V = xp.linalg.svd(A, full_matrices=False)
@@ -319,20 +330,20 @@ class LinearSpace(FeatureSpace):
 
 
 def _above_rounding(sizes: Any, n: int) -> Any:
-    """Which singular values are not what rounding makes of 0, in sums of n numbers."""
+    """Return a mask of the singular values that exceed the rounding error of a sum of n numbers."""
     return sizes > n * EPS * sizes[0]
 
 
-#: The functions that a machine may be.
+#: Function space of an SVM.
 Space = KernelSpace | FeatureSpace
 
 
 def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
-    """Kernel between the rows of two arrays of any library."""
+    """Return the kernel values between the rows of two arrays, which may be of any library."""
     xp = namespace(X, Y)
     with np.errstate(over="ignore", invalid="ignore"):
         K = _kernel_values(kernel, X, Y)
-        finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # as every number of it then is
+        finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # so all entries are too
     if not finite:
         raise too_large(kernel.name)
     return K
@@ -344,7 +355,7 @@ def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:
         return X @ Y.T
     if kernel.name == "poly":
         return (X @ Y.T * kernel.gamma + kernel.coef0) ** kernel.degree
-    # distances do not see where the origin is, and lose fewer digits where it is near
+    # a shift does not change distances, and near the origin they lose fewer digits
     origin = xp.mean(Y, axis=0)
     own = Y - origin
     X, Y = own if X is Y else X - origin, own

@@ -1,1 +1,1 @@
-"""Following the optimum of a parametric quadratic programme over a whole range of lambda."""
+"""Solver that follows the optimum of a quadratic programme while its parameter lambda changes."""

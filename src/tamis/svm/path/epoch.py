@@ -1,4 +1,7 @@
-"""One epoch of a path: many events on few variables, then an audit of all of them."""
+"""One epoch of a path.
+
+It follows a subset of the variables over several events, and checks all variables afterwards.
+"""
 
 import numpy as np
 
@@ -10,16 +13,19 @@ from tamis.svm.path.programme import Line, Segment, Stuck
 from tamis.svm.path.proofs import Walked, prove
 from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
 
-# Violation, relative to lambda, at which an epoch is cut, to be repaired and followed anew.
+# If the violation exceeds this share of lambda, an epoch is cut there. The path is repaired before
+# it continues.
 CUT = 1e-8
-# Error of the inverse with which a step to the optimum is no longer known to a thousandth.
+# If the error of the inverse exceeds this, a step to the optimum is not exact to a thousandth, and
+# the proof is withdrawn.
 UNSOUND = 1e-3
-# Error that is not waited with: in one epoch it grows by no more than a few digits.
+# If the error of the inverse exceeds this, the inverse is computed from scratch. One epoch adds at
+# most a few powers of ten to the error, so it stays below UNSOUND.
 STALE = 1e-8
 
 
 def run_epoch(state: SolverState, line: Line, end: float) -> int:
-    """Follow the path down to ``end`` or for one epoch; returns why it stopped."""
+    """Follow the path for one epoch, or until ``end``. Return a code for why it stopped."""
     state.slip()
     _polish(state, line)
     watch = state.watched(line)
@@ -52,12 +58,12 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
     free, n_terms = log.side[last] == FREE, int(log.n_terms[last])
     state.margin = MarginSet.collected(moved, moving, free, n_terms)
     if state.programme.bracketed and line.record:
-        _look_at_inverse(state, line.record[-1])
+        _check_inverse(state, line.record[-1])
     return _settle(state, code, last)
 
 
-def _look_at_inverse(state: SolverState, segment: Segment) -> None:
-    """Take back what a bad inverse has proved, and make one anew before it is bad."""
+def _check_inverse(state: SolverState, segment: Segment) -> None:
+    """Withdraw the proof if the inverse is inaccurate, and recompute an inverse in good time."""
     error = state.margin.error(state.programme)
     if not error < UNSOUND:
         segment.proof.void()
@@ -67,7 +73,7 @@ def _look_at_inverse(state: SolverState, segment: Segment) -> None:
 
 
 def _polish(state: SolverState, line: Line) -> None:
-    """Newton's step on the margin set, against the drift of many short steps."""
+    """Make a Newton step on the margin set, which removes the errors that have accumulated."""
     programme, i = state.programme, state.margin.members
     s, p = programme.sign[i], programme.point[i]
     r = state.residuals(line.term(state.tau))[i]
@@ -85,7 +91,10 @@ def _polish(state: SolverState, line: Line) -> None:
 
 
 def _trim(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> EpochLog:
-    """The rows written; before its first event a variable was where it had been."""
+    """Return the rows of the log that were written, for the variables ``moving``.
+
+    Before its first event, a variable has the value and the side that it had in ``state``.
+    """
     x, side = log.x[:n_rows, : len(moving)], log.side[:n_rows, : len(moving)]
     x = np.where(side < 0, state.x[moving], x)
     side = np.where(side < 0, state.side[moving], side)
@@ -93,7 +102,7 @@ def _trim(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> Ep
 
 
 def _outputs(state: SolverState, moving: Indices, log: EpochLog) -> Array:
-    """h at all points for every row of the log, by one product."""
+    """Return the outputs h at all points for each row of the log, in a single matrix product."""
     programme = state.programme
     change = (log.x - log.x[0]) * programme.sign[moving]
     h = change @ programme.K[programme.point[moving]]
@@ -105,7 +114,10 @@ def _outputs(state: SolverState, moving: Indices, log: EpochLog) -> Array:
 def record(
     state: SolverState, line: Line, walked: Walked, watch: Indices, code: int
 ) -> tuple[int, bool]:
-    """Audit a log, keep what is sound; its last sound row, and whether it drifted after that."""
+    """Check all rows of a log, and record those that are valid as a segment of the path.
+
+    Return the last valid row, and whether the rows end there because the violation was too large.
+    """
     programme, (log, moving, h, _) = state.programme, walked
     slot_of = np.full(len(state.x), -1)
     slot_of[moving] = np.arange(len(moving))
@@ -125,7 +137,7 @@ def record(
     wrong = np.flatnonzero(violation[1 : last + 1] > CUT * line.scale)
     good = np.flatnonzero(log.n_terms[: wrong[0] + 1] >= 0)[-1] if len(wrong) else 0
     last = int(good) if good > 0 else last
-    # what follows an inexact null move is repaired at the same lambda before it counts
+    # the last row of an inexact epoch is repaired, at the same lambda, before it is recorded
     sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
     if sound > 0:
         keep = slice(0, sound + 1)
@@ -137,7 +149,7 @@ def record(
 
 
 def _move_to(state: SolverState, line: Line, walked: Walked, last: int) -> None:
-    """Stand on row ``last``."""
+    """Set the state to the row ``last`` of the log."""
     programme, (log, moving, h, _) = state.programme, walked
     state.x[moving], state.side[moving] = log.x[last], log.side[last]
     state.b, state.tau, state.h = float(log.b[last]), float(log.tau[last]), h[last].copy()
@@ -151,7 +163,10 @@ def _move_to(state: SolverState, line: Line, walked: Walked, last: int) -> None:
 
 
 def _settle(state: SolverState, code: int, last: int) -> int:
-    """Make the inverse anew where the walk asked for it, and accept what cannot be bettered."""
+    """Recompute the inverse if the code requests it, and return the code for the next epoch.
+
+    If the inverse cannot be made more accurate, larger residuals are tolerated.
+    """
     if code == loops.REFACTOR:
         if last == 0:
             state.residual *= 100

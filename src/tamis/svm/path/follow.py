@@ -1,4 +1,4 @@
-"""The whole path: from the largest lambda to the smallest, with checkpoints and repairs."""
+"""Following a path from the largest lambda to the smallest, with checkpoints and repairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,51 +16,56 @@ from tamis.svm.path.homotopy import REPAIR, keep_to, repair, start, trace
 from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, Stuck
 from tamis.svm.path.state import SolverState
 
-SPACING = 16.0  # of the checkpoints
-WANTED = 1e-8  # violation relative to lambda; above it the walk is tried again
-ACCEPTED = 1e-6  # above it the path is not vouched for
-# A decision value f = h / lambda of this size counts as 0: on a margin of 1 the path is exact to
-# about as much, and points on which symmetric machines cannot decide would change by noise.
+SPACING = 16.0  # ratio of lambda between two checkpoints
+WANTED = 1e-8  # violation relative to lambda above which the path is followed again with a ridge
+ACCEPTED = 1e-6  # violation relative to lambda above which the path is not certified
+# Decision values f = h / lambda up to this size are treated as 0. The path has about this precision
+# for a margin of 1, so the sign would be noise at points that a symmetric SVM cannot classify.
 ZERO = 1e-10
-# So does an output of this share of the terms that it is the sum of: some dozen roundings.
+# Outputs up to this share of the terms of their sum are treated as 0 too. It allows for several
+# dozen rounding errors.
 ROUNDED = 64 * EPS
-# Lambdas, in units of kernel and cost, whose squares are numbers still.
+# Smallest and largest lambda, in units of kernel and cost. Within them, squares do not overflow.
 SMALLEST, LARGEST = 1e-100, 1e100
-# Ridges that a walk which fails is tried with, relative to the kernel: the largest moves the
-# optimality conditions by less than is accepted.
+# Ridges, relative to the size of the kernel, that are tried if a path fails.
 RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
-# A ridge that moves the conditions by more makes no path of use, and each costs a walk.
+# A ridge that would violate the optimality conditions by more than this, relative to lambda, is not
+# tried, because the path would be useless.
 USELESS = 1e-3
 
 
 class OptimalityCheck(NamedTuple):
-    """What was found on recomputing everything at one lambda."""
+    """A checkpoint: the accuracy of the path at one lambda, computed from scratch."""
 
     lam: float
-    violation: float  # of the optimality conditions, relative to lambda, after repair
+    violation: float  # violation of the optimality conditions after repair, relative to lambda
     gap: float  # duality gap of the programme scaled by lambda**2, relative to lambda and cost
 
 
 class PathOutputs(NamedTuple):
-    """Outputs h = lambda f at new points along a path (rows x points), and what is 0 of them."""
+    """Outputs h = lambda f of new points along a path, and the size up to which they are 0.
 
-    lam: Array
-    h: Array
-    rounding: Array  # rows x points: an output of this size may be rounding alone
-    zero: Array  # for every row: an output of this size is not told from 0 by the path
+    There is a row for each breakpoint. The outputs are affine in lambda between the rows.
+    """
+
+    lam: Array  # decreasing
+    h: Array  # (rows, points)
+    rounding: Array  # (rows, points): outputs up to this size may be rounding errors
+    zero: Array  # (rows,): outputs up to this size are below the precision of the path
 
     @property
     def band(self) -> Array:
-        """What counts as 0; the label of 0 is +."""
+        """Size up to which each output is treated as 0. The label of 0 is +."""
         return self.rounding + self.zero[:, None]
 
 
 @dataclass(frozen=True)
 class SolutionPath:
-    """The solutions of one programme: segments of lambda, affine between their rows.
+    """The solutions of a quadratic programme for every lambda in a range.
 
-    Segments are in the units of the programme; what is given and answered is in the kernel's and
-    the cost's own.
+    They are stored as segments, which are affine in lambda between their rows. Segments are in the
+    units of the programme. Arguments and results of methods are in the units of the kernel and the
+    cost.
     """
 
     programme: QuadraticProgramme = field(repr=False)
@@ -68,41 +73,46 @@ class SolutionPath:
     checks: list[OptimalityCheck] = field(repr=False)
     n_repairs: int
     reached: float  # the smallest lambda that was reached
-    lam_unit: float = 1.0  # of lambda
+    lam_unit: float = 1.0  # unit in which the segments store lambda
 
     @cached_property
     def violation(self) -> float:
-        """Largest violation of the optimality conditions relative to lambda, with rounding."""
+        """Largest violation of the optimality conditions, relative to lambda.
+
+        It includes the effect of rounding errors of the kernel.
+        """
         noise, found = self.programme.noise[self.programme.point], [0.0]
         with np.errstate(over="ignore", invalid="ignore"):
             for part in self.segments:
-                # what is known of the kernel bounds its rounding, which is usually a tenth of it
+                # the bound on the rounding errors is usually ten times the actual errors
                 rounding = noise[part.variables].max(initial=0.0) * part.mass + part.total(noise)
                 found.append((rounding / part.lam).max())
             return self.missed + 0.1 * _worst(found) / self.programme.scale
 
     @cached_property
     def missed(self) -> float:
-        """The same for the kernel as it was computed."""
+        """Largest violation of the optimality conditions, without rounding errors of the kernel."""
         found = [c.violation for c in self.checks] or [np.inf]
         upper, reach = self.programme.upper, float(self.programme.norms.max()) ** 2
         with np.errstate(over="ignore", invalid="ignore"):
             for part in self.segments:
-                # what lies outside of its bounds is clipped, which moves an output by this at most
+                # values outside their bounds are clipped; ``clipped`` bounds the change of outputs
                 still = np.delete(np.maximum(-part.start, part.start - upper), part.variables)
                 beyond = np.maximum(-part.x, part.x - upper[part.variables])
                 clipped = np.maximum(beyond, 0.0).sum(axis=1) + np.maximum(still, 0.0).sum()
                 clipped *= reach
                 wrong = part.violation + self.programme.blur * part.mass + clipped
                 found.append((wrong / part.lam).max() / self.programme.scale)
-                # a kernel far below lambda does not show that the constraint is missed
+                # if the kernel is far smaller than lambda, the residuals do not show a violation of
+                # the constraint
                 found.append(np.abs(part.total(self.programme.sign)).max() / upper.sum())
         return _worst(found) + self.programme.tilt / self.programme.scale
 
     def _row(self, lam: float) -> tuple[Segment, int, float]:
-        """The segment that holds ``lam``, the row at its lower end, and how far it is from there.
+        """Return the segment that contains ``lam``, the row below ``lam``, and a position.
 
-        Between the rows (0) and on the lower one (1) all is affine.
+        The position of ``lam`` is 0 at the row above and 1 at the row below. The solution is affine
+        between these rows.
         """
         lam = lam / self.lam_unit
         ends = np.array([s.lam[-1] for s in self.segments])
@@ -113,7 +123,10 @@ class SolutionPath:
         return part, row, t
 
     def weights(self, lam: float) -> tuple[Array, float]:
-        """``s x`` summed over the variables of each point, and the intercept, times lambda both."""
+        """Return the weights of the points and the intercept at ``lam``, both multiplied by lambda.
+
+        The weight of a point is ``s x`` summed over its variables.
+        """
         part, row, t = self._row(lam)
         x = part.start.copy()
         x[part.variables] = (1 - t) * part.x[row - 1] + t * part.x[row]
@@ -122,7 +135,10 @@ class SolutionPath:
         return self.programme.per_point(x), float(b) * self.programme.unit
 
     def slopes(self, lam: float) -> tuple[Array, float]:
-        """Derivatives of :meth:`weights` by lambda (from below, on a breakpoint)."""
+        """Return the derivatives of :meth:`weights` with respect to lambda.
+
+        At a breakpoint, they are the derivatives on the side of larger lambda.
+        """
         part, row, _ = self._row(lam)
         dx = np.zeros_like(part.start)
         drop = (part.lam[row] - part.lam[row - 1]) * self.lam_unit
@@ -133,22 +149,25 @@ class SolutionPath:
         return self.programme.per_point(dx), float(db)
 
     def band(self, lam: float, sizes: Array) -> Array:
-        """What counts as 0 at ``lam``, for points whose kernel rows have entries of such sizes."""
+        """Return the size up to which the outputs of new points are treated as 0 at ``lam``.
+
+        ``sizes`` are the largest kernel values of each point.
+        """
         part, row, t = self._row(lam)
         ends = [a[row - 1 : row + 1] for a in self._doubtful(part, sizes)]
         above, below = ends[0] + ends[1][:, None]
         return (1 - t) * above + t * below
 
     def _doubtful(self, part: Segment, sizes: Array) -> tuple[Array, Array]:
-        """Outputs that may be rounding alone, and those that are not told from 0, of a segment."""
+        """Return the arrays ``rounding`` and ``zero`` of :class:`PathOutputs` for a segment."""
         terms = np.multiply.outer(part.mass, sizes)
         terms += np.abs(part.b[:, None]) * self.programme.unit
         zero = ZERO * self.lam_unit if len(part.variables) else 0.0
         return ROUNDED * terms, zero * part.lam
 
-    @np.errstate(over="ignore", invalid="ignore")  # of rows far off
+    @np.errstate(over="ignore", invalid="ignore")  # distant rows
     def outputs(self, K: Array) -> PathOutputs:
-        """Lambdas and h = lambda f (rows x points) of all segments for kernel rows ``K``."""
+        """Return the outputs of new points along the whole path, from their kernel rows ``K``."""
         point, sign, sizes = self.programme.point, self.programme.sign, np.abs(K).max(axis=1)
         found = []
         for part in self.segments:
@@ -163,7 +182,7 @@ class SolutionPath:
 
     @property
     def margin_set_sizes(self) -> NDArray[np.intp]:
-        """How many variables are strictly inside their bounds, after each breakpoint."""
+        """Number of variables strictly between their bounds, after each breakpoint."""
         upper = self.programme.upper
         return np.concatenate(
             [((s.x > 0) & (s.x < upper[s.variables])).sum(axis=1)[1:] for s in self.segments]
@@ -171,7 +190,7 @@ class SolutionPath:
 
 
 def _worst(violations: Sequence[float]) -> float:
-    """The largest; one that is no number is without end, for nothing is promised by it."""
+    """Return the largest violation. NaN is treated as infinity."""
     worst = float(np.max(violations))
     return np.inf if np.isnan(worst) else worst
 
@@ -179,23 +198,23 @@ def _worst(violations: Sequence[float]) -> float:
 def follow(
     programme: QuadraticProgramme, first: Array, lambda_range: tuple[float, float]
 ) -> SolutionPath:
-    """Trace ``g = lambda cost`` over a range (smallest, largest) from a feasible ``first``.
+    """Follow the optimum for the linear term ``g = lambda cost`` over a range of lambda.
 
-    A walk that ends early or inexact is walked again with a ridge on the kernel, small enough to
-    be within what is promised; the ridge is counted as a violation.
+    ``first`` is a feasible point to start from. A path that ends early or is inaccurate is followed
+    again with a small ridge on the kernel. The effect of the ridge is included in the violation.
     """
-    # the cost is brought near 1, by a unit of lambda
+    # the cost is scaled to about 1, which changes the unit of lambda
     target, exponent = programme.scale, int(np.frexp(programme.scale)[1]) - 1
     cost, tilt = np.ldexp(programme.cost, -exponent), float(np.ldexp(programme.tilt, -exponent))
     programme = replace(programme, cost=cost, tilt=tilt)
-    if target == 0:  # nothing to gain: x = 0 for every lambda
+    if target == 0:  # the linear term is 0, so x = 0 for every lambda
         return _still(programme, lambda_range)
-    with np.errstate(over="ignore"):  # of a kernel and a target that lambda is too far from
+    with np.errstate(over="ignore"):  # refused below
         lam_unit = float(np.ldexp(programme.unit, -exponent))
     low, high = (end / lam_unit if lam_unit > 0 else np.inf for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:
         raise InvalidParameter(
-            f"A regularization path needs a lambda = 1 / C of the size of the kernel: from "
+            f"A regularization path needs lambda = 1 / C of about the size of the kernel: "
             f"{lambda_range[0]:.3g} to {lambda_range[1]:.3g} is too far from kernel values of "
             f"{programme.unit:.3g} and a target of {target:.3g}. Scale the columns and the target, "
             "or give another lambda_range."
@@ -205,8 +224,8 @@ def follow(
         size = ridge * programme.kappa
         K = programme.K + size * np.eye(len(programme.K)) if ridge else programme.K
         tried = replace(programme, K=K, noise=programme.noise + programme.blur / 2, ridge=size)
-        with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may explode
-            found = _walk(SolverState(tried), first, (low, high), lam_unit)
+        with np.errstate(over="ignore", invalid="ignore"):  # an indefinite kernel may diverge
+            found = _follow_once(SolverState(tried), first, (low, high), lam_unit)
         if best is None or (found.reached, found.violation) < (best.reached, best.violation):
             best = found
         arrived = best.reached <= lambda_range[0] * (1 + 1e-12)
@@ -215,16 +234,16 @@ def follow(
             break
     assert best is not None
     begun = best.segments and best.reached < lambda_range[1] * (1 - 1e-12)
-    if not begun:  # it may have turned on the spot
+    if not begun:  # there is no segment, or lambda has not decreased
         raise PathLost(
-            "A regularization path could not be begun: the kernel is known to too few digits, or "
+            "A regularization path could not be started: the kernel is known to too few digits, or "
             "has negative eigenvalues. Scale the columns, or use GridC."
         )
     return best
 
 
 def _still(programme: QuadraticProgramme, lambda_range: tuple[float, float]) -> SolutionPath:
-    """The path of a programme without a linear term: x = 0 and an intercept of 0."""
+    """Return the path of a programme without a linear term: x = 0 and an intercept of 0."""
     lam = np.array(lambda_range[::-1])
     zeros, none = np.zeros(2), np.zeros((2, 0))
     proof = Proof(np.zeros(1), np.ones(1), *(np.zeros(1) for _ in range(6)))
@@ -236,12 +255,12 @@ def _still(programme: QuadraticProgramme, lambda_range: tuple[float, float]) -> 
 
 
 def _cost_of(programme: QuadraticProgramme, ridge: float, low: float) -> float:
-    """The violation that the ridge after this one would be counted as, at the least."""
+    """Return the least violation, relative to lambda, that the next larger ridge would cause."""
     following = next((other for other in RIDGES if other > ridge), np.inf)
     return following * programme.kappa * float(programme.upper.max()) / (low * programme.scale)
 
 
-def _walk(
+def _follow_once(
     state: SolverState, first: Array, lambda_range: tuple[float, float], lam_unit: float
 ) -> SolutionPath:
     smallest, lam = lambda_range

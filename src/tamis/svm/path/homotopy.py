@@ -1,12 +1,13 @@
-"""Following the optimum of a quadratic programme while its linear term moves.
+"""Homotopy: following the optimum of a quadratic programme while its linear term changes.
 
-One routine, :func:`trace`, serves the start, the path in lambda and every repair: any point that
-satisfies the bounds is the exact optimum for *some* linear term, and from there one walks to the
-linear term that is wanted.
+The same routine, :func:`trace`, is used for the start, the path in lambda and every repair. Any
+point that satisfies the bounds is the exact optimum for *some* linear term. From there the routine
+follows the optimum to the required linear term.
 
-The walk goes in epochs. In each, only the variables that may have an event soon are followed; after
-it, the residuals of all variables at all its events come from one matrix product, and the epoch is
-cut where a variable that was not followed had come into play.
+It proceeds in epochs. An event is a point at which a variable reaches a bound or enters the margin
+set. Each epoch follows only the variables that may have an event soon. Afterwards, a single matrix
+product computes the residuals of all variables at all events. The epoch is cut at the first event
+of a variable that was not followed.
 """
 
 import numpy as np
@@ -23,21 +24,25 @@ from tamis.svm.path.programme import Line, Stuck
 from tamis.svm.path.proofs import Walked
 from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 
-MAX_MARGIN = 5e7  # variables x margin set: beyond, an event costs more than a fit
-REPAIR = 1e-10  # violation, relative to lambda, that is repaired at a checkpoint
-DRIFT = 1e-9  # the same between checkpoints
-CLOSE = 1e-3  # violation, relative to lambda, to which pairs are optimised before the start
-PAIR_STEPS = 50_000_000  # variables looked at by one call of the compiled loop over pairs
-# Violation after a repair, relative to lambda, with which the path is lost: a tenth of a margin.
+# Largest product of the number of variables and the size of the margin set. Beyond it, an event
+# takes longer than training an SVM.
+MAX_MARGIN = 5e7
+REPAIR = 1e-10  # violation, relative to lambda, above which the path is repaired at a checkpoint
+DRIFT = 1e-9  # violation, relative to lambda, above which it is repaired between checkpoints
+CLOSE = 1e-3  # violation, relative to lambda, up to which pairs are optimised before the start
+PAIR_STEPS = 50_000_000  # number of variables that a call of the compiled loop over pairs visits
+# If the violation after a repair exceeds this share of lambda, a tenth of the margin, the path is
+# lost.
 HOPELESS = 0.1
-MANY = 4  # repairs and perturbations tried before giving up
+MANY = 4  # number of repairs or perturbations that are tried before giving up
 
 
 def start(state: SolverState, lam: float, x: Array) -> None:
-    """Go to the optimum at ``lam`` from a feasible ``x``, or from 0 where that is better.
+    """Set the state to the optimum at ``lam``, starting from a feasible ``x``, or from 0 if better.
 
-    The path starts from the exact optimum of a nearby programme, so nothing depends on how far the
-    approach by pairs comes; a good point only saves events.
+    Pairs of variables are optimised first. The result is the exact optimum of a nearby programme,
+    from which the optimum at ``lam`` is reached by a repair. So its accuracy does not depend on the
+    optimisation of pairs, which only saves events.
     """
     programme, g = state.programme, lam * state.programme.cost
     h = programme.outputs(x)
@@ -46,7 +51,7 @@ def start(state: SolverState, lam: float, x: Array) -> None:
     x, b, left = x.copy(), 0.0, 20 * len(x) + 1000
     fixed = programme.K, programme.point, programme.sign, programme.upper, g
     while left > 0:
-        # in parts of about a tenth of a second, so that an interrupt is answered
+        # each call takes about a tenth of a second, so that the loop can be interrupted
         part = min(left, max(1, PAIR_STEPS // len(x)))
         b, n_steps = smo(*fixed, x, h, CLOSE * lam * programme.scale, part)
         left = left - part if n_steps == part else 0
@@ -55,7 +60,10 @@ def start(state: SolverState, lam: float, x: Array) -> None:
 
 
 def repair(state: SolverState, lam: float) -> float:
-    """Walk from the nearest consistent linear term to ``lam`` cost; returns the violation."""
+    """Move the current point to the optimum at ``lam``, and return the remaining violation.
+
+    The optimum is followed from the nearest linear term for which the current point is optimal.
+    """
     target = lam * state.programme.cost
     tau = state.tau
     violation = state.violation(target)
@@ -97,7 +105,7 @@ def trace(state: SolverState, line: Line, end: float) -> None:
 
 
 def keep_to(state: SolverState, violation: float, lam: float) -> None:
-    """Give up where no repair helps."""
+    """Raise :exc:`Stuck` if the violation after a repair is too large."""
     if not violation <= HOPELESS * lam * state.programme.scale:
         raise Stuck
 
@@ -122,13 +130,13 @@ def _step(state: SolverState, line: Line, end: float) -> int:
 
 
 def _drifted(line: Line) -> bool:
-    """Whether the last epoch ended further from the optimum than can wait."""
+    """Return whether the violation at the end of the last epoch is too large."""
     assert line.record is not None
     return bool(line.record[-1].violation[-1] > DRIFT * line.scale)
 
 
 def _perturb(state: SolverState, line: Line, size: float) -> None:
-    """Leave a cycle: a random change of the linear term separates the ties."""
+    """Leave a cycle by adding small random numbers to the linear term, which breaks ties."""
     state.refresh(line.record)
     draw = stream(0, "perturbation", len(state.x), size).uniform(-1, 1, len(state.x))
     noise = size * line.scale * draw
@@ -145,9 +153,12 @@ def _perturb(state: SolverState, line: Line, size: float) -> None:
 
 
 def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
-    """The lines that bound the intercept, and which of them do so from below."""
+    """Return offset and slope of each line that bounds the intercept.
+
+    The third array is a mask of the lines that are lower bounds.
+    """
     programme, sign = state.programme, state.programme.sign
-    # made anew: outputs that hold a large intercept have lost the digits that decide here
+    # computed from scratch, because outputs with a large intercept have lost digits
     a = sign * (line.offset + line.noise) - programme.outputs(state.x)[programme.point]
     if not np.isfinite(a).all():
         raise Stuck
@@ -155,7 +166,10 @@ def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
 
 
 def _leave_last(state: SolverState, line: Line) -> None:
-    """The last free variable stands on a bound: it leaves if the intercept becomes free."""
+    """Remove the last variable of the margin set, which is on a bound, if the intercept is free.
+
+    The intercept is free if it may lie anywhere in an interval. Otherwise the variable stays.
+    """
     upper, i = state.programme.upper, int(state.margin.members[0])
     side = HIGH if state.x[i] > 0.5 * upper[i] else LOW
     state.side[i] = side
@@ -168,7 +182,10 @@ def _leave_last(state: SolverState, line: Line) -> None:
 
 
 def _without_margin(state: SolverState, line: Line, end: float) -> int:
-    """An empty margin set: x stands still, the intercept is the middle of what is allowed."""
+    """Follow the path while the margin set is empty.
+
+    x does not change, and the intercept is the middle of the interval of allowed intercepts.
+    """
     state.refresh(line.record)
     a, c, below = _bounds(state, line)
     tau, j = _meeting(a, c, below, state.tau, end)
@@ -187,16 +204,16 @@ def _without_margin(state: SolverState, line: Line, end: float) -> int:
     return loops.DONE
 
 
-# Without a margin set every variable bounds the intercept by a line ``a_i + tau c_i``, from below
-# or from above. The intercept is the middle of the allowed interval, as in LIBSVM; the interval
-# closes where a variable has to enter the margin set.
+# If the margin set is empty, each variable i bounds the intercept by a line ``a_i + tau c_i``, from
+# below or from above. The middle of the allowed interval is used, as in LIBSVM. Where the interval
+# closes, a variable has to enter the margin set.
 
 
 def _interval(a: Array, c: Array, below: Mask, tau: float) -> tuple[int, int]:
-    """The variables whose lines bound the intercept at ``tau`` from below and from above.
+    """Return the variables whose lines bound the intercept at ``tau`` from below and from above.
 
-    Lines are compared by what is left of them after the largest slope, which with a large tau is
-    all that tells them apart.
+    The extreme slope is subtracted before the lines are compared, because at a large tau it would
+    hide small differences between them.
     """
     low = np.where(below, a + tau * (c - c[below].max(initial=-np.inf)), -np.inf)
     high = np.where(below, np.inf, a + tau * (c - c[~below].min(initial=np.inf)))
@@ -204,13 +221,13 @@ def _interval(a: Array, c: Array, below: Mask, tau: float) -> tuple[int, int]:
 
 
 def _middle(a: Array, c: Array, below: Mask, tau: float) -> float:
-    """Middle of the allowed interval at ``tau``."""
+    """Return the middle of the allowed interval at ``tau``."""
     i, j = _interval(a, c, below, tau)
     return 0.5 * float((a[i] + a[j]) + tau * (c[i] + c[j]))
 
 
 def _opens(a: Array, c: Array, below: Mask, tau: float, tolerance: float) -> bool:
-    """Whether the interval is open at ``tau``, or closed there and opens below it."""
+    """Return whether the interval has a positive width at ``tau``, or just below it."""
     t = a + tau * c
     low = np.where(below, t, -np.inf)
     high = np.where(below, np.inf, t)
@@ -221,9 +238,10 @@ def _opens(a: Array, c: Array, below: Mask, tau: float, tolerance: float) -> boo
 
 
 def _meeting(a: Array, c: Array, below: Mask, tau: float, end: float) -> tuple[float, int]:
-    """Where, going down from ``tau``, the interval closes, and a variable on it (-1: nowhere).
+    """Return the first point below ``tau`` at which the interval closes, and a variable on it.
 
-    The width is concave in tau: Newton's method from the far end is monotone and finite.
+    If it does not close before ``end``, return ``end`` and -1. The width is concave in tau, so
+    Newton's method from the far end is monotone and takes finitely many steps.
     """
     at = end
     for _ in range(100):
@@ -247,13 +265,13 @@ def _meeting(a: Array, c: Array, below: Mask, tau: float, end: float) -> tuple[f
 
 
 def _kinks(a: Array, c: Array, below: Mask, tau: float, end: float) -> list[float]:
-    """``tau``, the points below it where another line becomes the bound, and ``end``."""
+    """Return ``tau``, the points below it at which the bounding line changes, and ``end``."""
     points = {tau, end}
     low, high = _interval(a, c, below, tau)
     for lines, way, best in ((below, 1.0, low), (~below, -1.0, high)):
         own, slope, at = way * a[lines], way * c[lines], tau
         height, fall = way * a[best], way * c[best]
-        # going down, a line can only be overtaken by one that falls less, that is of less slope
+        # while tau falls, a line can only be overtaken by a line with a smaller slope
         while (steeper := slope < fall).any():
             cross = np.minimum((own[steeper] - height) / (fall - slope[steeper]), at)
             at = float(cross.max())

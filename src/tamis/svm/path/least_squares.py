@@ -1,12 +1,14 @@
-"""The least-squares machine at every C: outputs as functions of λ, and where they change sign.
+"""Least-squares SVMs at every C: outputs as functions of λ = 1 / 2C, and their sign changes.
 
-With HKH = QEQ' the centred kernel of the training rows and λ = 1 / 2C, the machine of
-(K + λ) β + b = y, 1'β = 0 has β = Q (E + λ)⁻¹ Q'Hy, so an output is f(λ) = ȳ + Σ_j N_j / (e_j + λ):
-what stands to its positive numerators falls with λ, and so does what stands to the negative ones.
-On any interval that bounds f and its derivative, which decides where a sign is certain.
+Let HKH = QEQ' be the eigendecomposition of the centred kernel matrix of the training rows. The SVM
+is the solution of (K + λ) β + b = y, 1'β = 0, which is β = Q (E + λ)⁻¹ Q'Hy. So an output has the
+form f(λ) = ȳ + Σ_j N_j / (e_j + λ), with a number N_j for each eigenvalue e_j. The sum of the terms
+with positive N_j decreases with λ, and so does the size of the sum of the terms with negative N_j.
+This bounds f and its derivative on any interval of λ, which shows whether the sign is certain.
 
-Certain beside rounding too: with u = Q (E + λ)⁻¹ Q'Hr for a kernel row r, an error δK of the kernel
-moves f by u'δKβ, and one of r or y by δr'β or u'δy. All of these fall with λ.
+Rounding is included. Let r be the kernel row of a new sample, and u = Q (E + λ)⁻¹ Q'Hr. An error δK
+of the kernel matrix changes f by u'δKβ, an error δr by δr'β, and an error δy of the targets by
+u'δy. The bounds on all of these decrease with λ.
 """
 
 from collections.abc import Iterator
@@ -20,26 +22,28 @@ from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
 from tamis.svm.kernels import EPS, Kernel, too_large
 
-#: Intervals of the range to begin with: a few for each doubling of C.
+#: Number of intervals into which the range of λ is divided first: several for each doubling of C.
 CELLS = 64
-#: Narrowest interval of log λ that is cut again; what is not decided in it stays open.
+#: An interval of log λ narrower than this is not halved again. Its sign stays undecided.
 NARROWEST = 1e-9
-#: Intervals of one output that may wait at a time: a root needs one or two, one that is hardly
-#: missed some dozens. An output that is 0 but for rounding, as between contradicting copies, would
-#: need millions; it stays open.
+#: Largest number of undecided intervals of an output. A root needs one or two, and an output that
+#: nearly reaches 0 needs several dozen. An output that is 0 up to rounding, as between duplicate
+#: rows with different labels, would need millions. Its sign stays undecided.
 MOST = 256
-#: Numbers of the gathered numerators that are held at a time (32 MB).
+#: Largest number of numerators N_j in memory at a time (32 MB).
 BLOCK = 4_000_000
-#: Share of the kernel's size to which an eigenvalue may be below 0 by rounding.
+#: A negative eigenvalue up to this size, relative to the kernel, is treated as rounding.
 INDEFINITE = 1e-10
 
 
 def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
-    """Kernel between rows of ``X`` and training rows ``Y``, but for constants of rows and columns.
+    """Return the kernel values between the rows of ``X`` and the training rows ``Y``.
 
-    The second array has a size for each row: a value is right to it times the rounding of a number.
-    Distances come from differences, and of the Gaussian kernel the constant 1 is left out: far
-    origins, far columns and flat kernels lose no digits.
+    They are exact up to a constant for each row and each column, which does not change the SVM. The
+    second array has a number for each row of ``X``: the error of its kernel values is at most this
+    number times the precision of floats. Distances are computed from differences, and the constant
+    1 of the Gaussian kernel is left out. So no digits are lost if columns are large or far from 0,
+    or if the kernel is nearly constant.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.name == "rbf":
@@ -55,7 +59,7 @@ def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
 
 
 def _size(kernel: Kernel, X: Array, Y: Array) -> Array:
-    """What the sums that make a linear or polynomial kernel reach, for each row of X."""
+    """Return a bound on the sums in a linear or polynomial kernel, for each row of X."""
     reach = np.linalg.norm(X, axis=1) * np.linalg.norm(Y, axis=1).max()
     if kernel.name == "linear":
         return np.asarray(reach)
@@ -63,7 +67,7 @@ def _size(kernel: Kernel, X: Array, Y: Array) -> Array:
 
 
 class LeastSquaresPath:
-    """The machines of one training set at every C.
+    """The least-squares SVMs of a training set at every C.
 
     Parameters
     ----------
@@ -72,7 +76,8 @@ class LeastSquaresPath:
     y : array
         Targets.
     size : float, optional
-        What the rounding of the kernel goes by; by default its largest number.
+        Number to which the rounding of the kernel is relative. The default is the largest kernel
+        value.
     """
 
     def __init__(self, K: Array, y: Array, size: float | None = None):
@@ -83,19 +88,23 @@ class LeastSquaresPath:
         below = max(0.0, -float(values[0]))
         if below > INDEFINITE * (self.size + float(values[-1])):
             raise InvalidParameter(
-                "The least-squares machine needs a kernel matrix that is positive semidefinite; "
+                "The least-squares SVM needs a kernel matrix that is positive semidefinite; "
                 f"an eigenvalue of this one is {values[0]:.3g}. A poly kernel needs coef0 of at "
                 "least 0."
             )
         self.values = np.maximum(values, 0.0)
         self.along = self.vectors.T @ (y - y.mean())
-        #: How far the kernel matrix may be from the one that the numbers stand for.
+        #: Bound on the norm of the error of the kernel matrix.
         self.error = _digits(len(y)) * (self.size + float(self.values[-1])) + below
 
     def outputs(self, rows: Array, size: Array | None = None) -> "RationalOutputs":
-        """Outputs of other samples from their kernel with the training rows."""
+        """Return the outputs of new samples, computed from their kernel rows.
+
+        ``size`` has a number for each row, to which the rounding of the row is relative. The
+        default is the largest kernel value.
+        """
         size = np.abs(rows).max(axis=1) if size is None else size
-        # β sums to 0, so that a constant in a kernel row makes no difference but for b
+        # β sums to 0, so adding a constant to a kernel row only changes b
         rows = rows - self.means
         rows -= rows.mean(axis=1, keepdims=True)
         errors = _digits(len(self.y)) * (size + self.size + np.linalg.norm(rows, axis=1))
@@ -105,25 +114,28 @@ class LeastSquaresPath:
 
 
 class SignChange(NamedTuple):
-    """A bracket of λ in which an output is or may be 0; certain signs on both of its sides."""
+    """An interval of λ in which an output changes its sign or may do so."""
 
-    row: int
+    row: int  # number of the sample
     low: float
     high: float
     below: bool  # whether the output is positive at the low end
-    above: bool
+    above: bool  # whether it is positive at the high end
 
 
 class Doubts(NamedTuple):
-    """What the numbers of a path may be off by."""
+    """Bounds on the norms of the errors in the data of a path."""
 
-    kernel: float  # the matrix, as a norm
-    rows: Array  # each kernel row of a new sample, as a norm
-    targets: float
+    kernel: float  # error of the kernel matrix
+    rows: Array  # error of the kernel row of each new sample
+    targets: float  # error of the targets
 
 
 class _At(NamedTuple):
-    """Both parts of outputs and of minus their derivatives at one λ each."""
+    """Sums of the positive and of the negative terms of each output at a λ.
+
+    ``rise_slope`` and ``fall_slope`` are the same sums for minus the derivative of the output.
+    """
 
     rise: Array
     fall: Array
@@ -131,12 +143,12 @@ class _At(NamedTuple):
     fall_slope: Array
 
     def f(self, offset: float) -> Array:
-        """The outputs."""
+        """Return the outputs."""
         return offset + self.rise - self.fall
 
 
 class RationalOutputs:
-    """offset + Σ_j A_vj a_j / (e_j + λ), for every row v."""
+    """The outputs of new samples v as functions offset + Σ_j A_vj a_j / (e_j + λ) of λ."""
 
     def __init__(self, A: Array, along: Array, poles: Array, offset: float, doubts: Doubts):
         numerators = A * along
@@ -150,7 +162,7 @@ class RationalOutputs:
         return np.asarray(self.offset + self.up @ shrunk - self.down @ shrunk)
 
     def _at(self, rows: NDArray[np.intp], lam: Array) -> _At:
-        """Each row at a λ of its own."""
+        """Evaluate the output of each row at its own λ."""
         parts = []
         for some, shrunk in self._blocks(rows, lam):
             up, down = self.up[some] * shrunk, self.down[some] * shrunk
@@ -162,13 +174,16 @@ class RationalOutputs:
     def _blocks(
         self, rows: NDArray[np.intp], lam: Array
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
-        """Some rows at a time, with 1 / (e_j + λ) for each."""
+        """Yield blocks of rows, with 1 / (e_j + λ) for each row and each j."""
         size = max(1, BLOCK // len(self.poles))
         for i in range(0, len(rows), size):
             yield rows[i : i + size], 1 / (self.poles + lam[i : i + size, None])
 
     def doubt(self, rows: NDArray[np.intp], lam: Array, at: _At) -> Array:
-        """What rounding of the kernel, its rows, the targets and sums may do, from a λ on."""
+        """Bound the error of each output due to rounding. The bound holds for larger λ too.
+
+        It includes rounding of the kernel matrix, the kernel rows, the targets and the sums.
+        """
         parts = []
         for some, shrunk in self._blocks(rows, lam):
             shrunk *= shrunk
@@ -180,7 +195,10 @@ class RationalOutputs:
         return np.asarray(of_sums + np.concatenate(parts))
 
     def sign_changes(self, low: float, high: float) -> tuple[NDArray[np.bool_], list[SignChange]]:
-        """Signs at the low end of a range of λ, and every bracket of a change inside, by rows."""
+        """Return whether each output is positive at the low end of a range of λ, and its changes.
+
+        The changes are intervals of λ in which the sign of an output changes, or may change.
+        """
         n_rows = len(self.up)
         ends = np.geomspace(low, high, CELLS + 1)
         rows = np.repeat(np.arange(n_rows), CELLS)
@@ -202,7 +220,7 @@ class RationalOutputs:
     def _decided(
         self, rows: NDArray[np.intp], a: Array, b: Array
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Where the sign is the same throughout, and where it changes once."""
+        """Return masks of the intervals with a constant sign, and of those with one sign change."""
         left, right = self._at(rows, a), self._at(rows, b)
         doubt = self.doubt(rows, a, left)
         f_left, f_right = left.f(self.offset), right.f(self.offset)
@@ -215,7 +233,7 @@ class RationalOutputs:
         return above | below | (monotone & same), monotone & ~same
 
     def _narrowed(self, rows: NDArray[np.intp], a: Array, b: Array) -> list[SignChange]:
-        """Brackets of single changes, halved until rounding decides."""
+        """Return the sign change in each interval, after halving the interval down to rounding."""
         if not len(rows):
             return []
         at = self._at(rows, a)
@@ -230,7 +248,7 @@ class RationalOutputs:
         return _changes(rows, a, b, positive, ~positive)
 
     def _open(self, rows: NDArray[np.intp], a: Array, b: Array) -> list[SignChange]:
-        """Brackets in which nothing could be decided; signs are what the numbers say."""
+        """Return the undecided intervals as possible sign changes, with the signs as computed."""
         if not len(rows):
             return []
         signs = [self._at(rows, ends).f(self.offset) > 0 for ends in (a, b)]
@@ -242,5 +260,5 @@ def _changes(*columns: NDArray[Any]) -> list[SignChange]:
 
 
 def _digits(n: int) -> float:
-    """Rounding of a sum of so many numbers, as a share of their size."""
+    """Return the rounding error of a sum of n numbers, relative to their size."""
     return float(4 * EPS * np.sqrt(n))

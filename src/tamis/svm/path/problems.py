@@ -1,4 +1,4 @@
-"""Paths of classification and regression SVMs: their problems, and what a fold of them predicts."""
+"""Paths of SVMs for classification and regression, and their predictions for a test fold."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,10 +17,11 @@ from tamis.svm.machine import class_pairs
 from tamis.svm.path.follow import WANTED, PathOutputs, SolutionPath, follow
 from tamis.svm.path.programme import QuadraticProgramme
 
-# Squared distance, in units of the kernel, of points that may be taken as one: the kernel itself
-# tells no nearer ones apart, for it is known to about as many digits.
+# Two points may be merged if their squared distance, in units of the kernel, is at most this. The
+# kernel itself has about this precision.
 SAME = 1e-14
-# Difference of squared norms of such points, at most twice a norm times the root of that.
+# Largest allowed difference between the squared norms of two such points. It is about twice the
+# norm times the distance between the points.
 NEAR_NORMS = 3e-7
 
 
@@ -29,22 +30,22 @@ class BinaryPath:
     """Path of a classifier with labels +1 and -1."""
 
     solution: SolutionPath
-    group: NDArray[np.int64]  # variable of each sample
-    share: Array  # of the variable's bound that is the sample's
-    sign: Array
+    group: NDArray[np.int64]  # variable of the programme that each sample belongs to
+    share: Array  # share of each sample in the upper bound of its variable
+    sign: Array  # label of each sample
 
     def weights(self, lam: float) -> tuple[Array, float]:
-        """Weights ``s x`` of the samples and intercept, both times lambda; exact at any lambda."""
+        """Return the weights of the samples and the intercept at ``lam``, multiplied by lambda."""
         w, b = self.solution.weights(lam)
         return w[self.group] * self.share, b
 
     def slopes(self, lam: float) -> tuple[Array, float]:
-        """Derivatives of the weights and of the intercept by lambda."""
+        """Return the derivatives of :meth:`weights` with respect to lambda."""
         w, b = self.solution.slopes(lam)
         return w[self.group] * self.share, b
 
     def outputs(self, rows: Array) -> PathOutputs:
-        """Lambdas and h = lambda f (rows x points), from centred kernel rows."""
+        """Return the outputs of new points along the path, from their centred kernel rows."""
         n_variables = len(self.solution.programme.upper)
         if len(self.share) == n_variables:
             return self.solution.outputs(rows)
@@ -54,13 +55,13 @@ class BinaryPath:
 
     @property
     def bounds(self) -> Array:
-        """Upper bounds of the samples."""
+        """Upper bound of the multiplier of each sample, for C = 1."""
         return self.share * self.solution.programme.upper[self.group]
 
 
 @dataclass(frozen=True)
 class PairwisePaths:
-    """Paths one against one on a training set, by pairs of classes."""
+    """The paths of all pairs of classes of a training set."""
 
     n_classes: int
     n_samples: int
@@ -68,46 +69,53 @@ class PairwisePaths:
     paths: list[BinaryPath]
 
     def outputs(self, X: Array, lam: float) -> Array:
-        """h = lambda f of every path, exactly 0 where it is no more than rounding."""
+        """Return the outputs h = lambda f of every path for the rows of ``X``, (rows, paths).
+
+        An output that may be only rounding is exactly 0.
+        """
         columns = []
         for gram, path in zip(self.grams, self.paths, strict=True):
             (w, b), rows = path.weights(lam), gram.rows(X)
-            with np.errstate(over="ignore", invalid="ignore"):  # of rows far off
+            with np.errstate(over="ignore", invalid="ignore"):  # distant rows
                 h = within(rows @ w + b, FARTHEST_OUTPUT)
                 zero = path.solution.band(lam, np.abs(rows).max(axis=1))
                 columns.append(np.where(np.abs(h) <= zero, 0.0, h))
         return np.column_stack(columns)
 
     def dual_coef(self, lam: float) -> Array:
-        """Coefficients ``y alpha`` of all samples, one row for each path."""
+        """Return the coefficients ``y alpha`` of all samples, with a row for each path."""
         coef = np.zeros((len(self.paths), self.n_samples))
         for own, gram, path in zip(coef, self.grams, self.paths, strict=True):
             own[gram.members] = path.weights(lam)[0] / lam
         return coef
 
     def intercepts(self, lam: float) -> Array:
-        """Intercepts that go with the coefficients and the kernel as it is."""
+        """Return the intercept of each path, for use with the kernel without centring."""
         found = []
         for gram, path in zip(self.grams, self.paths, strict=True):
             w, own = path.weights(lam)
             shift = gram.means @ w
-            if gram.kernel.name == "linear":  # its rows are taken from the mean of the samples
+            if gram.kernel.name == "linear":  # its rows are centred on the mean of the samples
                 shift += gram.origin @ (w @ gram.X)
             found.append((own - shift) / lam)
         return np.array(found)
 
 
 class PathFold(NamedTuple):
-    """The paths of one training part, and the rows on which they are validated."""
+    """The paths of a training fold, and the test rows to evaluate them on."""
 
     machines: PairwisePaths
     X: Array
     target: NDArray[np.int64]
-    own: Array | None = None  # kernel of the points with themselves, where precomputed
-    weight: Array | None = None  # of the points in the score
+    own: Array | None = None  # kernel value of each test row with itself, if precomputed
+    weight: Array | None = None  # weight of each test row in the score
 
     def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
-        """Correct predictions along the path: as they are (0), at best (1) and at worst (-1)."""
+        """Return the weight of correct predictions along the paths, once for each of ``ways``.
+
+        A way is 0 for the predictions as computed. It is 1 if uncertain predictions are treated as
+        correct, and -1 if they are treated as wrong.
+        """
         bracketed = []
         for path, gram in zip(self.machines.paths, self.machines.grams, strict=True):
             rows = gram.rows(self.X)
@@ -116,14 +124,17 @@ class PathFold(NamedTuple):
                 bracketed.append(Bracketed(found.lam, found.h, found.band, found.band))
                 continue
             bounds = bound_errors(path.solution, found, gram, self.X, rows, self.own)
-            # an order is of two points: there any zone may matter
+            # the order of two points may change in any zone
             every = np.ones(len(bounds.zone), bool)
             bracketed.append(bounds.bracketed(every if scoring == "roc_auc" else bounds.unsure()))
         return [self.count_right(bracketed, scoring, way) for way in ways]
 
     def count_right(self, outputs: list[Bracketed], scoring: object, way: int) -> StepCounts:
-        """Correct predictions of some outputs, one of the ``ways`` of :meth:`steps`."""
-        # an output counts as 0 only as far as its sign is not certain
+        """Return the weight of correct predictions from the outputs of all paths.
+
+        ``way`` is as in :meth:`steps`.
+        """
+        # an output is treated as 0 only if its sign is not certain
         zeros = [np.zeros_like(m.h) if way else np.minimum(m.band, m.error) for m in outputs]
         if len(outputs) > 1:
             lines = [(m.lam, m.h + zero) for m, zero in zip(outputs, zeros, strict=True)]
@@ -131,7 +142,7 @@ class PathFold(NamedTuple):
             n_classes = self.machines.n_classes
             return vote_steps(lines, self.target, n_classes, self.weight, way, errors)
         (one,), (zero,) = outputs, zeros
-        # outputs moved to the benefit (1) or the detriment (-1) of the true labels
+        # outputs moved in favour of (1) or against (-1) the true labels
         moved = one.h + way * np.where(self.target == 1, 1.0, -1.0) * one.error
         if scoring == "roc_auc":
             pairs = OrderPairs.of(self.X, self.target, self.weight)
@@ -147,7 +158,7 @@ def pairwise_paths(
     lambda_range: tuple[float, float],
     bracketed: bool = False,
 ) -> PairwisePaths:
-    """Follow the path of every pair of classes; samples with a bound of 0 do not take part."""
+    """Follow the path of every pair of classes. Samples with an upper bound of 0 are dropped."""
     n_classes, grams, paths = int(target.max()) + 1, [], []
     for i, j in class_pairs(n_classes):
         members = np.flatnonzero(((target == i) | (target == j)) & (bounds > 0))
@@ -158,15 +169,12 @@ def pairwise_paths(
 
 
 def binary_path(
-    gram: Gram,
-    sign: Array,
-    bounds: Array,
-    lambda_range: tuple[float, float],
-    bracketed: bool,
+    gram: Gram, sign: Array, bounds: Array, lambda_range: tuple[float, float], bracketed: bool
 ) -> BinaryPath:
-    """Follow the path for labels ``sign`` with box ``[0, bounds]``.
+    """Follow the path of a classifier with the labels ``sign`` and the upper bounds ``bounds``.
 
-    Copies are one variable; near copies become one only where the path fails with them apart.
+    Duplicate samples are merged into a single variable. Near duplicates are merged only if the path
+    fails otherwise.
     """
     tried: list[BinaryPath] = []
     for tolerance in (4 * gram.noise.max() + 16 * EPS, np.inf):
@@ -189,13 +197,14 @@ def binary_path(
 
 
 def merge_points(K: Array, sign: Array, tolerance: float) -> tuple[NDArray[np.int64], float]:
-    """Number the distinct points: samples of one class with (nearly) the same kernel are one.
+    """Merge samples of the same class whose kernel rows are equal up to ``tolerance``.
 
-    Returns the numbers, and how far the kernel rows of samples that are taken as one are apart.
+    Return the number of the point that each sample belongs to, and the largest difference between
+    the kernel values of merged samples.
     """
     own = np.diagonal(K)
     group = np.arange(len(sign))
-    # candidates by a cheap key first: equal points have equal norms
+    # equal points have equal norms, so only points with similar norms are compared
     order = np.argsort(own, kind="stable")
     for run in np.split(order, np.flatnonzero(np.diff(own[order]) > NEAR_NORMS) + 1):
         if len(run) == 1:
@@ -212,7 +221,11 @@ def merge_points(K: Array, sign: Array, tolerance: float) -> tuple[NDArray[np.in
 
 
 def _vertex(sign: Array, upper: Array) -> Array:
-    """A feasible corner: both classes filled up to the total of the smaller one."""
+    """Return a feasible point at which nearly all variables are on a bound.
+
+    The variables of each class are filled one after the other, until their sum is the total bound
+    of the smaller class.
+    """
     x = np.zeros_like(upper)
     total = min(upper[sign > 0].sum(), upper[sign < 0].sum())
     for side in (1.0, -1.0):
@@ -222,21 +235,21 @@ def _vertex(sign: Array, upper: Array) -> Array:
     return x
 
 
-# Half-width that a tube of none is given, relative to the target: less than the path is exact to.
+# Least half-width of the tube, relative to the target. It is below the precision of the path.
 THINNEST = 1e-10
 
 
 @dataclass(frozen=True)
 class TubePath:
-    """Path of a regression on a training set."""
+    """Path of support vector regression on a training set."""
 
     n_samples: int
     gram: Gram
     solution: SolutionPath
-    shift: float  # taken from the target before
+    shift: float  # number that was subtracted from the target
 
     def predict(self, X: Array, lam: float) -> Array:
-        """Predictions at lambda."""
+        """Return the predictions for the rows of ``X`` at ``lam``."""
         w, b = self.solution.weights(lam)
         with np.errstate(over="ignore", invalid="ignore"):
             found = (self.gram.rows(X) @ w + b) / lam + self.shift
@@ -248,7 +261,7 @@ class TubePath:
         return np.asarray(found)
 
     def dual_coef(self, lam: float) -> Array:
-        """Coefficients of all samples."""
+        """Return the dual coefficient of each sample."""
         coef = np.zeros(self.n_samples)
         coef[self.gram.members] = self.solution.weights(lam)[0] / lam
         return coef
@@ -261,10 +274,10 @@ class TubePath:
         own: Array | None = None,
         weight: Array | None = None,
     ) -> ErrorPieces:
-        """Mean error on new points along the path, and how far it may be from the truth.
+        """Return the mean error on new points along the path, with its accuracy.
 
-        ``own`` is the kernel of the points with themselves, where it is precomputed, ``weight``
-        what each point counts in the mean.
+        ``own`` is the kernel value of each point with itself, which a precomputed kernel needs.
+        ``weight`` is the weight of each point in the mean.
         """
         rows = self.gram.rows(X)
         found = self.solution.outputs(rows)
@@ -282,13 +295,13 @@ def tube_path(
     lambda_range: tuple[float, float],
     bracketed: bool = False,
 ) -> TubePath:
-    """Follow the path of a regression; samples with a bound of 0 do not take part."""
+    """Follow the path of support vector regression. Samples with a bound of 0 are dropped."""
     members = np.flatnonzero(bounds > 0)
     gram, y, bounds = Gram(kernel, X, members), y[members], bounds[members]
-    # the intercept takes any shift of y; a small |y| keeps the linear term well scaled
+    # a shift of y only changes the intercept, and a small |y| keeps the linear term well scaled
     shift = float(np.median(y))
     y, n = y - shift, len(y)
-    # without a tube the two variables of a sample could rise together for ever
+    # if the tube had zero width, the two variables of a sample could grow together for ever
     width = max(epsilon, THINNEST * float(np.abs(y).max()))
     programme = QuadraticProgramme(
         gram.K, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n), np.tile(bounds, 2),

@@ -1,4 +1,4 @@
-"""The parametric quadratic programme, lines of linear terms, and segments of its solution."""
+"""The quadratic programme of a path, its linear terms, and the segments of its solution."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,118 +11,127 @@ from tamis._arrays import Array
 
 
 class Stuck(Exception):
-    """The path cannot go on: cycling, or a matrix that cannot be inverted."""
+    """The path cannot continue, because of a cycle or a singular matrix."""
 
 
 @dataclass(frozen=True)
 class QuadraticProgramme:
-    """``min x'Qx / 2 - g'x`` with ``s'x = e`` and ``0 <= x <= u``, Q from the kernel of points."""
+    """Minimise ``x'Qx / 2 - g'x`` subject to ``s'x = e`` and ``0 <= x <= u``.
 
-    K: Array  # of the points
-    point: NDArray[np.int64]  # of each variable
-    sign: Array
-    upper: Array
-    cost: Array  # the linear term of the path is lambda times this
-    noise: Array  # how far K may be from the truth: an entry by the sum of its points'
-    unit: float = 1.0  # of K
-    tilt: float = 0.0  # how far the cost is from the truth
-    ridge: float = 0.0  # what was added to the diagonal of K
-    blur: float = 0.0  # how far entries of K were changed on purpose
+    Each variable i belongs to a point p, and ``Q_ij = s_i s_j K_pq`` for the points p and q of i
+    and j.
+    """
+
+    K: Array  # kernel matrix of the points
+    point: NDArray[np.int64]  # point of each variable
+    sign: Array  # s
+    upper: Array  # u
+    cost: Array  # on the path, the linear term g is lambda times the cost
+    noise: Array  # a number for each point: the error of K_pq is at most noise[p] + noise[q]
+    unit: float = 1.0  # K is in units of this number
+    tilt: float = 0.0  # bound on the error of the cost
+    ridge: float = 0.0  # number that was added to the diagonal of K
+    blur: float = 0.0  # largest change of an entry of K by merging points
     even: bool = True  # whether all samples have the same bound, so that sums of bounds are exact
-    bracketed: bool = False  # whether to prove how far outputs may be from the truth
+    bracketed: bool = False  # whether to prove bounds on the errors of the outputs
 
     @cached_property
     def kappa(self) -> float:
-        """Size of the kernel: what its values are exact relative to."""
+        """Largest diagonal entry of K, to which the precision of its entries is relative."""
         return max(float(np.abs(np.diagonal(self.K)).max()), 1e-300)
 
     @cached_property
     def scale(self) -> float:
-        """Largest entry of the linear term, what violations are relative to, times lambda."""
+        """Largest entry of the cost in size. Violations are relative to it times lambda."""
         return float(np.abs(self.cost).max())
 
     @cached_property
     def norms(self) -> Array:
-        """Length of every point in the space of the kernel."""
+        """Norm of each point in feature space."""
         return np.sqrt(np.maximum(np.diagonal(self.K), 0.0))
 
     @cached_property
     def doubt(self) -> Array:
-        """How far K may be from the truth, as ``noise``, with the ridge as if it were everywhere.
+        """Bounds on the errors of K in the same form as ``noise``, including the ridge.
 
-        What it does is not random, as rounding is: proofs count it for more than it can be.
+        The effect of a ridge is not random like rounding. So it is added to every entry, which
+        overestimates it.
         """
         return self.noise + self.ridge / 2
 
     def per_point(self, x: Array) -> Array:
-        """``s x`` summed over the variables of each point."""
+        """Return ``s x`` summed over the variables of each point."""
         return np.bincount(self.point, self.sign * x, len(self.K)).astype(np.float64)
 
     def outputs(self, x: Array) -> Array:
-        """``K (s x)`` at all points, by one product: gathering rows would cost more."""
+        """Return ``K (s x)`` at all points, in a single product, which is faster than indexing."""
         return self.K @ self.per_point(x)
 
 
 class Proof(NamedTuple):
-    """On which part of each interval between rows the optimum is known, and how well.
+    """The part of each interval between two rows on which the margin set is proved, with bounds.
 
-    There the margin set is that of the optimum, which is affine: the errors hold all over it.
+    On this part the path has the same margin set as the optimum. The optimum is affine there, so
+    the bounds hold on all of it.
     """
 
-    begin: Array  # share of the interval; nan where nothing is proved
-    end: Array
-    error_w: Array  # of the weights, by their norm
-    error_b: Array  # of the intercept
-    first: Array  # cost'x at the begin
+    begin: Array  # where the part begins, as a share of the interval; nan if nothing is proved
+    end: Array  # where it ends
+    error_w: Array  # bound on the norm of the error of the weights
+    error_b: Array  # bound on the error of the intercept
+    first: Array  # cost'x at the beginning
     last: Array  # cost'x at the end
-    doubt: Array  # error of these
-    loose: Array  # how far the intercept can move where rounding alone fixes it
+    doubt: Array  # bound on the error of first and last
+    loose: Array  # possible change of the intercept if only rounding determines it
 
     @classmethod
     def none(cls, n_intervals: int) -> "Proof":
-        """Nothing is proved."""
+        """Return a proof in which no part of any interval is proved."""
         return cls(*(np.full(n_intervals, np.nan) for _ in cls._fields))
 
     def void(self) -> None:
-        """Take everything back."""
+        """Withdraw the proof of all intervals."""
         self.begin.fill(np.nan)
 
 
 class Segment(NamedTuple):
-    """A part of the path: affine in lambda between the rows."""
+    """A segment of the path, affine in lambda between its rows."""
 
-    lam: Array
-    b: Array
-    variables: NDArray[np.int64]  # those that move
-    x: Array  # rows x variables
-    start: Array  # all variables at row 0
-    violation: Array  # of the optimality conditions, up to each row
+    lam: Array  # lambda of each row, decreasing
+    b: Array  # intercept of each row
+    variables: NDArray[np.int64]  # variables that change in the segment
+    x: Array  # their values, (rows, variables)
+    start: Array  # values of all variables at row 0
+    violation: Array  # violation of the optimality conditions at each row
     proof: Proof
 
     @property
     def mass(self) -> Array:
-        """Sum of x, for every row."""
+        """Sum of x over all variables, for each row."""
         return self.total(np.ones(len(self.start)))
 
     def total(self, weight: Array) -> Array:
-        """``weight'x``, for every row."""
+        """Return ``weight'x`` for each row."""
         still = np.ones(len(self.start), bool)
         still[self.variables] = False
-        with np.errstate(invalid="ignore"):  # of rows too far for a number, which is no bound
+        with np.errstate(invalid="ignore"):  # NaN of distant rows is treated as unbounded
             return weight[still] @ self.start[still] + self.x @ weight[self.variables]
 
 
 @dataclass
 class Line:
-    """Linear term ``g = offset + noise + tau slope`` and constraint ``s'x = tau excess``."""
+    """A line along which the programme changes with a parameter tau.
+
+    The linear term is ``g = offset + noise + tau slope``, and the constraint ``s'x = tau excess``.
+    """
 
     offset: Array
     slope: Array
     excess: float = 0.0
-    scale: float = 1.0  # what a violation is relative to
-    noise: float | Array = 0.0
-    record: list[Segment] | None = field(default=None, repr=False)
+    scale: float = 1.0  # violations are relative to this number
+    noise: float | Array = 0.0  # random numbers that break ties
+    record: list[Segment] | None = field(default=None, repr=False)  # segments found so far
 
     def term(self, tau: float) -> Array:
-        """The linear term at ``tau``."""
+        """Return the linear term at ``tau``."""
         return self.offset + self.noise + tau * self.slope

@@ -1,13 +1,16 @@
-"""How far the recorded solution can be from the optimum, on the parts of it that can be proved.
+"""Proofs: bounds on the distance of the recorded solution from the optimum.
 
-On a margin set E the optimum is one Newton step away from any point: ``A_E [db; dx] = -[e; r]``,
-with r the residuals on E and e by how much the constraint is missed; ``||dw||^2 = e db - r'dx``. It
-is affine in lambda, and the optimum of the programme wherever dx keeps the members of E within
-their bounds and dw and db leave the residuals of all others their signs
-(:func:`tamis.compiled.proofs.proved_parts`). What rounding can have done to the residuals goes
-through the same inverse B: the square of the change of w is ``r'Br``, for rounding of random signs
-on average ``sum rounding^2 diag(B)``; ``|dx_i| <= sqrt(B_ii) ||dw||``, and db is B's first row
-times r.
+For a given margin set E, the optimum is one Newton step away from any point. The step [db; dx] is
+the solution of ``A_E [db; dx] = -[e; r]``, where r are the residuals on E and e is the violation of
+the constraint. The weights change by dw with ``||dw||^2 = e db - r'dx``. The end of the step is
+affine in lambda. It is the optimum of the whole programme if dx keeps the members of E within their
+bounds, and if dw and db do not change the signs of the residuals of all other variables
+(:func:`tamis.compiled.proofs.proved_parts`).
+
+The effect of rounding errors of the residuals is bounded with B, the inverse of A_E. The square of
+the change of w is ``r'Br``, which is on average ``sum rounding^2 diag(B)`` if the signs of the
+errors are random. The change of x satisfies ``|dx_i| <= sqrt(B_ii) ||dw||``, and db is the first
+row of B times r.
 """
 
 from typing import NamedTuple
@@ -29,26 +32,27 @@ from tamis.svm.kernels import EPS
 from tamis.svm.path.programme import Proof
 from tamis.svm.path.state import Indices, SolverState
 
-# The step is taken by an inverse that is good to a thousandth.
+# Steps are multiplied by this factor, because the inverse is exact only to a thousandth.
 INEXACT = 1.01
-# Standard deviations of what rounding does, whose signs have nothing to do with the problem.
+# The effect of rounding errors, whose signs are random, is bounded by this number of standard
+# deviations.
 LIKELY = 4.0
-# A constraint that is missed by this share of the bounds is kept: weights of classes that were made
-# to balance do so to rounding.
+# A violation of the constraint up to this share of the bounds is treated as none, because the sums
+# of balanced class weights are equal only up to rounding.
 BALANCED = 1e-12
 
 
 class Walked(NamedTuple):
-    """The log of an epoch, and what was computed from it."""
+    """The log of an epoch, with the outputs and the final state that belong to it."""
 
     log: EpochLog
-    moving: Indices  # variables of its slots
-    h: Array  # outputs at all points, for every row
-    moved: EpochState | None  # None where the margin set is empty
+    moving: Indices  # the variable that each slot of the log stands for
+    h: Array  # outputs, (rows of the log, points)
+    moved: EpochState | None  # state after the epoch, None if the margin set is empty
 
 
 def prove(state: SolverState, walked: Walked) -> Proof:
-    """What is proved between the rows of a log; nothing where it was not asked for."""
+    """Return the proof for the intervals of a log. It is empty unless proofs are requested."""
     if not state.programme.bracketed:
         n_intervals = len(walked.log.tau) - 1
         return Proof.none(n_intervals)._replace(loose=np.zeros(n_intervals))
@@ -56,34 +60,34 @@ def prove(state: SolverState, walked: Walked) -> Proof:
 
 
 class _LogProof:
-    """What can be proved of one log that begins where a state is."""
+    """Computation of the proof for a log that begins at ``state``."""
 
     def __init__(self, state: SolverState, walked: Walked):
         self.state, self.programme = state, state.programme
         self.log, self.moving, self.h, self.moved = walked
-        self.drop = self.log.tau[:-1] - self.log.tau[1:]  # length of every interval
+        self.drop = self.log.tau[:-1] - self.log.tau[1:]  # length of each interval
         self.points, sign = self.programme.point[self.moving], self.programme.sign[self.moving]
         self.change = self.log.x - self.log.x[0]
-        self.excess = state.excess + self.change @ sign  # by how much the constraint is missed
+        self.excess = state.excess + self.change @ sign  # violation of the constraint
         self.mass = state.x.sum() + self.change.sum(axis=1)  # sum of x
         cost = self.programme.cost[self.moving]
         self.r = sign * self.h[:, self.points] - self.log.tau[:, None] * cost
 
     def find(self) -> Proof:
-        """What is proved on every interval."""
+        """Return the proof for all intervals."""
         programme, loose = self.programme, self._loose()
         if self.moved is None and abs(self.state.excess) > BALANCED * self.mass.max():
             return Proof.none(len(self.drop))._replace(loose=loose)
         own, inverse = self._rounding(), self._inverse()
         errors = self._errors(own, inverse)
         begin, end, gap, wrong = self._parts(own, inverse, errors)
-        # a gap bounds the way to the optimum, and the intercept follows what bounds it
+        # a duality gap bounds the distance of the weights and of the intercept from the optimum
         more = np.sqrt(2 * gap)
         error_w = errors.weights + more
         error_b = errors.intercept + more * programme.norms.max() + wrong
         costs = programme.cost @ self.state.x + self.change @ programme.cost[self.moving]
         doubt = self._doubt(errors, costs)
-        # on a short interval the optimum can move less than such a gap would let it
+        # on a short interval, the change of the optimum is a better bound than the duality gap
         short = more > np.sqrt(self.drop * (np.abs(np.diff(costs)) + doubt))
         short &= more > self.drop * programme.scale
         unsure = short & (gap > 0) | (self.log.n_terms[:-1] < 0) | ~np.isfinite(error_w)
@@ -92,12 +96,12 @@ class _LogProof:
         return Proof(begin, end, error_w, error_b, first, last, doubt, loose)
 
     def _loose(self) -> Array:
-        """How far the intercept can move where rounding of the bounds alone fixes it.
+        """Return how much the intercept may change in each interval in which rounding decides it.
 
-        Bounds of both classes may have equal sums but for rounding, as with balanced class weights.
-        Then all variables are on their bounds, or one of them is off by a rounding and fixes the
-        intercept at either end of what is allowed. LIBSVM rounds other sums, and may take another
-        end.
+        The upper bounds of both classes may have the same sum up to rounding, as with balanced
+        class weights. In this case, all variables are on their bounds, or one of them is off its
+        bound by a rounding error, which puts the intercept at an end of the allowed interval.
+        LIBSVM adds up in a different order, and may use the other end.
         """
         programme, log = self.programme, self.log
         found, upper = np.zeros(len(self.drop)), programme.upper[self.moving]
@@ -116,9 +120,9 @@ class _LogProof:
         return found
 
     def _rounding(self) -> ResidualErrors:
-        """What the kernel, sums and drift can have done to residuals."""
+        """Bound the errors of the residuals due to the kernel, to sums and to drift."""
         programme, log, state = self.programme, self.log, self.state
-        noise = programme.doubt + 2 * EPS * programme.norms**2  # of the entries, and of their sums
+        noise = programme.doubt + 2 * EPS * programme.norms**2  # errors of entries and their sums
         own = noise[programme.point]
         blurred = own @ state.x + self.change @ own[self.moving]
         rho = blurred + 4 * EPS * (np.abs(log.b) + log.tau * programme.scale)
@@ -133,7 +137,7 @@ class _LogProof:
         return MarginInverse(self.moved.base, self.moved.terms, self.moved.scale, n_terms)
 
     def _errors(self, own: ResidualErrors, inverse: MarginInverse) -> StepErrors:
-        """Newton steps from both ends of every interval, and what rounding adds to them."""
+        """Return Newton steps from both ends of each interval, with bounds on their rounding."""
         free = self.log.side[:-1] == FREE
         rounding = own.all[:, None] + np.multiply.outer(own.mass, own.noise[self.points])
         rounding = (rounding + own.drift[self.points]) * free
@@ -164,7 +168,10 @@ class _LogProof:
         return found.T.copy()
 
     def _doubt(self, errors: StepErrors, costs: Array) -> Array:
-        """Error of cost'x: cost'A^-1 is the direction of the path."""
+        """Bound the error of cost'x on each interval.
+
+        A residual r changes cost'x by cost'A^-1 r, and cost'A^-1 is the direction of the path.
+        """
         speed = np.abs(np.diff(self.log.x, axis=0)) * (errors.rounding > 0)
         found = np.einsum("ij,ij->i", _largest(np.abs(self.r)) + errors.rounding, speed)
         found += _largest(np.abs(self.excess)) * np.abs(np.diff(self.log.b))
@@ -173,12 +180,12 @@ class _LogProof:
 
 
 def _largest(rows: Array) -> Array:
-    """Of both ends of every interval."""
+    """Return the larger of the values at both ends of each interval."""
     return np.maximum(rows[1:], rows[:-1])
 
 
 def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array]:
-    """What rounding of the residuals does to x, to the weights and to the intercept."""
+    """Bound the effect of rounding errors of the residuals on x, the weights and the intercept."""
     m, width = len(inverse.base), rounding.shape[1] + 1
     terms = inverse.terms[: int(inverse.n_terms.max(initial=0)), :width]
     scale = inverse.scale[: len(terms), None]
@@ -193,7 +200,10 @@ def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array
 
 
 def _solve(inverse: MarginInverse, rhs: Array) -> Array:
-    """Each row times the inverse as it was then: the base and the first of the terms."""
+    """Multiply each row of ``rhs`` by the inverse of its margin set.
+
+    The inverse of row k is the base plus the first ``n_terms[k]`` rank-one terms.
+    """
     m, n_terms = min(len(inverse.base), rhs.shape[1]), inverse.n_terms
     step = np.zeros_like(rhs)
     step[:, :m] = rhs[:, :m] @ inverse.base[:m, :m]

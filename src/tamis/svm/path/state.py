@@ -1,4 +1,4 @@
-"""Where the solver stands: the point, its margin set with the inverse of its matrix, outputs."""
+"""State of the solver: the current point, its margin set, and its outputs."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,34 +16,37 @@ from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
 
 Indices = NDArray[np.int64]
 
-# Events per epoch, twice as many in small problems: enough that the product which recomputes all
-# outputs after an epoch costs little per event, few enough that the rank-one terms of the inverse
-# stay cheaper than the inverse itself.
+# Number of events per epoch, doubled in small problems. With more events, the matrix product that
+# recomputes all outputs after an epoch is needed less often. With fewer, the rank-one terms of the
+# inverse are cheaper to apply than the inverse itself.
 EPOCH = 64
-# Events of an epoch at the least, however long they take.
+# Least number of events in an epoch.
 FEWEST = 4
-# Variables below which all are followed: choosing among fewer costs more than it saves.
+# If there are fewer variables than this, all are followed, because selecting a subset would cost
+# more than it saves.
 SMALL = 256
-# Error of an inverse that can still be refined: each step of refinement gains its digits.
+# Largest error of an inverse with which a solution can be refined. Each refinement multiplies the
+# error of the solution by about this number.
 SOUND = 1e-5
-# Residual of a direction, relative to the linear term, that asks for a new inverse.
+# If the residual of a direction, relative to the linear term, exceeds this, the inverse is
+# recomputed.
 RESIDUAL = 1e-10
 
 
 class MarginSet(NamedTuple):
-    """The variables strictly inside their bounds, and the inverse of ``[[0, s'], [s, Q]]``."""
+    """The variables strictly between their bounds, with the inverse of ``[[0, s'], [s, Q]]``."""
 
     members: Indices
     inverse: Array
 
     @classmethod
     def empty(cls) -> "MarginSet":
-        """No variable."""
+        """Return a margin set without variables."""
         return cls(np.empty(0, np.int64), np.zeros((1, 1)))
 
     @classmethod
     def inverted(cls, programme: QuadraticProgramme, members: Indices) -> "MarginSet | None":
-        """These variables, or None where their matrix cannot be inverted well enough."""
+        """Return the margin set with these members, or None if their matrix is nearly singular."""
         s, p = programme.sign[members], programme.point[members]
         A = np.zeros((len(s) + 1, len(s) + 1))
         A[0, 1:] = A[1:, 0] = s
@@ -57,7 +60,7 @@ class MarginSet(NamedTuple):
         return cls(members, (inverse + inverse.T) / 2)
 
     def error(self, programme: QuadraticProgramme) -> float:
-        """How far the inverse is from one, seen by what it does to random signs."""
+        """Estimate the error of the inverse from its products with random vectors of signs."""
         if len(self.members) < 2:
             return 0.0
         s, p = programme.sign[self.members], programme.point[self.members]
@@ -71,7 +74,11 @@ class MarginSet(NamedTuple):
     def collected(
         cls, moved: EpochState, variables: Indices, free: Mask, n_terms: int
     ) -> "MarginSet":
-        """The slots that are free after a call, with the rank-one terms added to the inverse."""
+        """Return the margin set after a call of the compiled loop.
+
+        Its members are the variables of the ``free`` slots. The rank-one terms are added to the
+        inverse.
+        """
         keep = np.concatenate([[0], np.flatnonzero(free) + 1])
         old = keep[keep < len(moved.base)]
         terms = moved.terms[:n_terms, keep]
@@ -82,27 +89,28 @@ class MarginSet(NamedTuple):
 
 @dataclass
 class SolverState:
-    """The point x with the sides of its variables, its margin set, intercept and outputs.
+    """The current point x of the solver, with its sides, margin set, intercept and outputs.
 
-    The optimum of the programme for the linear term that ``tau`` stands for on some line; see
-    :mod:`tamis.svm.path.homotopy` for how it moves.
+    The side of a variable is LOW or HIGH if it is on its lower or upper bound, or FREE. The point
+    is the optimum of the programme for the linear term at ``tau`` on a line. See
+    :mod:`tamis.svm.path.homotopy` for how it changes.
     """
 
     programme: QuadraticProgramme
     margin: MarginSet = field(default_factory=MarginSet.empty)
-    b: float = 0.0
-    tau: float = 1.0
-    zeros: int = 0  # steps of length zero since the last longer one
-    residual: float = RESIDUAL
-    speed: Array | None = None  # of the residuals, where it is known
+    b: float = 0.0  # intercept
+    tau: float = 1.0  # position on the current line
+    zeros: int = 0  # number of steps of length zero since the last longer step
+    residual: float = RESIDUAL  # residual of a direction above which the inverse is recomputed
+    speed: Array | None = None  # change of the residuals as tau falls by 1, if known
     n_repairs: int = 0
-    since: int = 0  # segments recorded when they were last made anew
+    since: int = 0  # number of segments when the outputs were last recomputed
     x: Array = field(init=False)
     side: NDArray[np.int8] = field(init=False)
     h: Array = field(init=False)  # outputs at all points
-    drift: Array = field(init=False)  # how far these can be from what x makes
-    width: int = field(init=False)  # how many variables off the margin set are followed
-    budget: int = field(init=False)  # epochs; a sound path needs a tenth of it
+    drift: Array = field(init=False)  # bound on the difference between h and the outputs of x
+    width: int = field(init=False)  # number of variables off the margin set that are followed
+    budget: int = field(init=False)  # number of epochs left; a usual path needs a tenth of them
 
     def __post_init__(self) -> None:
         n = len(self.programme.sign)
@@ -114,19 +122,19 @@ class SolverState:
 
     @property
     def length(self) -> int:
-        """Events of an epoch: fewer where each takes long, for an epoch is not interrupted."""
+        """Number of events in an epoch. It is smaller if events are slow, to allow interrupts."""
         n, m = len(self.x), len(self.margin.members)
-        # few of the variables are followed, by loops over rows: a tenth of the time of other terms
+        # an operation in these loops takes a tenth of the usual time
         most = int(10 * ONE_CALL / (m * (n + m) + 1))
         return min(EPOCH if n > SMALL else 2 * EPOCH, max(FEWEST, most))
 
     @property
     def excess(self) -> float:
-        """``s'x``, by how much the constraint is missed."""
+        """``s'x``, the violation of the constraint ``s'x = 0``."""
         return float(self.programme.sign @ self.x)
 
     def stand(self, x: Array, b: float) -> None:
-        """Stand on a feasible point: every variable inside its bounds is of the margin set."""
+        """Set the current point. The variables strictly between their bounds are the margin set."""
         self.x, self.b = x, b
         self.side = np.where(x <= 0, LOW, np.where(x >= self.programme.upper, HIGH, FREE))
         self.side = self.side.astype(np.int8)
@@ -134,7 +142,10 @@ class SolverState:
         self.refresh()
 
     def refresh(self, record: list[Segment] | None = None) -> None:
-        """Recompute the outputs from x; where they drifted too far, void what was proved since."""
+        """Recompute the outputs from x.
+
+        If they have drifted too far, withdraw the proofs of all segments since the last call.
+        """
         h = self.programme.outputs(self.x) + self.b
         if record is not None:
             if (np.abs(h - self.h) > self.drift).any():
@@ -145,10 +156,10 @@ class SolverState:
         self.slip()
 
     def snap(self) -> None:
-        """Put variables off the margin set exactly on their bounds.
+        """Set the variables off the margin set exactly to their bounds.
 
-        An event comes a rounding of lambda late, and where the kernel is far larger than lambda
-        that is a distance which counts.
+        Rounding of lambda makes events slightly late, which matters if the kernel is far larger
+        than lambda.
         """
         programme = self.programme
         bound = np.where(self.side == HIGH, programme.upper, 0.0)
@@ -159,23 +170,23 @@ class SolverState:
             self.x[off] = bound[off]
 
     def slip(self) -> None:
-        """Add the rounding of one computation of the outputs to how far they can have drifted."""
+        """Add the rounding error of one update of the outputs to the bound on their drift."""
         norms = self.programme.norms
         terms = norms * (norms[self.programme.point] @ self.x)
         self.drift = self.drift + 4 * EPS * (np.abs(self.h) + terms)
 
     def residuals(self, g: Array) -> Array:
-        """``s h - g`` of every variable."""
+        """Return the residual ``s h - g`` of each variable, for the linear term ``g``."""
         return self.programme.sign * self.h[self.programme.point] - g
 
     def violation(self, g: Array) -> float:
-        """Largest violation of the optimality conditions for the linear term ``g``."""
+        """Return the largest violation of the optimality conditions for the linear term ``g``."""
         r = self.residuals(g)
         wrong = np.where(self.side == LOW, -r, np.where(self.side == HIGH, r, np.abs(r)))
         return max(float(wrong.max()), abs(self.excess) * self.programme.kappa, 0.0)
 
     def consistent(self, g: Array) -> Array:
-        """The linear term nearest to ``g`` for which the present point is optimal."""
+        """Return the linear term nearest to ``g`` for which the current point is optimal."""
         sh = self.programme.sign * self.h[self.programme.point]
         wrong = np.where(self.side == LOW, sh < g, (self.side == FREE) | (sh > g))
         return np.where(wrong, sh, g)
@@ -187,7 +198,7 @@ class SolverState:
         self.margin = MarginSet(np.array([i]), np.array([[-self.programme.K[p, p], s], [s, 0.0]]))
 
     def build(self, candidates: Indices) -> None:
-        """Make a margin set of the candidates; dependent ones are moved to a bound."""
+        """Build a margin set from the candidates. Linearly dependent ones are moved to a bound."""
         self.margin = MarginSet.empty()
         still = np.zeros_like(self.programme.sign)
         line, everything = Line(still, still), np.arange(len(still))
@@ -203,25 +214,28 @@ class SolverState:
             slots = moved.slots[: moved.now.n_slots]
             n_terms = int(moved.now.n_terms)
             self.margin = MarginSet.collected(moved, slots, self.side[slots] == FREE, n_terms)
-            if not len(self.margin.members):  # an exchange of the only one for another
+            if not len(self.margin.members):  # the only member has left
                 self.hold(int(candidates[done - 1]))
 
     def refactor(self) -> int:
-        """Invert the matrix of the margin set anew; members that depend on others leave it."""
+        """Invert the matrix of the margin set from scratch. Return a code for the next epoch.
+
+        If the matrix is singular, linearly dependent members leave the set.
+        """
         if not len(self.margin.members) or self.renew():
             return loops.FULL
         self.build(self.margin.members.copy())
         return loops.INEXACT
 
     def renew(self) -> bool:
-        """Invert the matrix of the margin set anew where that is possible."""
+        """Invert the matrix of the margin set from scratch. Return whether that was possible."""
         margin = MarginSet.inverted(self.programme, self.margin.members)
         if margin is not None:
             self.margin = margin
         return margin is not None
 
     def watched(self, line: Line) -> Indices:
-        """The variables to follow: the margin set and those that could reach it first."""
+        """Return the variables to follow: the margin set, and those that may enter it soonest."""
         n, m = len(self.x), len(self.margin.members)
         size = self.width + m
         if self.speed is None or n < SMALL or self.width > 0.6 * (n - m):
@@ -233,7 +247,7 @@ class SolverState:
         return np.sort(np.argpartition(score, size)[:size])
 
     def restricted(self, line: Line, watch: Indices) -> tuple[EpochProgramme, EpochState]:
-        """The programme on ``watch``, with all else standing still, and the state on it."""
+        """Return the programme of the variables ``watch``, and its state. All others are fixed."""
         whole, members = self.programme, self.margin.members
         sign, slope = whole.sign[watch], line.slope[watch]
         index, point, ahead = np.arange(len(whole.K)), whole.point[watch], whole.K
@@ -266,10 +280,10 @@ class SolverState:
         return problem, moved
 
     def _direction(self, line: Line) -> Array:
-        """``A_E^-1 [-e; -slope]``.
+        """Return the direction ``A_E^-1 [-e; -slope]`` of the intercept and the margin set.
 
-        A multiple of the signs in the slope only moves the intercept. Where the slope on the margin
-        set is one, taking it out first keeps x from moving by rounding.
+        If the slope is a multiple of the signs s, only the intercept changes. In this case the
+        multiple is subtracted first, so that rounding does not change x.
         """
         s, slope = self.programme.sign[self.margin.members], line.slope[self.margin.members]
         lines = s * slope
@@ -279,7 +293,10 @@ class SolverState:
         return found
 
     def _in_play(self, watch: Indices) -> tuple[Indices, Any, int]:
-        """Points of the watched variables, first those that also have one off the margin set."""
+        """Return the points of the watched variables, the position of each variable's point, and n.
+
+        The first n points are those with a variable off the margin set.
+        """
         point, n_points = self.programme.point, len(self.programme.K)
         off = self.side[watch] != FREE
         ahead, rest = point[watch[off]], point[watch[~off]]

@@ -1,8 +1,8 @@
-"""Searches for the best C: rows and folds, gammas, progress, and the model at the end."""
+"""Base classes of the searches for the best C: checks, folds, progress reports and refitting."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, NamedTuple, Self
 from warnings import warn
@@ -30,14 +30,14 @@ from tamis.svm.kernels import GAMMA, KernelEstimator
 from tamis.svm.machine import most_steps
 from tamis.validation.splits import Fold, retold
 
-#: Values of two gammas that differ by less, relative to them, are equal: the first is taken.
+#: Relative difference up to which the best values of two gammas are tied.
 EQUAL = 1e-12
-#: Kernel values that leave single precision room for the sums made of them.
+#: Largest kernel value with which sums do not overflow in single precision.
 LARGEST_SINGLE = 1e36
 
 
 def gammas_of(gamma: Any) -> list[Any]:
-    """Return the members of a grid of gammas; one that is not a grid is its only member."""
+    """Return the gammas as a list, which has one member if a single gamma is given."""
     several = not isinstance(gamma, str) and np.ndim(gamma) > 0
     return list(gamma) if several else [gamma]
 
@@ -49,28 +49,28 @@ GAMMAS = Constraint(
 
 
 class TuningRows(NamedTuple):
-    """Rows and target as they came, and what the paths read of them."""
+    """The training data of a search, as given and in the form that the paths need."""
 
-    X: Any  # numbers, or what the preprocessor makes numbers of
+    X: Any  # table of numbers, or input of the preprocessor
     y: NDArray[Any]
-    target: NDArray[Any]  # numbers of the classes, or y
-    weight: Array  # of the samples, in training and in the score
-    sample_weight: Any = None  # as they came
+    target: NDArray[Any]  # class codes from 0 for classification, y for regression
+    weight: Array  # weight of each sample, in training and in the score
+    sample_weight: Any = None  # as passed to fit
 
 
 class FoldFound(NamedTuple):
-    """What the paths of one fold are worth on its test rows, and what is known of them."""
+    """Results of the paths of one training fold on its test rows, and facts for the certificate."""
 
     values: Any
     audits: list[PathAudit]
 
 
 class TunedSVM(KernelEstimator):
-    """An SVM that is trained with the C that is best in cross-validation."""
+    """Base class of SVMs whose C is chosen by cross-validation."""
 
-    best_estimator_: Any  # declared, so that criteria know it for a search over hyper-parameters
+    best_estimator_: Any  # declared here, because criteria recognise a search by this attribute
 
-    #: Parameters of some searches, as they are in the others.
+    #: Parameters that only some subclasses have, with the values that the others use.
     preprocessor: Any = None
     class_weight: Any = None
     pool: str = "folds"
@@ -90,7 +90,7 @@ class TunedSVM(KernelEstimator):
         return tags
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict with the best C."""
+        """Predict with the SVM that has the best C."""
         return self._best().predict(self._rows(X))
 
     def _best(self) -> Any:
@@ -104,14 +104,14 @@ class TunedSVM(KernelEstimator):
 
     @property
     def _lambdas(self) -> tuple[float, float]:
-        """The range of lambda, given as it is or as a range of C."""
+        """The range of lambda, from ``lambda_range`` or ``C_range``."""
         if self.C_range is None:
             low, high = self.lambda_range
             return low, high
         return 1.0 / self.C_range[1], 1.0 / self.C_range[0]
 
     def _begin(self, X: Any, y: Any, sample_weight: Any) -> TuningRows:
-        """Validate everything before any work; what a preprocessor is for stays as it is."""
+        """Validate all parameters and data, except the columns if there is a preprocessor."""
         name = type(self).__name__
         if self.preprocessor is None:
             X, y = check_rows(self, X, y)
@@ -119,7 +119,7 @@ class TunedSVM(KernelEstimator):
             check_parameters(self)
             if self.kernel == "precomputed":
                 raise InvalidParameter(
-                    f'{name} with kernel="precomputed" has no columns to prepare. Leave '
+                    f'{name} with kernel="precomputed" has no columns to preprocess. Leave '
                     "preprocessor out."
                 )
             validate_data(self, X, skip_check_array=True)
@@ -139,19 +139,19 @@ class TunedSVM(KernelEstimator):
         return X
 
     def _splits(self, rows: TuningRows, groups: Any = None) -> list[Fold]:
-        """Make the folds of ``cv`` as row numbers; refuse folds that no score can come from.
+        """Return the folds of ``cv`` as row numbers. Refuse folds without rows or without weight.
 
-        With groups a number of folds keeps the rows of a group together.
+        With groups, an int makes folds that keep each group together.
         """
         name, cv, n, classes = type(self).__name__, self.cv, len(rows.y), is_classifier(self)
         if groups is not None and (cv is None or isinstance(cv, int)):
             cv = (StratifiedGroupKFold if classes else GroupKFold)(5 if cv is None else cv)
-        with retold(), np.errstate(invalid="ignore"):  # a cast of large numbers
+        with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
             given = list(check_cv(cv, rows.y, classifier=classes).split(rows.X, rows.y, groups))
         splits = [(_row_numbers(name, a, n), _row_numbers(name, b, n)) for a, b in given]
         if not splits:
             raise InvalidParameter(
-                f"{name} needs at least one fold in cv, and got none. Write cv=5, a splitter, or a "
+                f"{name} needs at least one fold in cv, but got none. Write cv=5, a splitter, or a "
                 "list of (training rows, test rows)."
             )
         for k, split in enumerate(splits):
@@ -159,16 +159,16 @@ class TunedSVM(KernelEstimator):
                 if not rows.weight[numbers].sum() > 0:
                     lacks = "rows of positive weight" if len(numbers) else "rows"
                     raise InvalidParameter(
-                        f"{name} needs {lacks} in both parts of every fold; the {part} part of "
-                        f"fold {k} has none. Use fewer folds, or leave that fold out of cv."
+                        f"{name} needs training and test {lacks} in every fold; fold {k} has no "
+                        f"such {part} rows. Use fewer folds, or leave that fold out of cv."
                     )
         return splits
 
     def _fold_rows(self, rows: TuningRows, split: Fold) -> tuple[Array, Array, Array | None]:
-        """Training and test rows of a fold as numbers.
+        """Return the training rows and the test rows of a fold as tables of numbers.
 
-        A preprocessor learns from the training rows alone. The third array is the kernel of the
-        test points with themselves, if it is precomputed.
+        A preprocessor is fitted to the training rows only. The third value is the kernel value of
+        each test point with itself if the kernel is precomputed, else None.
         """
         X, (train, test) = rows.X, split
         if self.kernel == "precomputed":
@@ -180,7 +180,7 @@ class TunedSVM(KernelEstimator):
         return inner, _as_numbers(prepare.transform(_safe_indexing(X, test))), None
 
     def _check_refit(self, rows: TuningRows, remedy: str = "refit=False") -> None:
-        """Refuse before any work kernels that LIBSVM, with single precision, cannot hold."""
+        """Refuse kernels that would overflow in LIBSVM, which uses single precision."""
         X = rows.X
         if self.preprocessor is not None:
             X = _as_numbers(clone(self.preprocessor).fit_transform(X, rows.y))
@@ -191,13 +191,13 @@ class TunedSVM(KernelEstimator):
                 largest = float(np.abs(own).max(initial=0.0))
             if not largest < LARGEST_SINGLE:
                 raise InvalidTable(
-                    f"{type(self).__name__} trains LIBSVM, which keeps kernel values up to "
+                    f"{type(self).__name__} trains LIBSVM, which needs kernel values up to "
                     f"{LARGEST_SINGLE:.0e}; those of these columns reach {largest:.3g}. Scale the "
                     f"columns, for example by StandardScaler(), or write {remedy}."
                 )
 
     def _best_model(self, n_rows: int) -> Any:
-        """An untrained model with the best C, behind the preprocessor if there is one."""
+        """Return an untrained model with the best C, in a pipeline if there is a preprocessor."""
         kind, own = (SVC, "class_weight") if is_classifier(self) else (SVR, "epsilon")
         passed = {name: getattr(self, name) for name in ("kernel", "degree", "coef0", own)}
         limits = {"cache_size": 500, "max_iter": most_steps(n_rows)}
@@ -207,22 +207,22 @@ class TunedSVM(KernelEstimator):
         return Pipeline([("preprocessor", clone(self.preprocessor)), ("machine", model)])
 
     def _refit(self, rows: TuningRows, splits: Sequence[Fold]) -> None:
-        """Train with the best C on all rows."""
+        """Train the model with the best C on all rows."""
         name = "sample_weight" if self.preprocessor is None else "machine__sample_weight"
         given = {} if rows.sample_weight is None else {name: rows.sample_weight}
         with retold():
             self.best_estimator_ = self._best_model(len(rows.y)).fit(rows.X, rows.y, **given)
 
     def _problem(self, n_splits: int, weighted: bool, measure: str) -> str:
-        """State the problem that a certificate is about: kernel, weights, folds and score."""
+        """Return a description of the problem that is certified: kernel, weights, folds, score."""
         names = {"rbf": ["gamma"], "poly": ["gamma", "degree", "coef0"]}.get(self.kernel, [])
         names += ["epsilon"] if hasattr(self, "epsilon") else []
         numbers = "".join(f", {name}={getattr(self, name)!r}" for name in names)
         parts = [f"kernel={self.kernel!r}{numbers}"]
         if self.preprocessor is not None:
-            parts.append("preprocessor learned from each training part")
+            parts.append("preprocessor fitted to each training fold")
         if isinstance(self.class_weight, str):
-            parts.append("class weights balanced on each training part")
+            parts.append("class weights balanced on each training fold")
         elif self.class_weight is not None:
             parts.append(f"class weights {self.class_weight!r}")
         parts.append("sample weights in training and score" if weighted else "no sample weights")
@@ -231,14 +231,24 @@ class TunedSVM(KernelEstimator):
         return "; ".join([*parts, f"{n_splits} folds", f"{measure} {how}"])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PathSearch(CallbackSupportMixin, ABC):
-    """Search for C along the paths of all folds and gammas, for a :class:`TunedSVM`.
+    """Mixin for a :class:`TunedSVM` that searches for C along the paths of all folds and gammas.
 
-    A subclass says what the paths of a fold are worth (``_explore``) and puts folds together
-    (``_tried``). Every fold of every gamma is a task of scikit-learn's callbacks.
+    A subclass evaluates the paths of a fold (``_explore``) and combines the folds (``_tried``).
+    Every fold of every gamma is reported to scikit-learn's callbacks as a task.
     """
 
-    #: Row groups are of use to every search over hyper-parameters, so they need not be asked for.
+    C_range: tuple[float, float] | None = None
+    cv: Any = 5
+    scoring: Any = None
+    pool: str = "folds"
+    preprocessor: Any = None
+    n_jobs: int | None = None
+    lambda_range: tuple[float, float] = RANGE
+    refit: bool = True
+
+    #: Groups are routed to ``fit`` by default, as in all searches over hyper-parameters.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     @with_callbacks
@@ -248,14 +258,14 @@ class PathSearch(CallbackSupportMixin, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numbers, or what the preprocessor makes numbers of.
+            Table of numbers, or input of the preprocessor.
         y : array-like of shape (n_samples,)
-            Classes or numbers.
+            Classes, or numbers for regression.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights that multiply C, and count in the score of the test folds, as in
-            ``GridSearchCV``. ``gamma="scale"`` does not see them, as in SVC and SVR.
+            Weights that multiply C and weight the scores of the test folds, as in
+            ``GridSearchCV``. ``gamma="scale"`` does not use them, as in SVC and SVR.
         groups : array-like of shape (n_samples,), optional
-            Rows of a group stay on one side of every fold.
+            Rows of a group are never in both the training and the test rows of a fold.
         """
         rows = self._begin(X, y, sample_weight)
         if self.refit:
@@ -267,7 +277,9 @@ class PathSearch(CallbackSupportMixin, ABC):
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score by ``scoring`` if it names a scorer, as ``GridSearchCV``; else accuracy or R².
+        """Return the score on new data, as in GridSearchCV.
+
+        If ``scoring`` is not the name of a scikit-learn scorer, it is the accuracy or R².
 
         Parameters
         ----------
@@ -281,9 +293,12 @@ class PathSearch(CallbackSupportMixin, ABC):
         return float(super().score(X, y, **weights))
 
     def _search(self, rows: TuningRows, splits: list[Fold]) -> None:
-        """Follow all paths, and keep what is best; after an interrupt what is known by then."""
+        """Follow all paths, and set the fitted attributes.
+
+        After a keyboard interrupt, the attributes are set from the paths that are complete.
+        """
         gammas = gammas_of(self.gamma)
-        # without callbacks, which belong to this process, and a splitter that may be a generator
+        # a copy for other processes, without callbacks and without cv, which may be a generator
         bare = type(self)(**{**self.get_params(deep=False), "cv": None})
         tasks = list(product(range(len(gammas)), range(len(splits))))
         items = ((bare, (g, k), gammas[g], rows, splits[k]) for g, k in tasks)
@@ -304,7 +319,7 @@ class PathSearch(CallbackSupportMixin, ABC):
         if not self.certificate_.closed:
             warn(
                 f"{type(self).__name__} could not certify its best C: {self.certificate_.reason}. "
-                "See certificate_; the curve stands as computed.",
+                "See certificate_; the curve is as computed.",
                 NotCertified,
                 stacklevel=4,
             )
@@ -316,7 +331,11 @@ class PathSearch(CallbackSupportMixin, ABC):
         splits: list[Fold],
         found: dict[tuple[int, int], FoldFound],
     ) -> None:
-        """Compare the gammas whose folds are all known, or look at the folds known of the first."""
+        """Compare the gammas and set the fitted attributes.
+
+        Only gammas with results for all folds are compared. If there are none, the first gamma is
+        used with the folds that are complete.
+        """
         folds = range(len(splits))
         done = [g for g in range(len(gammas)) if all((g, k) in found for k in folds)]
         known = [k for k in folds if done or (0, k) in found]
@@ -347,16 +366,16 @@ class PathSearch(CallbackSupportMixin, ABC):
 
     @abstractmethod
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:
-        """What the paths of one training part are worth on its test rows."""
+        """Evaluate the paths of a training fold on its test rows."""
 
     @abstractmethod
     def _tried(
         self, gamma: Any, found: list[FoldFound], splits: list[Fold], rows: TuningRows
     ) -> TriedGamma:
-        """The exact curve for one gamma, and what is proved about its optimum."""
+        """Return the exact curve for a gamma, with a certificate of its optimum."""
 
     def _trial_points(self, C: float) -> Array:
-        """The powers of two of the range, which a grid would try, and the best C."""
+        """Return the powers of two in the range of C, as in a usual grid, and ``C``."""
         high, low = (-np.log2(end) for end in self._lambdas)
         powers = 2.0 ** np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
         return np.union1d(powers, [C])
@@ -365,12 +384,12 @@ class PathSearch(CallbackSupportMixin, ABC):
 def _explored(
     search: PathSearch, key: tuple[int, int], *fold: Any
 ) -> tuple[tuple[int, int], FoldFound]:
-    """Explore one fold of one gamma, in whichever process."""
+    """Evaluate one fold with one gamma. It can run in another process."""
     return key, search._explore(*fold)
 
 
 def _row_numbers(name: str, part: Any, n_rows: int) -> NDArray[np.intp]:
-    """Row numbers from the indices or the mask that a fold gives."""
+    """Return the row numbers of a fold, which is given by indices or by a mask."""
     found = np.asarray(part)
     if found.dtype == bool and found.shape == (n_rows,):
         return np.flatnonzero(found)
@@ -378,19 +397,19 @@ def _row_numbers(name: str, part: Any, n_rows: int) -> NDArray[np.intp]:
     if not whole or (found.size and not -n_rows <= found.min() <= found.max() < n_rows):
         raise InvalidParameter(
             f"{name} needs folds of row numbers below {n_rows}, or of masks with {n_rows} entries; "
-            f"cv gave an array of type {found.dtype} and shape {found.shape}."
+            f"cv has an array of type {found.dtype} and shape {found.shape}."
         )
     return np.asarray(found, dtype=np.intp) % n_rows
 
 
 def _as_numbers(Z: Any) -> Array:
-    """What a preprocessor returned, as finite numbers."""
+    """Return the output of a preprocessor as a dense array of finite numbers."""
     dense = Z.toarray() if issparse(Z) else Z
     return check_array(dense, dtype=np.float64, input_name="the preprocessor's X")
 
 
 def results(tried: Sequence[TriedGamma], named: bool) -> dict[str, Any]:
-    """Scores of the gammas at the powers of two and at their best C, as of GridSearchCV.
+    """Return ``cv_results_`` in the format of GridSearchCV, with a row for each trial.
 
     ``named`` is whether the kernel has a gamma.
     """

@@ -1,6 +1,7 @@
-"""Search for the C of a support vector classifier that is provably best by cross-validation."""
+"""Search for the C of a support vector classifier with the provably best cross-validated score."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,22 +18,22 @@ from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, cert
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 from tamis.svm.curves.scores import check_scoring, graded, scorer, words_of
 from tamis.svm.curves.steps import StepCounts, curve_of
-from tamis.svm.inputs import RANGE, check_size, encode_classes, weigh_classes
+from tamis.svm.inputs import check_size, encode_classes, weigh_classes
 from tamis.svm.path.problems import PathFold, pairwise_paths
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold, retold
 
 RULES = ("first", "largest-lambda", "widest", "one-standard-error")
-#: How far inside an interval, relative to C, its largest lambda is taken: on the end itself a
-#: decision value is 0, and no machine can be asked for its sign.
+#: With rule="largest-lambda", the selected C exceeds the lower end of the interval by this share
+#: of C. At the end itself, a decision value is 0, so its label could depend on rounding.
 INSIDE = 1e-9
 
 
 class TunedClassifier(ClassifierMixin, TunedSVM):
-    """A support vector classifier that is trained with the C that is best in cross-validation."""
+    """Base class of support vector classifiers whose C is chosen by cross-validation."""
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Decision values with the best C."""
+        """Return the decision values of the SVM with the best C."""
         return self._best().decision_function(self._rows(X))
 
     def _begin(self, X: Any, y: Any, sample_weight: Any) -> TuningRows:
@@ -40,35 +41,41 @@ class TunedClassifier(ClassifierMixin, TunedSVM):
         name = type(self).__name__
         self.classes_, target = encode_classes(name, rows.y)
         check_scoring(name, self.scoring, len(self.classes_))
-        self._bounds(rows)  # refuses weights that no machine can have
+        self._bounds(rows)  # refuses invalid weights
         return rows._replace(target=target)
 
     def _bounds(self, rows: TuningRows, part: Any = slice(None)) -> Array:
-        """Upper bounds of training samples; balanced class weights are computed on them."""
+        """Return the weights that multiply C for the samples in ``part``.
+
+        Balanced class weights are computed from these samples.
+        """
         name = type(self).__name__
         return weigh_classes(name, self.class_weight, rows.y[part], rows.weight[part])
 
     def _splits(self, rows: TuningRows, groups: Any = None) -> list[Fold]:
-        """Make the folds; every class has to be in every training part, with a weight."""
+        """Return the folds. Refuse a training fold in which a class is missing or has no weight."""
         splits = super()._splits(rows, groups)
         target, weight, name = rows.target, rows.weight, type(self).__name__
         for k, (train, test) in enumerate(splits):
             lacking = np.setdiff1d(target, target[train][weight[train] > 0])
             if len(lacking):
                 raise InvalidTarget(
-                    f"{name} needs every class in every training part; fold {k} trains without "
+                    f"{name} needs every class in every training fold; fold {k} trains without "
                     f"class {str(self.classes_[lacking[0]])!r}, or without a weight for it. Use "
                     "fewer folds or StratifiedKFold."
                 )
             if self.scoring == "roc_auc" and len(np.unique(target[test][weight[test] > 0])) < 2:
                 raise InvalidTarget(
-                    f"{name} needs both classes in every test part for roc_auc; fold {k} has one, "
+                    f"{name} needs both classes in every test fold for roc_auc; fold {k} has one, "
                     "or a weight for one. Use fewer folds or StratifiedKFold."
                 )
         return splits
 
     def _fold(self, gamma: Any, rows: TuningRows, split: Fold) -> PathFold:
-        """Paths of one training part, with gamma and class weights resolved on it as SVC would."""
+        """Return the paths of one training fold, with its test rows.
+
+        Gamma and class weights are computed from the training rows of the fold.
+        """
         (train, test), (inner, outer, own) = split, self._fold_rows(rows, split)
         known = inner, rows.target[train], self._bounds(rows, train)
         kernel = self._resolve(inner, gamma)
@@ -81,93 +88,106 @@ def _with_probability(search: "SVCPathCV") -> bool:
     if not search.probability:
         raise AttributeError(
             f"{type(search).__name__} has predict_proba with probability=True, which calibrates "
-            "the best machine."
+            "the best SVM."
         )
     return True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVCPathCV(PathSearch, TunedClassifier):
     """Support vector classifier with the C that minimises the cross-validated error, exactly.
 
-    The error over the folds is a step function of C. Instead of being sampled on a grid it is
-    computed as a whole from the regularization paths of the folds (J.-B. Yang and C.-J. Ong 2011),
-    so its minimum is *the* minimum; a certificate says how sure that is. It stands where
-    ``GridSearchCV(SVC(), {"C": ..., "gamma": ...})`` stood.
+    The cross-validated error is a step function of C. It is computed at every C from the
+    regularization paths of the folds (J.-B. Yang and C.-J. Ong 2011), not sampled on a grid. So its
+    global minimum is found, and a certificate states what is proved. Use this class in place of
+    ``GridSearchCV(SVC(), {"C": ..., "gamma": ...})``.
 
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
         The kernel, as in SVC.
     gamma : float, "scale", "auto" or a sequence of these, default="scale"
-        A sequence is a grid, with the exact best C for each of its members; of equals the first.
+        Width of the kernels "rbf" and "poly". For a sequence, the best C is found for each gamma,
+        and the gamma with the best value is used. Ties go to the first.
     C_range : tuple of two floats, optional
-        Smallest and largest C; by default from 2**-9 to 2**8.
+        Smallest and largest C. The default is 2**-9 to 2**8.
     cv : int, splitter or iterable, default=5
-        Folds as of ``GridSearchCV``; with ``groups`` a number makes folds of whole groups.
+        Folds, as in ``GridSearchCV``. With ``groups``, an int makes folds that keep each group
+        together.
     scoring : str, tuple or None, default=None
-        None is the error, of which ``best_score_`` is the accuracy. Scorers of scikit-learn:
-        "accuracy", "balanced_accuracy", "precision", "recall", "f1", "matthews_corrcoef" and
-        "roc_auc". Losses: "error", "balanced_error" and ("weighted_error", weight of the negative
-        class).
+        If None, the error is minimised, and ``best_score_`` is the accuracy. Supported scorers of
+        scikit-learn are "accuracy", "balanced_accuracy", "precision", "recall", "f1",
+        "matthews_corrcoef" and "roc_auc". Supported losses are "error", "balanced_error" and
+        ("weighted_error", weight of the negative class).
     rule : {"first", "largest-lambda", "widest", "one-standard-error"}, default="first"
-        Which of all best C to take. "first" is the middle of the best interval with the smallest C,
-        "widest" that of the widest, "one-standard-error" that of the widest interval within one
-        standard error (over folds) of the best value. "largest-lambda" is the rule of J.-B. Yang's
-        thesis: the largest lambda = 1 / C that is best, which lies on the edge of its interval. A
-        solver with a tolerance may score differently there, so the default stays in the middle.
+        Rule that selects C among equally good values, which form one or several intervals:
+
+        * "first" selects the middle of the interval with the smallest values of C.
+        * "widest" selects the middle of the widest interval.
+        * "one-standard-error" selects the middle of the widest interval on which the value is
+          within one standard error (over the folds) of the best value.
+        * "largest-lambda" selects the smallest C, which is the largest lambda = 1 / C. This is the
+          rule of J.-B. Yang's thesis. The C lies at the end of an interval, where a solver with a
+          tolerance may have a different score.
     pool : {"folds", "samples"}, default="folds"
-        Mean of the folds' values, or the value for the predictions of all folds together.
+        "folds" averages the values of the folds. "samples" computes a single value from the
+        predictions of all folds together.
     preprocessor : transformer or None, default=None
-        Learned anew from the training part of every fold, such as StandardScaler() or a Pipeline,
-        so that nothing of the test part is seen before; ``best_estimator_`` is a Pipeline then.
+        Transformer such as StandardScaler() or a Pipeline. It is fitted to the training rows of
+        each fold, so that test rows do not influence it. If given, ``best_estimator_`` is a
+        Pipeline.
     n_jobs : int or None, default=None
-        Processes over folds and gammas; the result is the same for any number.
+        Number of processes that work on folds and gammas. The result does not depend on it.
     probability : bool, default=False
-        Whether ``predict_proba`` is asked for: the best machine is calibrated over the same folds,
-        by a sigmoid (``CalibratedClassifierCV``), where every row is in one test part.
+        Whether to provide ``predict_proba``. The best SVM is calibrated with a sigmoid
+        (``CalibratedClassifierCV``). It uses the same folds if every row is in one test fold.
     lambda_range : tuple of two floats, default=(2**-8, 2**9)
-        The range as 1 / C, in place of ``C_range``.
+        Smallest and largest lambda = 1 / C, an alternative to ``C_range``.
     degree : int, default=3
         Degree of the kernel "poly".
     coef0 : float, default=0.0
         Constant of the kernel "poly".
     class_weight : dict, "balanced" or None, default=None
-        Weights that multiply C, as in SVC. Balanced ones are those of each training part. They make
-        the two classes equally heavy up to rounding: for a C so small that every sample is on its
-        bound, rounding alone decides the intercept of SVC, and the certificate may stay open. Raise
-        the smallest C of ``C_range`` then.
+        Weights that multiply C for each class, as in SVC. Balanced weights are computed on each
+        training fold. They give both classes the same total weight up to rounding. If C is so small
+        that the multiplier of every sample is on its bound, the intercept of SVC depends on
+        rounding, and the certificate may not be closed. In this case, raise the smallest C of
+        ``C_range``.
     refit : bool, default=True
         Whether to train ``best_estimator_`` on all samples.
 
     Attributes
     ----------
     best_C_ : float
-        A point inside ``best_interval_``.
+        The selected C, which lies in ``best_interval_``.
     best_gamma_ : float or str
-        The gamma it belongs to.
+        The best gamma.
     best_params_ : dict
-        Both, to be written into SVC.
+        The best C and gamma, as parameters of SVC.
     best_score_ : float
-        What ``GridSearchCV`` calls so: greater is better, and losses are negative.
+        Cross-validated score at the best C, as in ``GridSearchCV``. Greater is better, so losses
+        are negative.
     best_interval_ : IntervalOfC
-        All C that are as good.
+        The interval of equally good values of C around ``best_C_``.
     curve_ : ValidationCurve
-        The exact curve for the best gamma; without ``scoring`` it is that of the error.
+        The exact value of ``scoring`` at every C for the best gamma. If ``scoring`` is None, it is
+        the error.
     curves_ : list of ValidationCurve
-        One for each gamma.
+        The curve of each gamma.
     certificate_ : Certificate
-        What is proved of the optimum; printed, it is a sentence. ``certificate_.problem`` states
-        what it is proved for.
+        The proof about the optimum, which prints as a sentence. ``certificate_.problem`` states
+        the problem.
     cv_results_ : dict
-        As of ``GridSearchCV``, for the powers of two of the range and the best C of each gamma.
+        As in ``GridSearchCV``, for the powers of two in the range and the best C of each gamma.
     best_index_ : int
-        The row of ``best_params_`` there.
+        The row of ``cv_results_`` that belongs to ``best_params_``.
     n_splits_ : int
         Number of folds.
     best_estimator_ : SVC
-        Trained on all samples; a Pipeline where there is a preprocessor.
+        SVC with the best C and gamma, trained on all samples. It is a Pipeline if there is a
+        preprocessor.
     calibrated_estimator_ : CalibratedClassifierCV
-        Where ``probability`` is asked for.
+        Calibrated classifier. Only with ``probability=True``.
 
     Examples
     --------
@@ -183,44 +203,13 @@ class SVCPathCV(PathSearch, TunedClassifier):
 
     _constraints: ClassVar[Constraints] = {"rule": one_of(*RULES)}
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: Any = "scale",
-        C_range: tuple[float, float] | None = None,
-        cv: Any = 5,
-        scoring: str | tuple[str, float] | None = None,
-        rule: str = "first",
-        pool: str = "folds",
-        preprocessor: Any = None,
-        n_jobs: int | None = None,
-        probability: bool = False,
-        lambda_range: tuple[float, float] = RANGE,
-        degree: int = 3,
-        coef0: float = 0.0,
-        class_weight: dict[Any, float] | str | None = None,
-        refit: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C_range = C_range
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.pool = pool
-        self.preprocessor = preprocessor
-        self.n_jobs = n_jobs
-        self.probability = probability
-        self.lambda_range = lambda_range
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.refit = refit
+    rule: str = "first"
+    probability: bool = False
+    class_weight: dict[Any, float] | str | None = None
 
     @available_if(_with_probability)
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of the classes, calibrated on predictions for held-out rows.
+        """Return the probability of each class, calibrated on the decision values of held-out rows.
 
         Parameters
         ----------
@@ -238,14 +227,14 @@ class SVCPathCV(PathSearch, TunedClassifier):
         super()._refit(rows, splits)
         if not self.probability:
             return
-        # a sigmoid is fitted to decision values of held-out rows
+        # the sigmoid is fitted to the decision values of held-out rows
         tested = np.sort(np.concatenate([test for _, test in splits]))
         fewest, folds = int(np.unique(rows.y, return_counts=True)[1].min()), splits
         if not np.array_equal(tested, np.arange(len(rows.y))):
             if fewest < 2:
                 raise InvalidTarget(
                     f"{type(self).__name__} with probability=True needs two samples of every "
-                    "class, or a cv that has every sample in one test part."
+                    "class, or a cv that has every sample in one test fold."
                 )
             folds = StratifiedKFold(min(5, fewest))
         model = CalibratedClassifierCV(self._best_model(len(rows.y)), ensemble=False, cv=folds)
@@ -270,7 +259,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
         chosen = C = interval.middle
         if self.rule == "largest-lambda":
             chosen = C = largest_lambda(interval, low)
-        # a rule may prefer a C that is not quite the best; what is certified is the best
+        # the rule may select a C that is not the best one, but the certificate is about the best C
         if self.rule == "one-standard-error":
             C = max(curve.argmin, key=lambda interval: interval.width).middle
         proof = certify(curve, C, high, low, audits, self._lambdas[0], words_of(self.scoring))
@@ -278,7 +267,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
         return TriedGamma(gamma, curve, interval, chosen, proof, trials)
 
     def _trials(self, C: float, folds: list[StepCounts]) -> FoldTrials:
-        """What the points of a grid are worth, with the divisions of scikit-learn."""
+        """Return the scores at ``C`` and at the powers of two, rounded as in scikit-learn."""
         points = self._trial_points(C)
         function, sign = graded(self.scoring)
         curves = [curve_of([fold], function, sign > 0, "folds")[0] for fold in folds]
@@ -290,7 +279,10 @@ class SVCPathCV(PathSearch, TunedClassifier):
 
 
 def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:
-    """The interval of C that the rule prefers."""
+    """Return the interval of C that the rule selects.
+
+    ``fold_values`` are the values of each fold on the pieces of the curve.
+    """
     if rule in ("first", "largest-lambda"):
         return curve.argmin[0]
     level = curve.best
@@ -302,7 +294,12 @@ def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC
 
 
 def largest_lambda(interval: IntervalOfC, pessimistic: ValidationCurve) -> float:
-    """The smallest C of a best interval whose value is certain, or the smallest if none is."""
+    """Return the C for ``rule="largest-lambda"``: about the smallest C of the ``interval``.
+
+    ``interval`` is an interval of equally good values of C. ``pessimistic`` is an upper bound on
+    the error (or a lower bound on the score) at every C. If this bound is worse near the lower end
+    than in the middle of the interval, the part with the worse bound is skipped.
+    """
     level = float(pessimistic(interval.middle))
     certain = [one for one in pessimistic.within(level) if one.low <= interval.middle <= one.high]
     low = max(interval.low, certain[0].low) if certain else interval.low

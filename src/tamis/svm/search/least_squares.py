@@ -1,6 +1,6 @@
-"""Search for the C of the least-squares SVM that is best in cross-validation, proved."""
+"""Search for the C of a least-squares SVM with the provably best cross-validated error."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,45 +19,54 @@ from tamis.svm.search.base import gammas_of
 from tamis.svm.search.classification import TunedClassifier
 from tamis.validation.splits import Fold
 
-#: Largest C, and one over the least: products of two multipliers of such are numbers.
+#: C must be from 1 / LARGEST_C to LARGEST_C, so that products of two multipliers do not overflow.
 LARGEST_C = 1e100
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LSSVCPathCV(TunedClassifier):
     r"""Least-squares support vector classifier with the C that is best in cross-validation.
 
     .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i (y_i - f(x_i))^2, \qquad y_i = \pm 1
 
-    One eigendecomposition of a training part gives its machine at every C. Where the label of a
-    validation sample changes is found in brackets of rounding width; outside them the error is
-    known, and the certificate says whether any C of the range can be better.
+    One eigendecomposition of the kernel of a training fold determines its SVM at every C. Each C at
+    which the predicted label of a test row changes is found up to rounding. Apart from these
+    points, the error is known exactly, and the certificate states whether any C in the range can be
+    better.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly"}, default="rbf"
+        The kernel, as in SVC.
     gamma : {"scale", "auto"}, float or list of them, default="scale"
-        Of several the best is taken.
+        Width of the kernels "rbf" and "poly". If a list is given, the best gamma is used.
     degree : int, default=3
+        Degree of the kernel "poly".
     coef0 : float, default=0.0
+        Constant of the kernel "poly".
     C_range : tuple of float, default=(2**-9, 2**8)
-        The range of C.
+        Smallest and largest C.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
 
     Attributes
     ----------
     best_C_ : float
-        The middle of the widest interval of best C.
+        The middle of the widest interval of equally good C.
     best_gamma_ : float or str
+        The best gamma.
     best_params_ : dict
+        The best C and gamma.
     best_score_ : float
         Mean accuracy over the folds at the best C.
     curve_ : ValidationCurve
         The error at every C.
     certificate_ : Certificate
+        The proof about the optimum.
     best_estimator_ : NewtonSVR
-        The machine of the best C, trained on all samples with targets -1 and 1.
+        The SVM with the best C, trained on all samples with targets -1 and 1.
     classes_ : array
+        The two classes.
 
     Examples
     --------
@@ -69,7 +78,7 @@ class LSSVCPathCV(TunedClassifier):
     (True, 0.953)
     """
 
-    #: Parameters of the other searches.
+    #: Parameters of the other searches, which have fixed values here.
     lambda_range = RANGE
     scoring = None
 
@@ -81,22 +90,8 @@ class LSSVCPathCV(TunedClassifier):
         ),
     }
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C_range: tuple[float, float] = (2.0**-9, 2.0**8),
-        cv: Any = 5,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C_range = C_range
-        self.cv = cv
+    C_range: tuple[float, float] = (2.0**-9, 2.0**8)
+    cv: Any = 5
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -112,7 +107,7 @@ class LSSVCPathCV(TunedClassifier):
         y : array of shape (n_samples,)
             Two classes.
         groups : array of shape (n_samples,) or None
-            Samples of one group stay on one side of a split.
+            Samples of a group are never in both the training and the test rows of a fold.
 
         Returns
         -------
@@ -127,7 +122,7 @@ class LSSVCPathCV(TunedClassifier):
         signs, splits = np.where(rows.target == 1, 1.0, -1.0), self._splits(rows, groups)
         gammas = gammas_of(self.gamma)
         found = [self._brackets(gamma, rows.X, signs, splits) for gamma in gammas]
-        # of equals the first
+        # ties go to the first
         best = min(range(len(found)), key=lambda k: found[k][2].best)
         intervals = [max(worst.argmin, key=lambda interval: interval.width) for *_, worst in found]
         proofs = [
@@ -151,7 +146,7 @@ class LSSVCPathCV(TunedClassifier):
     def _brackets(
         self, gamma: Any, X: Array, signs: Array, splits: list[Fold]
     ) -> tuple[ValidationCurve, ValidationCurve, ValidationCurve]:
-        """The mean over folds of the error, and the least and the most that it can be."""
+        """Return the mean error over the folds at every C, its lower bound and its upper bound."""
         ends = 1 / (2 * self.C_range[1]), 1 / (2 * self.C_range[0])
         start, parts = 0.0, []
         for train, test in splits:
@@ -167,7 +162,7 @@ class LSSVCPathCV(TunedClassifier):
             parts.append((low, high, before, after, np.full(len(row), weight)))
         low, high, before, after, each = (np.concatenate(p) for p in zip(*parts, strict=True))
         both = np.concatenate([low, high])
-        # inside a bracket the label may be either
+        # inside a bracket, the label may be right or wrong
         at_best = np.concatenate([-before, after])
         at_worst = np.concatenate([each - before, after - each])
         return (
@@ -177,7 +172,7 @@ class LSSVCPathCV(TunedClassifier):
         )
 
     def decision_function(self, X: Any) -> Array:
-        """Outputs with the best C.
+        """Return the decision values of the SVM with the best C.
 
         Parameters
         ----------
@@ -190,7 +185,7 @@ class LSSVCPathCV(TunedClassifier):
         return self._best().predict(self._rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes with the best C.
+        """Predict the class of each row with the best C.
 
         Parameters
         ----------
@@ -205,14 +200,17 @@ class LSSVCPathCV(TunedClassifier):
 
 
 def _error_curve(
-    start: float, places: Array, changes: Array, ends: tuple[float, float]
+    start: float, lam: Array, changes: Array, ends: tuple[float, float]
 ) -> ValidationCurve:
-    """An error that changes at some λ, as a function of C = 1 / 2λ between two ends of λ."""
-    order = np.argsort(places, kind="stable")
+    """Return the curve of an error over C = 1 / 2λ, for λ between the two ``ends``.
+
+    The error is ``start`` at the smaller end, and increases by ``changes`` at the values ``lam``.
+    """
+    order = np.argsort(lam, kind="stable")
     order = order[changes[order] != 0]
     levels = start + np.concatenate([[0.0], np.cumsum(changes[order])])
-    edges = np.concatenate([ends[:1], places[order], ends[1:]])
-    wide = np.diff(edges) > 0  # several samples may change at one place
+    edges = np.concatenate([ends[:1], lam[order], ends[1:]])
+    wide = np.diff(edges) > 0  # several labels may change at the same λ
     edges = np.append(ends[0], edges[1:][wide])
     values = np.round(levels[wide], 12)[::-1]
     at = np.maximum(np.append(values[0], values), np.append(values, values[-1]))

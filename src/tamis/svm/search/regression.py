@@ -1,6 +1,6 @@
 """Search for the C of support vector regression with the least cross-validated error."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +12,15 @@ from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.svm.curves.certificate import FoldTrials, PathAudit, TriedGamma, certify
 from tamis.svm.curves.curve import ValidationCurve
 from tamis.svm.curves.errors import ABSOLUTE, SQUARED, ErrorPieces, mean_curve
-from tamis.svm.inputs import RANGE, check_numbers, check_size
+from tamis.svm.inputs import check_numbers, check_size
 from tamis.svm.path.problems import tube_path
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold
 
-CLOSED = 1e-3  # width of a bracket, relative to the value, that counts as closed
-LARGEST_TARGET = 1e150  # its square is a number, and so is the sum of some
-EXACT = 1e-8  # of the range of the target: an error that is known to this is known
-#: The error behind each scoring.
+CLOSED = 1e-3  # a certificate is closed if the least error is known to this share of its value
+LARGEST_TARGET = 1e150  # with targets up to this size, a sum of squares does not overflow
+EXACT = 1e-8  # errors up to this share of the range of the target are treated as exact
+#: The error that each scoring is computed from.
 ERRORS = {
     None: SQUARED,
     "neg_mean_squared_error": SQUARED,
@@ -29,37 +29,44 @@ ERRORS = {
     "neg_mean_absolute_error": ABSOLUTE,
     ABSOLUTE: ABSOLUTE,
 }
-#: What values of an error are called.
+#: Names of the errors in messages.
 MEASURES = {SQUARED: "mean squared error", ABSOLUTE: "mean absolute error"}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
     """Support vector regression with the C that minimises the cross-validated error, exactly.
 
-    It stands where ``GridSearchCV(SVR(), {"C": ..., "gamma": ...})`` stood.
+    The error is computed at every C from the regularization paths of the folds. Use this class in
+    place of ``GridSearchCV(SVR(), {"C": ..., "gamma": ...})``.
 
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
         The kernel, as in SVR.
     gamma : float, "scale", "auto" or a sequence of these, default="scale"
-        A sequence is a grid, with the exact best C for each of its members; of equals the first.
+        Width of the kernels "rbf" and "poly". The exact best C is found for each gamma of a
+        sequence, and the best of them is used. Ties go to the first.
     C_range : tuple of two floats, optional
-        Smallest and largest C; by default from 2**-9 to 2**8.
+        Smallest and largest C. The default is 2**-9 to 2**8.
     cv : int, splitter or iterable, default=5
-        Folds as of ``GridSearchCV``; with ``groups`` a number makes folds of whole groups.
+        Folds, as in ``GridSearchCV``. With ``groups``, an int makes folds that keep each group
+        together.
     scoring : str or None, default=None
-        "neg_mean_squared_error" (None, "mse"), "neg_mean_absolute_error" ("mae") or "r2".
+        "neg_mean_squared_error" (or "mse"), "neg_mean_absolute_error" (or "mae"), or "r2". None is
+        the mean squared error.
     pool : {"folds", "samples"}, default="folds"
-        Mean of the folds' errors, or the error of all predictions together.
+        "folds" averages the errors of the folds. "samples" computes a single error from the
+        predictions of all folds together.
     preprocessor : transformer or None, default=None
-        Learned anew from the training part of every fold; ``best_estimator_`` is a Pipeline then.
+        Transformer that is fitted to the training rows of every fold. If given,
+        ``best_estimator_`` is a Pipeline.
     n_jobs : int or None, default=None
-        Processes over folds and gammas; the result is the same for any number.
+        Number of processes that work on folds and gammas. The result does not depend on it.
     epsilon : float, default=0.1
         Half-width of the tube within which errors cost nothing.
     lambda_range : tuple of two floats, default=(2**-8, 2**9)
-        The range as 1 / C, in place of ``C_range``.
+        Smallest and largest lambda = 1 / C, an alternative to ``C_range``.
     degree : int, default=3
         Degree of the kernel "poly".
     coef0 : float, default=0.0
@@ -70,12 +77,13 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
     Attributes
     ----------
     best_C_, best_gamma_, best_params_, best_score_, best_interval_, best_index_, cv_results_
-        As in :class:`SVCPathCV`: ``best_score_`` is greater for better, so errors are negative.
+        As in :class:`SVCPathCV`. A greater ``best_score_`` is better, so errors are negative.
     curve_, curves_, certificate_, n_splits_
-        As in :class:`SVCPathCV`. The curve is of the error, or of R squared, and continuous: its
-        certificate is closed when the bracket is no wider than a thousandth of the error.
+        As in :class:`SVCPathCV`. The curve of the error, or of R squared, is continuous. Its
+        certificate is closed if the least error is known to a thousandth of its value.
     best_estimator_ : SVR
-        Trained on all samples; a Pipeline where there is a preprocessor.
+        SVR with the best C and gamma, trained on all samples. It is a Pipeline if there is a
+        preprocessor.
 
     Examples
     --------
@@ -88,36 +96,7 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
 
     _constraints: ClassVar[Constraints] = {"epsilon": number(least=0)}
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: Any = "scale",
-        C_range: tuple[float, float] | None = None,
-        cv: Any = 5,
-        scoring: str | None = None,
-        pool: str = "folds",
-        preprocessor: Any = None,
-        n_jobs: int | None = None,
-        epsilon: float = 0.1,
-        lambda_range: tuple[float, float] = RANGE,
-        degree: int = 3,
-        coef0: float = 0.0,
-        refit: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C_range = C_range
-        self.cv = cv
-        self.scoring = scoring
-        self.pool = pool
-        self.preprocessor = preprocessor
-        self.n_jobs = n_jobs
-        self.epsilon = epsilon
-        self.lambda_range = lambda_range
-        self.degree = degree
-        self.coef0 = coef0
-        self.refit = refit
+    epsilon: float = 0.1
 
     def _begin(self, X: Any, y: Any, sample_weight: Any) -> TuningRows:
         rows = super()._begin(X, y, sample_weight)
@@ -142,7 +121,7 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         for k, (_, test) in enumerate(splits):
             if self.pool == "folds" and not _variance(rows, test) > 0:
                 raise InvalidTarget(
-                    f'{name} needs a target that varies in every test part for scoring="r2"; that '
+                    f'{name} needs a target that varies in every test fold for scoring="r2"; that '
                     f'of fold {k} does not. Use fewer folds, pool="samples" or '
                     '"neg_mean_squared_error".'
                 )
@@ -166,7 +145,7 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         error, units = ERRORS[self.scoring], self._units(rows, tests)
         curve, slack = mean_curve(errors, units)
         curve, slack = curve.affine(units.sum()), slack * units.sum()
-        interval = curve.argmin[0]  # a point, which is its own middle
+        interval = curve.argmin[0]  # a single point
         at = np.maximum(np.append(slack, 0.0), np.append(0.0, slack))
         low, high = (
             ValidationCurve(
@@ -192,7 +171,7 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         scores = -np.array([mean_curve([one], np.ones(1))[0](points) for one in errors]).T
         if self.scoring == "r2":
             spread = np.array([_variance(rows, test) for test in tests])
-            # scikit-learn says 0 of a part that does not vary
+            # scikit-learn returns 0 for a constant target
             scores = np.divide(scores, spread, out=-np.ones_like(scores), where=spread > 0) + 1
         means = np.average(scores, axis=1)
         if self.pool == "samples":
@@ -200,7 +179,10 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         return TriedGamma(gamma, curve, interval, C, proof, FoldTrials(points, scores, means))
 
     def _units(self, rows: TuningRows, tests: list[Any]) -> Array:
-        """What the mean error of each fold is multiplied by; r2 counts in variances."""
+        """Return the factor of each fold's mean error in the mean over the folds.
+
+        For R², the factors include a division by the variance of the target.
+        """
         explained = self.scoring == "r2"
         if self.pool == "folds":
             spread = [_variance(rows, test) if explained else 1.0 for test in tests]
@@ -210,17 +192,17 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
 
 
 def _variance(rows: TuningRows, part: Any = slice(None)) -> float:
-    """Weighted variance of the target of some rows."""
+    """Return the weighted variance of the target over the rows ``part``."""
     y, weight = rows.y[part], rows.weight[part]
     return float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
 
 
 def error_of(name: str, scoring: object) -> str:
-    """Return the error that a scoring is made of."""
+    """Return the name of the error that a scoring is computed from."""
     if not isinstance(scoring, str | None) or scoring not in ERRORS:
         raise InvalidParameter(
-            f"{name} follows errors that are parabolas or lines in C: scoring= "
+            f"{name} needs a scoring that is a parabola or a line in C: "
             '"neg_mean_squared_error" ("mse"), "neg_mean_absolute_error" ("mae") or "r2"; got '
-            f"{scoring!r}. For another look around best_C_ with GridSearchCV(SVR(), ...)."
+            f"{scoring!r}. For another, search around best_C_ with GridSearchCV(SVR(), ...)."
         )
     return ERRORS[scoring]

@@ -1,1 +1,1 @@
-"""Readers of the trees of other libraries, none of which is imported."""
+"""Readers of the tree models of other libraries, which are not imported."""

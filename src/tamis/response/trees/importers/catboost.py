@@ -1,4 +1,4 @@
-"""CatBoost's classifier and regressor, from the file it writes; columns of numbers only."""
+"""Reader of CatBoost models with numeric columns, from the JSON file that CatBoost writes."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ LINKS = links_by_name({
 
 
 def read(fitted: Any) -> Trees:
-    """Symmetric trees, a test for each level; and trees of any other shape."""
+    """Read the trees of a CatBoost model: symmetric ones with one test per level, or any others."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         fitted.save_model(str(path), format="json")
@@ -29,7 +29,7 @@ def read(fitted: Any) -> Trees:
         raise NotFollowed(f"its loss is {loss}")
     scale, bias = model["scale_and_bias"]
     if model["features_info"].get("categorical_features"):
-        raise NotFollowed("it counts categories")
+        raise NotFollowed("it has categorical columns")
     columns = model["features_info"]["float_features"]
     width = len(bias)
     if "oblivious_trees" in model:
@@ -50,14 +50,14 @@ def read(fitted: Any) -> Trees:
 
 
 def _read_split(split: dict[str, Any]) -> tuple[int, float]:
-    """Column among those of numbers, and border: above it goes right."""
+    """Return the numeric column of a split and its border. Rows above the border go right."""
     if split["split_type"] != "FloatFeature":
-        raise NotFollowed("it counts categories")
+        raise NotFollowed("it has categorical columns")
     return split["float_feature_index"], split["border"]
 
 
 def _read_symmetric(tree: dict[str, Any], width: int) -> dict[str, Array]:
-    """A whole binary tree; bit q of a leaf's index is the answer to the q-th test."""
+    """Read a complete binary tree, in which bit q of a leaf's index is the result of test q."""
     tests = [_read_split(split) for split in tree["splits"]]
     depth = len(tests)
     n_inner, n = 2**depth - 1, 2 ** (depth + 1) - 1
@@ -65,7 +65,7 @@ def _read_symmetric(tree: dict[str, Any], width: int) -> dict[str, Array]:
     inner = node < n_inner
     level = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
     tested = np.array([*tests, (0, 0.0)])[level]
-    # the path to the i-th leaf from the left reads the bits of its index from the lowest on
+    # the index of the i-th leaf from the left has the bits of i in reverse order
     path = np.zeros(2**depth, dtype=int)
     for q in range(depth):
         path |= (np.arange(2**depth) >> (depth - 1 - q) & 1) << q
@@ -80,7 +80,7 @@ def _read_symmetric(tree: dict[str, Any], width: int) -> dict[str, Array]:
 
 
 def _read_branched(tree: dict[str, Any], width: int) -> dict[str, Any]:
-    """A tree of tests within tests, by a list of what is still to be written down."""
+    """Read a tree given as nested dictionaries, without recursion."""
     nodes: list[list[Any]] = []
     waiting: list[tuple[dict[str, Any], int, int]] = [(tree, -1, 0)]
     while waiting:

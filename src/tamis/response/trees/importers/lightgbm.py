@@ -1,4 +1,4 @@
-"""LightGBM's classifier and regressor, from the text of the model."""
+"""Reader of LightGBM models, from their text format."""
 
 from itertools import pairwise
 from typing import Any
@@ -22,13 +22,13 @@ LINKS = links_by_name({
     "exponential": "poisson gamma tweedie",
     "identity": "regression regression_l1 huber fair quantile mape",
 })  # fmt: skip
-#: What the bits of a decision type say: a set of categories, the default is left, and then the
-#: kind of missing values: none, 0 or NaN.
+#: Bits of a node's decision type: the node tests a category set; missing values go left. The next
+#: two bits encode which values are missing: none, 0 or NaN.
 BY_SET, DEFAULT_LEFT = 1, 2
 
 
 def read(fitted: Any) -> Trees:
-    """The trees that ``predict`` uses: up to the best iteration where training stopped early."""
+    """Read the trees that ``predict`` uses, which early stopping limits to the best iteration."""
     head, *texts = fitted.booster_.model_to_string().split("\nTree=")
     facts = _facts(head)
     objective, *options = facts.get("objective", "custom").split()
@@ -59,25 +59,25 @@ def read(fitted: Any) -> Trees:
 
 
 def _facts(text: str) -> dict[str, str]:
-    """Lines of the form name=value; a line without a value is a flag."""
+    """Parse lines of the form name=value. A line without a value is a flag."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, _, value in pairs if name}
 
 
 def _outside_zero(thresholds: Array) -> Array:
-    """Thresholds for values as they come: LightGBM takes those next to 0 for 0."""
+    """Move thresholds near 0 outwards, because LightGBM treats values near 0 as 0."""
     below = (thresholds >= -NOTHING) & (thresholds < 0)
     above = (thresholds >= 0) & (thresholds < NOTHING)
     return np.where(below, np.nextafter(-NOTHING, -1), np.where(above, NOTHING, thresholds))
 
 
 def _nodes(trees: list[dict[str, str]]) -> dict[str, Any]:
-    """Nodes of all trees, of each the inner ones first."""
+    """Return the nodes of all trees, with the inner nodes of each tree first."""
     if any(tree.get("is_linear", "0") != "0" for tree in trees):
         raise NotFollowed("its leaves are linear models")
 
     def numbers(name: str, dtype: Any) -> Any:
-        # all trees at once: a call of numpy for each would take longer than reading them
+        # parse all trees at once, which is faster than one numpy call per tree
         return np.array(" ".join(tree.get(name, "") for tree in trees).split(), dtype=dtype)
 
     n_leaves = np.array([int(tree["num_leaves"]) for tree in trees])
@@ -93,7 +93,7 @@ def _nodes(trees: list[dict[str, str]]) -> dict[str, Any]:
         return found
 
     def child(name: str) -> Integers:
-        below = numbers(name, np.int32)  # of a leaf: its index, inverted
+        below = numbers(name, np.int32)  # a leaf is given by the bitwise inverse of its index
         leaf = np.repeat(n_inner, n_inner) + ~below
         return spread(np.where(below < 0, leaf, below).astype(np.int32), inner, -1)
 
@@ -109,20 +109,20 @@ def _nodes(trees: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def _missing_kinds(nodes: dict[str, Any], n_columns: int) -> Integers:
-    """For each column what is missing: nothing (0), zeros and NaN (1) or NaN (2)."""
+    """Return which values of each column are missing: none (0), zeros and NaN (1), or NaN (2)."""
     found = np.full(n_columns, 2)
     inner = (nodes["left"] >= 0) & ((nodes["kind"] & BY_SET) == 0)
     columns, kinds = nodes["column"][inner], nodes["kind"][inner] >> 2 & 3
     found[columns] = kinds
     if (found[columns] != kinds).any():
-        raise NotFollowed("nodes of one column differ in what is missing")
+        raise NotFollowed("nodes of one column treat missing values differently")
     return found
 
 
 def _categories(
     nodes: dict[str, Any], trees: list[dict[str, str]]
 ) -> tuple[Integers | None, list[Mask], dict[int, Categories]]:
-    """Sets over all categories that any of a column's sets names; other values go right."""
+    """Return the category sets of the nodes. Values outside a node's set go right."""
     by_set = np.flatnonzero((nodes["left"] >= 0) & ((nodes["kind"] & BY_SET) > 0))
     if not len(by_set):
         return None, [], {}
@@ -136,7 +136,7 @@ def _categories(
 
 
 def _bitsets(tree: dict[str, str]) -> list[Mask]:
-    """The sets of one tree, by the numbers that its nodes have for thresholds."""
+    """Return the category sets of a tree. The threshold of a node is the index of its set."""
     bounds = np.array(tree.get("cat_boundaries", "").split(), dtype=np.int64)
     words = np.array(tree.get("cat_threshold", "").split(), dtype=np.uint32)
     return [

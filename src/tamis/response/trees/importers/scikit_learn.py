@@ -1,4 +1,4 @@
-"""Trees, forests and boosting of scikit-learn."""
+"""Readers of decision trees, forests and boosting models of scikit-learn."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Mask
 from tamis.response.trees.forest import Categories, NotFollowed, Trees
 
-#: What the losses of histogram boosting apply to raw outputs.
+#: Link functions of histogram boosting, by loss.
 INVERSES = {"poisson": "exponential", "gamma": "exponential"}
 
 
 def read_forest(fitted: Any) -> Trees:
-    """The mean of trees, or one tree."""
+    """Read a forest, whose output is the mean of its trees, or a single tree."""
     if fitted.n_outputs_ != 1:
         raise NotFollowed(f"it predicts {fitted.n_outputs_} targets at once")
     trees = [member.tree_ for member in getattr(fitted, "estimators_", [fitted])]
     leaves = np.concatenate([tree.value[:, 0] for tree in trees])
-    if leaves.shape[1] == 2:  # one class stands for both
+    if leaves.shape[1] == 2:  # with two classes, the probability of the second suffices
         leaves = leaves[:, 1:]
     return Trees(
         values=leaves, outputs=np.zeros(len(trees), dtype=np.int64),
@@ -44,7 +44,7 @@ def _nodes(trees: list[Any], n_columns: int) -> dict[str, Any]:
 
 
 def read_boosting(fitted: Any) -> Trees:
-    """Gradient boosting: trees of each stage in turn for each output."""
+    """Read a gradient boosting model, which has one tree per stage and output."""
     start = fitted.init_
     if not isinstance(start, str) and type(start).__name__ not in (
         "DummyClassifier",
@@ -67,7 +67,7 @@ def read_boosting(fitted: Any) -> Trees:
 
 
 def read_histogram_boosting(fitted: Any) -> Trees:
-    """Histogram gradient boosting, with missing values and categories."""
+    """Read a histogram gradient boosting model, including missing values and categories."""
     predictors = [tree for stage in fitted._predictors for tree in stage]
     n_outputs = fitted.n_trees_per_iteration_
     nodes = np.concatenate([tree.nodes for tree in predictors])
@@ -92,7 +92,7 @@ def read_histogram_boosting(fitted: Any) -> Trees:
 
 
 def _column_order(fitted: Any) -> NDArray[np.intp]:
-    """The column of the table that each inner column is: those with categories come first."""
+    """Return the table column of each internal column. Internally, categories come first."""
     named = fitted.is_categorical_
     if named is None:
         return np.arange(fitted.n_features_in_)
@@ -102,9 +102,10 @@ def _column_order(fitted: Any) -> NDArray[np.intp]:
 def _categories(
     fitted: Any, predictors: list[Any], nodes: NDArray[Any], order: NDArray[np.intp]
 ) -> tuple[dict[int, Categories], NDArray[Any] | None, list[Mask]]:
-    """Values of the columns with categories, and for each test who goes left.
+    """Return the categories of each column, the set of each node, and the members of each set.
 
-    Known categories that no set names go right; any other value goes as a missing one.
+    Members of a node's set go left, and other known categories go right. Unknown values go the same
+    way as missing values.
     """
     if fitted.is_categorical_ is None:
         return {}, None, []
@@ -112,7 +113,7 @@ def _categories(
     found: dict[int, Categories] = {}
     for column, values in zip(order, encoder.categories_, strict=False):
         if values.dtype.kind not in "iuf":
-            raise NotFollowed("its categories are no numbers")
+            raise NotFollowed("its categories are not numeric")
         known: Array = np.asarray(values, dtype=np.float64)
         found[int(column)] = Categories(known[~np.isnan(known)], truncated=False)
     sets = np.full(len(nodes), -1, dtype=np.int64)
@@ -126,7 +127,7 @@ def _categories(
         bits = bitsets[first[node] + nodes["bitset_idx"][node]]
         n = len(found[int(order[nodes["feature_idx"][node]])].values)
         inside = np.unpackbits(bits.view(np.uint8), bitorder="little")[:n].astype(bool)
-        aside = bool(nodes["missing_go_to_left"][node])
+        missing_left = bool(nodes["missing_go_to_left"][node])
         sets[node] = len(members)
-        members.append(np.r_[inside, aside, aside])
+        members.append(np.r_[inside, missing_left, missing_left])
     return found, sets, members

@@ -1,4 +1,4 @@
-"""XGBoost's classifiers and regressors, from the JSON of the model."""
+"""Reader of XGBoost models, from their JSON format."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from tamis.response.trees.forest import (
     links_by_name,
 )
 
-#: What objectives apply to raw outputs.
+#: Link function of each objective.
 LINKS = links_by_name({
     "logistic": "binary:logistic reg:logistic",
     "softmax": "multi:softprob multi:softmax",
@@ -27,9 +27,9 @@ LINKS = links_by_name({
 
 
 def read(fitted: Any) -> Trees:
-    """The trees that ``predict`` uses: up to the best iteration where training stopped early."""
+    """Read the trees that ``predict`` uses, which early stopping limits to the best iteration."""
     if not np.isnan(fitted.missing):
-        raise NotFollowed(f"it takes {fitted.missing} for missing")
+        raise NotFollowed(f"it treats {fitted.missing} as missing")
     learner = json.loads(fitted.get_booster().save_raw("json"))["learner"]
     booster = learner["gradient_booster"]
     if booster["name"] not in ("gbtree", "dart"):
@@ -38,7 +38,7 @@ def read(fitted: Any) -> Trees:
     if objective not in LINKS:
         raise NotFollowed(f"its objective is {objective}")
     model = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
-    best = getattr(fitted, "best_iteration", None)  # an error of its own where there is none
+    best = getattr(fitted, "best_iteration", None)  # not set without early stopping
     n_trees = len(model["trees"]) if best is None else int(model["iteration_indptr"][best + 1])
     nodes = join_trees([_tree(tree) for tree in model["trees"][:n_trees]])
     leaf = nodes["left"] < 0
@@ -49,7 +49,7 @@ def read(fitted: Any) -> Trees:
     return Trees(
         n_columns=int(learner["learner_model_param"]["num_feature"]), starts=nodes["starts"],
         left=nodes["left"], right=nodes["right"], column=nodes["column"],
-        # less than a border is at most the number before it
+        # XGBoost tests x < border, which is the same as x <= the next smaller number
         threshold=np.nextafter(border, np.float32(-np.inf)).astype(np.float64),
         values=values[:, None], outputs=np.asarray(model["tree_info"][:n_trees], dtype=np.int64),
         bias=_bias(learner, LINKS[objective]), link=LINKS[objective], single=True,
@@ -72,7 +72,7 @@ def _tree(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bias(learner: dict[str, Any], link: str) -> Any:
-    """Where raw outputs start: scores are stored as means, before the link."""
+    """Return the initial raw outputs, computed from the mean outputs that the model stores."""
     facts = learner["learner_model_param"]
     means = np.array([float(part) for part in facts["base_score"].strip("[]").split(",")])
     if link == "logistic":
@@ -85,7 +85,7 @@ def _bias(learner: dict[str, Any], link: str) -> Any:
 def _categories(
     trees: list[dict[str, Any]], nodes: dict[str, Any]
 ) -> tuple[Integers | None, list[Mask], dict[int, Categories]]:
-    """Sets go right; categories beyond those that any set names go left."""
+    """Return the category sets of the nodes, inverted because XGBoost sends members right."""
     if not nodes["by_set"].any():
         return None, [], {}
     named: list[tuple[int, Mask]] = []

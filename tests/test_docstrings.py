@@ -4,8 +4,11 @@ import dataclasses
 import inspect
 import re
 from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
+
+import tamis
 
 HOMES = (
     "tamis", "tamis.criteria", "tamis.search", "tamis.choice", "tamis.svm", "tamis.neural",
@@ -72,3 +75,42 @@ def test_a_parameter_without_a_word_is_seen():
         """
 
     assert undescribed(silent) == ["second"]
+
+
+def public_classes():
+    """Find the classes that every public package of both distributions exports."""
+    packages = [module.name for module in iter_modules(tamis.__path__) if module.name[0] != "_"]
+    for home in ("tamis", *(f"tamis.{name}" for name in packages), "tamis_book"):
+        module = import_module(home)
+        for name in getattr(module, "__all__", []):
+            item = getattr(module, name)
+            if inspect.isclass(item) and not issubclass(item, Exception):
+                yield item
+
+
+def has_example(item):
+    """Return whether the class's own docstring holds a doctest, not only that of its base."""
+    return ">>>" in (item.__dict__.get("__doc__") or "")
+
+
+def test_every_public_class_has_an_example():
+    assert sorted({i.__qualname__ for i in public_classes() if not has_example(i)}) == []
+
+
+def test_a_class_without_an_example_is_rejected():
+    class Documented:
+        """Class with an example.
+
+        Examples
+        --------
+        >>> 1 + 1
+        2
+        """
+
+    class Inheriting(Documented):
+        """Subclass with a description but no example."""
+
+    class Undocumented(Documented):
+        pass
+
+    assert [has_example(i) for i in (Documented, Inheriting, Undocumented)] == [True, False, False]

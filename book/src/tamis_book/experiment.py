@@ -72,6 +72,12 @@ class Part:
     unsound_above : float or None
         Only published numbers above this value are wrong. None if all are.
     note : str
+
+    Examples
+    --------
+    >>> from tamis_book import Part
+    >>> Part("wine", {"load": "wine"}, train=100, sizes=(2, 4)).points
+    (2, 4)
     """
 
     _constraints: ClassVar[Constraints] = {

@@ -57,6 +57,13 @@ class ReproductionReport(Page):
         How the results were computed: terms and their values.
     command : str or None
         The command line that reproduces the report.
+
+    Examples
+    --------
+    >>> from tamis_book import Cell, Reproduction, read, reproduced
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, published=2, mark="=")
+    >>> reproduced(Reproduction(read("thesis-3.2"), (hits,), ())).lead
+    '1 of 1 number agree with the published ones.'
     """
 
     template = "tamis_book:reproduction.html.j2"

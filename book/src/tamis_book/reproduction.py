@@ -31,6 +31,13 @@ class Reproduction:
         All scores of the methods, and of the baselines, by part.
     remarks : tuple of str
         Sentences about methods that selected nothing in some of the realizations.
+
+    Examples
+    --------
+    >>> from tamis_book import Cell, Reproduction, read
+    >>> hits = Cell("100", "FisherS", None, 4, 0.5, 0, 1, 30, published=2, mark="=")
+    >>> Reproduction(read("thesis-3.2"), (hits,), ()).counts()
+    {'=': 1}
     """
 
     experiment: Experiment

@@ -32,6 +32,23 @@ class LocalBlocks(BlockSource):
     """Source whose blocks are read by the calling process.
 
     A subclass divides the rows into chunks of a few blocks each, which can be read in any order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.blocks import LocalBlocks
+    >>> from tamis.blocks.source import RowBlock
+    >>> class TwoHalves(LocalBlocks):
+    ...     n_chunks = 2
+    ...     def __init__(self, X, y):
+    ...         self.X, self.y, self.n_rows, self.n_columns = X, y, *X.shape
+    ...     def chunk(self, index, *, target_only=False):
+    ...         rows = np.array_split(np.arange(self.n_rows), 2)[index]
+    ...         yield RowBlock(self.X[rows], self.y[rows], rows[0], f"half {index}")
+    ...     def identity(self):
+    ...         return "two halves of an array"
+    >>> TwoHalves(np.eye(4), np.arange(4)).first_rows(3).shape
+    (3, 4)
     """
 
     #: Number of chunks.

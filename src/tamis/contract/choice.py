@@ -40,6 +40,12 @@ class Context(NamedTuple):
         The data of the fit.
     grouping : Grouping or None
         The columns of X that belong to each unit of the trace, or None if unit j is column j.
+
+    Examples
+    --------
+    >>> from tamis.contract import Context
+    >>> Context().counted(3)
+    '3 columns'
     """
 
     criterion: Any = None
@@ -83,6 +89,14 @@ class Chosen(NamedTuple):
         Position of the step in the trace.
     reason : str
         A sentence that explains the decision and qualifies its numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import FisherScore
+    >>> from tamis.search import Ranking
+    >>> Ranking(FisherScore(), n_features_to_select=2).fit(*load_iris(return_X_y=True)).choice_
+    Chosen(step=1, reason='2 columns, as asked.')
     """
 
     step: int
@@ -93,6 +107,19 @@ class Choice(BaseEstimator, ABC):
     """Rule that picks one step of a trace.
 
     A subclass implements :meth:`pick`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.contract import Choice, Chosen
+    >>> from tamis.criteria import FisherScore
+    >>> from tamis.search import Ranking
+    >>> class FirstStep(Choice):
+    ...     def pick(self, trace, context=None):
+    ...         return Chosen(0, "The first step.")
+    >>> ranking = Ranking(FisherScore(), n_features_to_select=FirstStep())
+    >>> ranking.fit(*load_iris(return_X_y=True)).get_support(indices=True)
+    array([2])
     """
 
     #: Whether the search path must be nested: each step contains the previous one, or lies in it.

@@ -250,7 +250,21 @@ def read_tags(tags: Tags, criterion: Any) -> None:
 
 
 class ForwardCriterion(Criterion):
-    """Criterion that scores the addition of units to a subset."""
+    """Criterion that scores the addition of units to a subset.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.contract import ForwardCriterion
+    >>> class Covariance(ForwardCriterion):
+    ...     def _learn(self, X, y):
+    ...         self.scores_ = abs((X - X.mean(axis=0)).T @ (y - y.mean())) / len(y)
+    ...     def gain(self, subset, candidates):
+    ...         return self.scores_[candidates]
+    >>> criterion = Covariance().fit([[0, 1], [1, 1], [2, 0]], [0.5, 1.5, 2.5])
+    >>> criterion.gain(np.array([], dtype=int), np.array([0, 1])).round(2)
+    array([0.67, 0.33])
+    """
 
     @abstractmethod
     def gain(self, subset: Subset, candidates: Subset) -> Array:
@@ -258,7 +272,22 @@ class ForwardCriterion(Criterion):
 
 
 class BackwardCriterion(Criterion):
-    """Criterion that scores the removal of units from a subset."""
+    """Criterion that scores the removal of units from a subset.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from tamis.contract import BackwardCriterion
+    >>> class Weights(BackwardCriterion):
+    ...     def _learn(self, X, y):
+    ...         self.X_, self.y_ = X, y
+    ...     def loss(self, subset):
+    ...         return abs(LinearRegression().fit(self.X_[:, subset], self.y_).coef_)
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]])
+    >>> Weights().fit(X, X @ [0.5, 3.0]).loss(np.array([0, 1])).round(2)
+    array([0.5, 3. ])
+    """
 
     @abstractmethod
     def loss(self, subset: Subset) -> Array:
@@ -271,6 +300,23 @@ class SubsetCriterion(Criterion):
     It is also a :class:`ForwardCriterion` and a :class:`BackwardCriterion`. ``gain``, ``loss``,
     ``values`` and ``bounds`` are computed from ``value``. A subclass may override them for speed;
     :func:`tamis.testing.check_criterion` compares them with the definitions here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from tamis.contract import SubsetCriterion
+    >>> class RSquared(SubsetCriterion):
+    ...     def _learn(self, X, y):
+    ...         self.X_, self.y_ = X, y
+    ...     def value(self, subset):
+    ...         if not len(subset):
+    ...             return 0.0
+    ...         X = self.X_[:, subset]
+    ...         return LinearRegression().fit(X, self.y_).score(X, self.y_)
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]])
+    >>> RSquared().fit(X, X @ [0.5, 3.0]).loss(np.array([0, 1])).round(2)
+    array([0.04, 0.43])
     """
 
     #: Whether the value of a subset is the sum of the values of its members.

@@ -52,6 +52,28 @@ class Embedded(Selection):
     trains the model in stages, and can be stopped after each of them. :meth:`_restore` sets the
     fitted attributes from the recorded state, without training again. :meth:`_ranked` yields the
     units from best to worst.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.contract import Embedded, Entries, Scores
+    >>> class RidgeRanking(Embedded):
+    ...     fewer, quick = "Then(Ranking(FisherScore()), RidgeRanking())", "fisher-score"
+    ...     def __init__(self, n_features_to_select=1, random_state=0):
+    ...         self.n_features_to_select, self.random_state = n_features_to_select, random_state
+    ...     def cost(self, n_samples, n_features):
+    ...         return None
+    ...     def _stages(self, X, y, seed, state):
+    ...         yield {"weights": abs(RidgeClassifier().fit(X, y).coef_).sum(axis=0).tolist()}
+    ...     def _restore(self, X, y, state):
+    ...         self.weights_ = np.array(state["weights"])
+    ...     def _ranked(self):
+    ...         scores = Scores(np.arange(len(self.weights_)), self.weights_)
+    ...         yield Entries(np.argsort(-self.weights_), scores)
+    >>> RidgeRanking().fit(*load_iris(return_X_y=True)).order_
+    array([3, 1, 2, 0])
     """
 
     #: Whether ``fit`` needs ``y``. The next attribute lists the kinds of target that it accepts.

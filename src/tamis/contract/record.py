@@ -107,6 +107,16 @@ class Record:
     ran_on : dict
         The names of the devices on which ``training`` and ``scores`` were computed; "processor" is
         the CPU. Empty if no device was requested.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.criteria import FisherScore
+    >>> from tamis.search import Ranking
+    >>> X, y = load_iris(return_X_y=True)
+    >>> record = Ranking(FisherScore(), n_features_to_select=2).fit(X, y).record_
+    >>> record.expression, record.kept.tolist(), record.finished
+    ('Ranking(FisherScore(), n_features_to_select=2)', [2, 3], True)
     """
 
     expression: str

@@ -218,6 +218,21 @@ class Search(MetaEstimatorMixin, Selection):
         A smaller size that is at least as good as the selected one: the size of the subset with the
         greatest value up to the selected step. Ties go to the smallest size. None if every smaller
         subset up to that step is worse than the selected one, or if values are unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.contract import Search, Step, SubsetCriterion
+    >>> from tamis.criteria import Scatter
+    >>> class InOrder(Search):
+    ...     needs = (SubsetCriterion,)
+    ...     def _steps(self, criterion, n_units, size, done):
+    ...         for n in range(len(done) + 1, n_units + 1):
+    ...             yield Step(np.arange(n), criterion.value(np.arange(n)))
+    >>> search = InOrder(Scatter("J3"), n_features_to_select=2).fit(*load_iris(return_X_y=True))
+    >>> search.trace_.values.round(2)
+    array([ 2.62,  6.33, 28.5 , 36.48])
     """
 
     #: The kinds of criterion that this search can use.

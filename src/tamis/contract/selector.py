@@ -113,6 +113,24 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         unless the criterion scores pairs.
     record_ : Record
         Everything needed to report, compare, save and resume the search.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.contract import Entries, Scores, Selection
+    >>> class ByVariance(Selection):
+    ...     def __init__(self, n_features_to_select=1):
+    ...         self.n_features_to_select = n_features_to_select
+    ...     def _open(self, X, y, params, done):
+    ...         source = SimpleNamespace(n_evaluations=X.shape[1], parts=(), criterion=None)
+    ...         source.scores = X.var(axis=0)
+    ...         return source
+    ...     def _steps(self, source, n_units, size, done):
+    ...         yield Entries(np.argsort(-source.scores), Scores(np.arange(n_units), source.scores))
+    >>> ByVariance().fit(load_iris().data).order_
+    array([2, 0, 3, 1])
     """
 
     #: Whether the search path is nested: each step contains the previous one, or lies in it.

@@ -32,6 +32,13 @@ class Scores(NamedTuple):
     n_equal : int
         Number of units tied with the last unit that moved, including that unit. If it is 0, the
         trace determines the number, by counting units whose scores agree to ten digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.contract import Scores
+    >>> Scores(np.array([0, 1]), np.array([0.3, 0.8])).on(np.array([4, 7])).units
+    array([4, 7])
     """
 
     units: Subset
@@ -63,6 +70,14 @@ class Step(NamedTuple):
     state : dict
         Data that the search needs to continue, in addition to the trace. Only the newest state is
         stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.contract import Step, Trace
+    >>> trace = Trace.of(3, [Step(np.array([1]), 0.7), Step(np.array([1, 2]), 0.9)])
+    >>> trace[1].moved, trace[1].value
+    (array([2]), 0.9)
     """
 
     subset: Subset
@@ -90,6 +105,14 @@ class Entries(NamedTuple):
         Value of the subset after each step. Empty if unknown.
     state : dict
         Data that the search needs to continue, as plain values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.contract import Entries, Scores, Trace
+    >>> scores = Scores(np.arange(3), np.array([0.2, 0.9, 0.5]))
+    >>> [step.subset.tolist() for step in Trace.of(3, [Entries(np.array([1, 2, 0]), scores)])]
+    [[1], [1, 2], [0, 1, 2]]
     """
 
     units: Subset
@@ -109,6 +132,12 @@ class Progress(NamedTuple):
     ----------
     state : dict
         Data that the search needs to continue, as plain values.
+
+    Examples
+    --------
+    >>> from tamis.contract import Progress
+    >>> Progress({"epoch": 5, "weights": [0.1, 0.7]}).state["epoch"]
+    5
     """
 
     state: dict[str, Any]

@@ -57,6 +57,13 @@ class Dataset(NamedTuple):
         The address, which :func:`load` accepts.
     extras : dict of str to ndarray
         All other arrays of a file, such as ``train_idx``, ``test_idx`` or ``relevant_idx``.
+
+    Examples
+    --------
+    >>> from tamis.datasets import load
+    >>> iris = load("iris")
+    >>> iris.X.shape, iris.target_names.tolist()
+    ((150, 4), ['setosa', 'versicolor', 'virginica'])
     """
 
     X: NDArray[np.float64]

@@ -25,6 +25,13 @@ class MixedTable(NamedTuple):
         Classes (strings) or a real target.
     relevant : tuple of str
         Names of the columns from which the target was computed.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_mixed
+    >>> table = make_mixed(100, random_state=0, like="visits")
+    >>> table.to_frame().shape, table.relevant
+    ((100, 7), ('start', 'pressure', 'smoker'))
     """
 
     columns: dict[str, Values]

@@ -50,6 +50,19 @@ class Contrast(NamedTuple):
     printed : str
         Unadjusted p-value with two decimals, as in published tables. It is followed by "+" or "-"
         if this p-value is significant at ``level``.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, compare, evaluate
+    >>> methods = {name: tamis.recipe(name) for name in ("fisher-score", "correlation")}
+    >>> plan, model = Realizations(3), RidgeClassifier()
+    >>> results = evaluate(methods, load("wine"), plan, estimators=model, sizes=[2])
+    >>> contrast = compare(results, "correlation").contrasts[0]
+    >>> contrast.method, contrast.size, round(contrast.reference_mean, 3)
+    ('fisher-score', 2, 0.124)
     """
 
     data: str
@@ -73,6 +86,18 @@ class Comparison:
     ----------
     metric, test, reference : str
     contrasts : tuple of Contrast
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, compare, evaluate
+    >>> methods = {name: tamis.recipe(name) for name in ("fisher-score", "correlation")}
+    >>> plan, model = Realizations(3), RidgeClassifier()
+    >>> results = evaluate(methods, load("wine"), plan, estimators=model, sizes=[2])
+    >>> compare(results, "correlation").to_frame().shape
+    (1, 11)
     """
 
     metric: str

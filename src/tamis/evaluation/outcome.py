@@ -90,6 +90,14 @@ class Outcome(NamedTuple):
         Losses on the test rows, if they were requested.
     test_rows : str
         Positions of the test rows, packed as base64 text.
+
+    Examples
+    --------
+    >>> from tamis.evaluation import Outcome, Score
+    >>> scores = (Score("svm", 2, "given", "error", 0.1),)
+    >>> outcome = Outcome(scores, (2, 0, 1), (0, 2), n_train=80, n_test=20, n_features=3, seconds=1)
+    >>> Outcome.from_text(outcome.to_text(), seconds=1) == outcome
+    True
     """
 
     scores: tuple[Score, ...]

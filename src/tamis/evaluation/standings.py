@@ -56,6 +56,19 @@ class Standing(NamedTuple):
     p_value : float
         P-value of the corrected t-test against the best method, adjusted for all pairs. NaN for the
         best method itself.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, evaluate, standings
+    >>> methods = {name: tamis.recipe(name) for name in ("fisher-score", "correlation")}
+    >>> plan, model = Realizations(3), RidgeClassifier()
+    >>> results = evaluate(methods, load("wine"), plan, estimators=model, sizes=[2])
+    >>> first = standings(results).rows[0]
+    >>> first.method, first.size, round(first.mean, 3)
+    ('fisher-score', 2.0, 0.124)
     """
 
     data: str
@@ -99,6 +112,18 @@ class Standings:
     ranks : Ranks or None
         Ranks over the data sets. They need at least two data sets, and at least two methods with
         scores on all data sets; otherwise None.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, evaluate, standings
+    >>> methods = {name: tamis.recipe(name) for name in ("fisher-score", "correlation")}
+    >>> plan, model = Realizations(3), RidgeClassifier()
+    >>> results = evaluate(methods, load("wine"), plan, estimators=model, sizes=[2])
+    >>> [row.method for row in standings(results).of("wine")]
+    ['fisher-score', 'correlation']
     """
 
     metric: str

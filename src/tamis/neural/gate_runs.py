@@ -59,6 +59,16 @@ class GatePath:
         Mean number of selected columns over the folds.
     support : array of bool, of shape (n_points, n_folds, n_features)
         Mask of the selected columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.neural import GatePath
+    >>> one, two = np.ones(2), np.array([0.0, 5.0])
+    >>> path = GatePath(mu=one, lam=two, accuracy=np.array([0.9, 0.95]), error=0.02 * one, loss=one,
+    ...                 size=3 * one, support=np.ones((2, 5, 4), dtype=bool))
+    >>> path.best, float(path.lam[path.best])
+    (1, 5.0)
     """
 
     mu: Array

@@ -26,6 +26,18 @@ class ClassFeature(NamedTuple):
         Gate of the column for the class.
     mean, spread : arrays of shape (n_classes,)
         Mean and standard deviation of the column in each class, on the original scale.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.neural import GateSelector
+    >>> X, y = load_iris(return_X_y=True)
+    >>> gates = GateSelector(
+    ...     n_features_to_select=2, scope="class", mu=0.05, lam=0.1, random_state=0
+    ... )
+    >>> best = gates.fit(X, y).features_for(0)[0]
+    >>> best.column, best.mean.round(1)  # the mean in each class
+    (2, array([1.5, 4.3, 5.6]))
     """
 
     column: int

@@ -55,6 +55,12 @@ class MeasuredTable(NamedTuple):
         Methods that failed on the table, with counts and error messages.
     alerts : sequence of str or Alert
         Other findings about the table.
+
+    Examples
+    --------
+    >>> from tamis.report import MeasuredTable
+    >>> MeasuredTable("wine", target="cultivar", n_rows=178, n_columns=13).n_rows
+    178
     """
 
     data: str
@@ -108,6 +114,19 @@ class ComparisonReport(Page):
         How the results were computed: terms and their values.
     command : str or None
         The command line that computes the same results.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, evaluate, standings
+    >>> from tamis.report import compared
+    >>> methods = {name: tamis.recipe(name) for name in ("fisher-score", "correlation")}
+    >>> plan, model = Realizations(3), RidgeClassifier()
+    >>> results = evaluate(methods, load("wine"), plan, estimators=model, sizes=[2])
+    >>> compared(standings(results)).methods
+    ['fisher-score', 'correlation']
     """
 
     template = "comparison.html.j2"

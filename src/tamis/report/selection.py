@@ -133,6 +133,17 @@ class Report(Page):
         How the results were computed: terms and their values.
     command : str or None
         The command line that computes the same results.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> from tamis.datasets import load
+    >>> from tamis.report import report
+    >>> wine = load("wine")
+    >>> selector = tamis.select(wine.X, wine.y, "fisher-score", n_features_to_select=2)
+    >>> page = report(selector, wine.X, wine.y)
+    >>> page.n_rows, page.task, page.reason
+    (178, 'classification', '2 columns, as asked.')
     """
 
     template = "selection.html.j2"

@@ -301,6 +301,16 @@ class Effect(NamedTuple):
         Share of rows that each value represents.
     means : array of shape (n_points, n_outputs)
         Mean output over all rows with the column set to the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from tamis.response import effects
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [2.0, 0.0]])
+    >>> effect = effects(LinearRegression().fit(X, X @ [2.0, 1.0]), X)[0]
+    >>> effect.values, effect.shares, effect.means.ravel().round(2)
+    (array([0., 1., 2.]), array([0.25, 0.25, 0.5 ]), array([0.5, 2.5, 4.5]))
     """
 
     values: NDArray[Any]

@@ -86,7 +86,26 @@ class FoldModel(NamedTuple):
 
 
 class Batch(ABC):
-    """Units of an engine that are computed together. All have the same number of columns."""
+    """Units of an engine that are computed together. All have the same number of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.response import Batch
+    >>> class LinearBatch(Batch):  # for the model X @ w, with a single column in each unit
+    ...     def __init__(self, X, w):
+    ...         self.X, self.w, self.units = X, w, np.arange(len(w))
+    ...     def at(self, some, rows, points):
+    ...         X, w = self.X[rows], self.w[some, None, None, None]
+    ...         change = w * (points[:, None] - X.T[some, :, None, None])
+    ...         return (X @ self.w)[:, None, None] + change
+    ...     def paired(self, values):
+    ...         change = self.w[:, None] * (values[:, :, 0] - self.X).T
+    ...         return (self.X @ self.w + change)[:, :, None, None]
+    >>> batch = LinearBatch(np.eye(2), np.array([1.0, 3.0]))
+    >>> batch.at(slice(0, 1), slice(0, 2), np.array([[[5.0]]])).ravel()  # column 0 is set to 5
+    array([5., 8.])
+    """
 
     #: Indices of the batch's units among all units that were passed to the engine.
     units: Subset
@@ -117,6 +136,24 @@ class Engine(ABC):
     """Base class of engines, which evaluate a model on the rows of a table.
 
     :func:`tamis.response.open_engine` uses the class methods to find the engine for a model.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from tamis.response import Engine
+    >>> from tamis.response.engines.base import GenericBatch
+    >>> class LinearEngine(Engine):  # for the model X @ w
+    ...     def __init__(self, X, w):
+    ...         self.model, self.X, self.n_bytes = SimpleNamespace(raw=lambda X: X @ w), X, X.nbytes
+    ...     def outputs(self):
+    ...         return self.model.raw(self.X)
+    ...     def batches(self, units):
+    ...         return (GenericBatch(self, i, columns) for i, columns in enumerate(units))
+    >>> engine = LinearEngine(np.eye(2), np.array([[1.0], [3.0]]))
+    >>> first = next(engine.batches(np.array([[0], [1]])))
+    >>> first.at(slice(0, 1), slice(0, 2), np.array([[[5.0]]])).ravel()  # column 0 is set to 5
+    array([5., 8.])
     """
 
     #: Whether the model has kernel centres. If so, batches implement :meth:`Batch.without`.

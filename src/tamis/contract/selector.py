@@ -221,7 +221,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         refuse_blocks(type(self).__name__)
 
     def _n_common(self, done: Record, size: int | None) -> int:
-        """Return how many recorded steps a search for the given size makes as well."""
+        """Return the number of recorded steps that a search for the given size would repeat."""
         return len(done.trace)
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:

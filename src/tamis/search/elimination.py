@@ -131,7 +131,7 @@ class RecursiveElimination(Search):
         return tuning
 
     def _n_common(self, done: Record, size: int | None) -> int:
-        """Return how many recorded steps a search for the new size makes as well.
+        """Return the number of recorded steps that a search for the new size would repeat.
 
         The last step is not included if it dropped fewer features to stop at the old size.
         """

@@ -257,7 +257,7 @@ class Bidirectional(Search):
         return Step(np.union1d(moved, fixed).astype(np.intp), value), done[-1]
 
     def _n_common(self, done: Record, size: int | None) -> int:
-        """Return how many recorded steps a search for the new size makes as well.
+        """Return the number of recorded steps that a search for the new size would repeat.
 
         It is 0 if the trace follows a different one of the two searches for the new size.
         """

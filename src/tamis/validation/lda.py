@@ -413,7 +413,7 @@ class LDAFolds:
             losses += (share - (self.moments.truth == k)[:, None]) ** 2
         sums = np.add.reduceat(losses, self.moments.starts, axis=0)
         trust = self._ranked(start, change)
-        # log-odds lose as many digits as the trace has, and losses change less than the log-odds
+        # the relative error of the log-odds grows with the trace; losses are less sensitive
         trust &= np.where(trust, change.trace.max(axis=0), 0.0) * (1 + worst) < 1e6
         return np.where(trust, (sums.T / self.moments.sizes).mean(axis=1), np.nan)
 

@@ -91,10 +91,10 @@ def _descend(
     """Return the end of the step, or a point before it, and whether it is the end.
 
     The end is returned if the objective decreases there by at least a share of the decrease that
-    the slope predicts. Otherwise two sets of active samples on either side of the optimum could
-    alternate for ever. If it does not, the point of least objective along the step is found by
-    bisection, because the derivative increases along the step. Merely avoiding an increase would
-    not do: with a large C, only one sample at a time would become active.
+    the slope predicts. Without this condition, two sets of active samples on either side of the
+    optimum could alternate for ever. If the condition fails, the point of least objective along the
+    step is found by bisection, because the derivative increases along the step. It is not enough to
+    avoid an increase: with a large C, only one sample at a time would become active.
     """
     before, promised = _value(space, problem, now), DESCENT * _slope(space, problem, now, step)
     # an increase by rounding of the sum is ignored

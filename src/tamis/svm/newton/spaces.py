@@ -343,7 +343,7 @@ def kernel_matrix(kernel: Kernel, X: Any, Y: Any) -> Any:
     xp = namespace(X, Y)
     with np.errstate(over="ignore", invalid="ignore"):
         K = _kernel_values(kernel, X, Y)
-        finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # so all entries are too
+        finite = bool(xp.all(xp.isfinite(xp.sum(K, axis=0))))  # then so are all entries
     if not finite:
         raise too_large(kernel.name)
     return K

@@ -209,7 +209,7 @@ def follow(
     programme = replace(programme, cost=cost, tilt=tilt)
     if target == 0:  # the linear term is 0, so x = 0 for every lambda
         return _still(programme, lambda_range)
-    with np.errstate(over="ignore"):  # refused below
+    with np.errstate(over="ignore"):  # an overflow is refused below
         lam_unit = float(np.ldexp(programme.unit, -exponent))
     low, high = (end / lam_unit if lam_unit > 0 else np.inf for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:

@@ -14,8 +14,8 @@ _SINGULAR = 1e10
 # Eigenvalues smaller than _ZERO times the largest are treated as 0. If a matrix must not be
 # singular, they are replaced by _RAISED times the largest eigenvalue.
 _ZERO, _RAISED = 1e-12, 1e-18
-#: Largest number of points that enter the working set at a time. If the set is larger than this, the
-#: limit is the size of the set.
+#: Largest number of points that enter the working set at a time. If the set itself has more points,
+#: their number is the limit.
 ENTERING = 50
 #: If the number of entering points times the size of the working set exceeds this, the next
 #: programme is solved from scratch instead of from the current weights.

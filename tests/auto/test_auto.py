@@ -98,7 +98,7 @@ def test_classes_that_look_like_numbers(n_classes):
         assert_array_equal(found, work.ordered(path, X, names, np.arange(len(X)), 0))
 
 
-def test_decoys():
+def test_correlated_decoys_are_mostly_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 40))
     X[:, 5:10] = 0.8 * X[:, :5] + 0.6 * X[:, 5:10]
@@ -109,7 +109,7 @@ def test_decoys():
 
 
 @pytest.mark.parametrize("of_classes", [False, True])
-def test_noise_is_nothing(of_classes):
+def test_nothing_is_selected_from_pure_noise(of_classes):
     nothing = 0
     for seed in range(3):
         X, y = noise(seed=seed)
@@ -124,7 +124,7 @@ def test_noise_is_nothing(of_classes):
     assert nothing >= 2
 
 
-def test_nothing_is_an_answer_with_a_warning():
+def test_an_empty_selection_comes_with_a_warning():
     X, y = noise(seed=1)
     with pytest.warns(NothingFound, match="significantly better than the baseline"):
         found = clone(QUICK).fit(X, y)
@@ -141,7 +141,7 @@ def test_nothing_is_an_answer_with_a_warning():
         assert not clone(QUICK).resume(X, y, record=saved).support_.any()
 
 
-def test_columns_that_matter_only_together():
+def test_interacting_columns_are_found():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(210, 5))
     y = (X[:, 1] * X[:, 4] > 0).astype(int)
@@ -152,7 +152,7 @@ def test_columns_that_matter_only_together():
     assert found.error_.wrong < 0.25
 
 
-def test_a_step_of_one_column():
+def test_a_threshold_effect_of_one_column_is_found_with_trees():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 6))
     found = Auto(budget=4, cv=3, random_state=0).fit(X, (X[:, 4] > 0).astype(int))
@@ -185,7 +185,7 @@ def test_a_target_in_small_or_large_units(product, of_three, exponent):
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200, 1e80, 1e-80])  # of losses squares are taken too
-def test_a_target_whose_squares_are_no_numbers(size):
+def test_a_target_whose_squares_overflow_is_refused(size):
     X, y = signal(n=30)
     with pytest.raises(InvalidTarget, match="other units"):
         clone(QUICK).fit(X, size * y)
@@ -230,7 +230,7 @@ def test_sizes_of_the_list():
     assert n_kept[0] < n_kept[-1]
 
 
-def test_a_number_that_is_asked_for(fitted):
+def test_a_requested_number_of_columns_is_selected(fitted):
     X, y = signal()
     assert clone(QUICK).set_params(n_features_to_select=3).fit(X, y).n_features_ == 3
     half = clone(QUICK).set_params(n_features_to_select=0.5).fit(X, y)
@@ -242,7 +242,7 @@ def test_a_number_that_is_asked_for(fitted):
     assert "not significantly better than the baseline" in kept.choice_.reason
 
 
-def test_the_estimator_is_for_the_columns_kept(fitted):
+def test_the_estimator_can_be_trained_on_the_selected_columns(fitted):
     X, y = signal(seed=0)
     new = signal(n=2000, seed=5)
     model = make_pipeline(clone(fitted), fitted.estimator_).fit(X, y)
@@ -250,7 +250,7 @@ def test_the_estimator_is_for_the_columns_kept(fitted):
     assert loss == pytest.approx(fitted.error_.loss, rel=0.3)
 
 
-def test_the_error_is_that_of_new_rows():
+def test_the_reported_error_agrees_with_the_error_on_new_rows():
     said, true = [], []
     for seed in range(4):
         X, y = signal(n=80, d=20, seed=seed)
@@ -266,7 +266,7 @@ def test_the_error_is_that_of_new_rows():
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_stopped_run_ends_as_an_undisturbed_one(fitted, n_jobs):
+def test_an_interrupted_run_can_be_resumed_with_the_same_result(fitted, n_jobs):
     X, y = signal()
     state = fitted.record_.trace.state
     trace = fitted.record_.trace.head(0)
@@ -280,7 +280,7 @@ def test_a_stopped_run_ends_as_an_undisturbed_one(fitted, n_jobs):
     assert again.record_.trace.state["rounds"] == state["rounds"]
 
 
-def test_the_record_holds_the_answer(fitted):
+def test_the_record_restores_all_results(fitted):
     X, y = signal()
     saved = Record.from_dict(json.loads(json.dumps(fitted.record_.to_dict())))
     again = clone(QUICK).resume(X, y, record=saved)
@@ -293,7 +293,7 @@ def test_the_record_holds_the_answer(fitted):
 
 
 @pytest.mark.parametrize("made", [None, 3])
-def test_a_record_says_nothing_of_another_number_of_columns(fitted, made):
+def test_a_record_for_a_different_number_of_columns_is_refused(fitted, made):
     X, y = signal()
     asked = clone(QUICK).set_params(n_features_to_select=made)
     record = fitted.record_ if made is None else Record.begin(asked, X, y, {}, Grouping(10))
@@ -304,17 +304,17 @@ def test_a_record_says_nothing_of_another_number_of_columns(fitted, made):
     assert "may differ" not in str(refusal.value)
 
 
-def test_places_are_no_scores(fitted):
+def test_ranks_are_not_reported_as_scores(fitted):
     assert fitted.explain(2).endswith("The columns are only ranked, so none has a score.")
     assert "scored" not in fitted.explain(0)
 
 
-def test_the_least_loss_is_said_as_such():
+def test_the_reason_reports_the_lowest_loss():
     found = clone(QUICK).set_params(size="best").fit(*signal(n=60))
     assert ": the number with the lowest loss; held-out rows" in found.choice_.reason
 
 
-def test_columns_of_words_are_called_columns():
+def test_text_columns_are_reported_as_columns():
     X, y = signal(n=90, d=4)
     words = np.array(["red", "green", "blue"])[np.digitize(X[:, 2], [-0.5, 0.5])]
     table = pd.DataFrame(X).add_prefix("x").assign(x2=words)
@@ -340,7 +340,7 @@ def test_stability_counts_all_columns_and_all_folds():
     assert agreement.share[3] == 1
 
 
-def test_rounds_of_a_version_that_compared_less_are_refused(fitted):
+def test_a_record_of_an_older_version_is_refused(fitted):
     X, y = signal()
     trace = fitted.record_.trace.head(0)
     first = [*fitted.record_.trace.state["rounds"]["0"]]
@@ -351,7 +351,7 @@ def test_rounds_of_a_version_that_compared_less_are_refused(fitted):
         clone(QUICK).resume(X, y, record=begun)
 
 
-def test_damaged_rounds_are_said(fitted):
+def test_damaged_rounds_are_reported(fitted):
     plain = json.loads(json.dumps(fitted.record_.to_dict()))
     plain["trace"]["state"]["rounds"]["0"] = {"path": 3}
     del plain["checksum"]
@@ -368,7 +368,7 @@ def test_processes_and_seeds(fitted):
     assert other.curve_ != fitted.curve_
 
 
-def test_the_clock_stops_with_what_is_through(monkeypatch):
+def test_the_time_limit_keeps_the_finished_rounds(monkeypatch):
     monkeypatch.setattr(selection, "PATIENCE", 0.0)
     monkeypatch.setattr(selection, "LEAST_SECONDS", 0.0)
     X, y = signal(n=220, d=6)
@@ -381,7 +381,7 @@ def test_the_clock_stops_with_what_is_through(monkeypatch):
     assert again.stopped_
 
 
-def test_scikit_learn_takes_it():
+def test_it_passes_the_checks_of_scikit_learn():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(Auto(budget=0.01, random_state=0), on_fail=None, on_skip=None)
@@ -460,7 +460,7 @@ def test_rows_of_a_group_stay_together():
         (np.array(["a", 1] * 60, dtype=object), r"of one type.*astype\(str\)"),
     ],
 )
-def test_groups_that_cannot_be(groups, sentence):
+def test_invalid_groups_are_refused(groups, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         clone(QUICK).fit(*signal(), groups=groups)
 
@@ -489,7 +489,7 @@ def test_groups_of_columns_and_fixed_ones():
     assert fixed.n_features_ <= 4
 
 
-def test_a_frame_with_gaps_and_categories():
+def test_a_frame_with_missing_values_and_categories():
     X, y = signal(n=150, d=5)
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame.loc[::9, "c"] = np.nan
@@ -513,12 +513,12 @@ def test_a_frame_with_gaps_and_categories():
         ({"task": "ranks"}, "needs task=", InvalidParameter),
     ],
 )
-def test_parameters_that_cannot_be(given, sentence, kind):
+def test_invalid_parameters_are_refused(given, sentence, kind):
     with pytest.raises(kind, match=sentence):
         Auto(**given).fit(*signal())
 
 
-def test_targets_and_tables_that_cannot_be():
+def test_invalid_targets_and_tables_are_refused():
     X, y = signal()
     with pytest.raises(InvalidTarget, match="takes one target"):
         Auto().fit(X, np.c_[y, y])
@@ -537,13 +537,13 @@ def test_targets_and_tables_that_cannot_be():
 # ------------------------------------------------------------------------------ where it is used
 
 
-def test_an_expression_means_it():
+def test_it_can_be_written_as_an_expression():
     made = parse("Auto(budget=5, size='short')")
     assert write(made) == "Auto(budget=5, size='short')"
     assert isinstance(made, Auto)
 
 
-def test_no_method_means_it(monkeypatch):
+def test_it_is_the_default_method(monkeypatch):
     X, y = signal()
     prepared = tamis.recipes.prepare(None, y, random_state=3, n_jobs=2, n_features_to_select=4)
     assert write(prepared) == "Auto(budget=0.5, n_features_to_select=4, random_state=3, n_jobs=2)"
@@ -554,7 +554,7 @@ def test_no_method_means_it(monkeypatch):
     assert tamis.select(frame, target="y", random_state=0).columns == ["x2", "x7"]
 
 
-def test_behind_another_search():
+def test_it_can_follow_another_search():
     X, y = signal()
     first = Ranking(Correlation(), n_features_to_select=5)
     found = Then(first, clone(QUICK)).fit(X, y)
@@ -564,7 +564,7 @@ def test_behind_another_search():
         assert Then(first, clone(QUICK)).fit(*noise(d=6, seed=1)).columns == []
 
 
-def test_the_summary_says_how_many_a_short_list_has():
+def test_the_summary_reports_the_size_of_a_short_list():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(150, 12))
     y = X[:, 0] + 0.25 * X[:, 1] + 0.2 * X[:, 2] + 0.15 * X[:, 3] + rng.normal(size=150)

@@ -80,21 +80,21 @@ def test_a_small_list_keeps_most_of_a_small_gain():
     assert select_candidates(losses, errors, sizes, Allowed(2.0, 0.05, 0.2), baseline) == [1]
 
 
-def test_few_rows_that_lose_nearly_all_hide_no_better_list():
+def test_a_large_share_of_the_loss_in_few_rows_does_not_hide_a_better_list():
     losses, errors = np.array([[0.06, 0.05]]), np.full((2, 2), 0.02)
     sizes = np.array([1, 5])
     assert select_candidates(losses, errors, sizes, Allowed(1.0), HIGH) == [0]
     assert select_candidates(losses, errors, sizes, Allowed(1.0, 0.05), HIGH) == [1]
 
 
-def test_no_loss_is_allowed_above_a_least_loss_of_0():
+def test_no_rise_is_allowed_above_a_loss_of_0():
     losses, errors = np.array([[0.05, 0.0, 0.0]]), np.zeros((3, 3))
     for allowed in RULES:
         assert select_candidates(losses, errors, np.array([1, 2, 5]), allowed, HIGH) == [1]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_draws_are_rows_or_groups_and_what_they_left_out(grouped):
+def test_a_draw_has_rows_or_groups_and_leaves_out_the_others(grouped):
     groups = np.arange(30) // 3 if grouped else None
     weights = np.linspace(1, 2, 30)
     draws = Draws.of(30, np.random.default_rng(3), groups, weights, n_draws=40)
@@ -109,7 +109,7 @@ def test_draws_are_rows_or_groups_and_what_they_left_out(grouped):
         assert (np.ptp(counts.reshape(40, 10, 3), axis=2) < 1e-12).all()
 
 
-def test_the_best_of_many_is_corrected():
+def test_the_loss_of_the_best_of_many_candidates_is_corrected():
     rng = np.random.default_rng(0)
     rows = 1 + 0.5 * rng.normal(size=(40, 60))  # nothing to find: all have the mean 1
     sizes = np.repeat([1, 2, 5], 20)
@@ -122,12 +122,12 @@ def test_the_best_of_many_is_corrected():
     assert abs(losses.of(of_draw).honest - 1) < 0.06
 
 
-def test_a_draw_that_leaves_no_row_out_does_not_count():
+def test_a_draw_that_leaves_out_no_row_is_ignored():
     losses = Losses(np.array([1.0]), np.array([1.0, 2.0]), np.array([np.nan, 3.0]))
     assert losses.honest == 3.0
 
 
-def test_shares_of_several_classes_from_those_of_pairs():
+def test_probabilities_of_several_classes_follow_from_those_of_pairs():
     shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
     pairs = np.column_stack(
         [shares[:, a] / (shares[:, a] + shares[:, b]) for a, b in [(0, 1), (0, 2), (1, 2)]]

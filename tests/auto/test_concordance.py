@@ -51,7 +51,7 @@ def test_concordance_is_the_share_of_ordered_pairs(seed):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_draws_of_many_candidates(whole):
+def test_the_concordance_is_computed_for_many_candidates_and_draws(whole):
     """Bootstrap counts, which single precision holds exactly, and weights that need double."""
     rng = np.random.default_rng(1)
     n = 700
@@ -75,7 +75,7 @@ def test_a_weight_counts_the_copies_of_a_row():
     assert_allclose(concordance(risk, y, counts), concordance(risk[copies], y[copies]), rtol=1e-12)
 
 
-def test_only_the_order_of_times_and_risks_counts():
+def test_only_the_order_of_times_and_risks_matters():
     risk, y = survival()
     longer = y.copy()
     longer["time"] *= 1e6
@@ -122,7 +122,7 @@ def test_folds_without_events_have_no_comparable_pairs():
     assert concordance(risk, y, folds=folds) == expected
 
 
-def test_unusable_inputs():
+def test_invalid_inputs_are_refused():
     risk, y = survival()
     with pytest.raises(InvalidParameter, match=r"needs one risk for each of 60 rows.*59"):
         concordance(risk[1:], y)
@@ -133,7 +133,7 @@ def test_unusable_inputs():
         concordance(risk, y["time"])
 
 
-def test_concordance_of_scikit_survival():
+def test_the_concordance_agrees_with_scikit_survival():
     metrics = pytest.importorskip("sksurv.metrics", reason="scikit-survival is not installed")
     for seed in range(4):
         risk, y = survival(seed=seed)

@@ -153,7 +153,7 @@ def test_degenerate_targets_and_tables(kind):
     assert np.isfinite(kind().fit(X[:2], same[:2]).coef_).all()
 
 
-def test_a_column_that_orders_the_times_is_kept_finite():
+def test_a_column_that_orders_the_times_has_a_finite_coefficient():
     X, y = survival(n=80, ties=False)
     X[:, 1] = -y["time"]
     X[3, 2] = 1e9  # far out
@@ -207,7 +207,7 @@ def test_noise_is_shrunk_more_than_signal():
     assert RidgeCoxCV().fit(noise, y).alpha_ > 10 * RidgeCoxCV().fit(X, y).alpha_
 
 
-def test_many_columns():
+def test_a_signal_is_found_among_many_columns():
     """The signal of two columns is found among 2000 others from 120 rows."""
     rng = np.random.default_rng(4)
     X, y = survival(n=240, d=2, ties=False)
@@ -217,7 +217,7 @@ def test_many_columns():
 
 
 @pytest.mark.parametrize("kind", [one_penalty, RidgeCoxCV])
-def test_they_are_estimators(kind):
+def test_they_are_scikit_learn_estimators(kind):
     X, y = survival()
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = kind().fit(frame, y)
@@ -238,12 +238,12 @@ def test_they_are_estimators(kind):
         (RidgeCoxCV(cv=1), "RidgeCoxCV needs cv to be an int of at least 2, got 1"),
     ],
 )
-def test_parameters(model, sentence):
+def test_invalid_parameters_are_refused(model, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         model.fit(*survival())
 
 
-def test_targets():
+def test_invalid_targets_are_refused():
     X, y = survival()
     with pytest.raises(InvalidTarget, match="RidgeCoxCV needs a time and an event"):
         one_penalty().fit(X, y["time"])
@@ -255,7 +255,7 @@ def test_targets():
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_proportional_hazards_of_statsmodels(ties):
+def test_coefficients_agree_with_statsmodels(ties):
     """A vanishing penalty leaves the maximum of the likelihood alone."""
     hazards = pytest.importorskip("statsmodels.duration.hazard_regression")
     X, y = survival(n=100, ties=ties)
@@ -263,7 +263,7 @@ def test_proportional_hazards_of_statsmodels(ties):
     assert_allclose(one_penalty(1e-7).fit(X, y).coef_, fitted.params, rtol=1e-5)
 
 
-def test_proportional_hazards_of_scikit_survival():
+def test_coefficients_agree_with_scikit_survival():
     linear = pytest.importorskip("sksurv.linear_model", reason="scikit-survival is not installed")
     X, y = survival()
     Z = StandardScaler().fit_transform(X)

@@ -82,7 +82,7 @@ def test_the_loss_is_compared_row_by_row(classes):
         assert outcome.error.r2 == pytest.approx(1 - rows[0].mean() / truth.values.var(), abs=0.02)
 
 
-def test_it_survives_a_record():
+def test_an_outcome_can_be_restored_from_a_record():
     gathered, truth = problem(True)
     measures = measures_of("roc_auc", "classification", np.array([0, 1]), [200, 200])
     outcome = decided(gathered, truth, measures=measures)
@@ -103,7 +103,7 @@ def test_all_columns_are_corrected_on_the_same_draws():
     assert outcome.error_all.loss > outcome.curve_all.loss
 
 
-def test_doubt_of_the_choice_is_in_the_error():
+def test_the_error_includes_the_uncertainty_of_the_choice():
     """One row decides what is selected: without it another candidate is taken, and fails there."""
     truth = Truth.of(np.zeros(N), "regression")
     one, two = np.ones(N), np.full(N, 1.05)
@@ -116,7 +116,7 @@ def test_doubt_of_the_choice_is_in_the_error():
     assert outcome.error.loss > 1.2  # by the draws without that row
 
 
-def test_nothing_is_lost_if_all_columns_are_selected():
+def test_no_loss_is_reported_if_all_columns_are_selected():
     gathered, truth = problem(True)
     outcome = decided(gathered._replace(n_units=3), truth)
     assert outcome.size == 3
@@ -139,7 +139,7 @@ def test_a_list_that_is_not_significantly_better_than_the_baseline_is_not_offere
     assert outcome.error != outcome.error_guess
 
 
-def test_a_score_by_ranks_leaves_the_test_to_the_squared_loss():
+def test_a_rank_score_is_tested_by_the_squared_loss():
     """A model of noise may have the better AUC by luck; its squared loss is worse."""
     rng = np.random.default_rng(0)
     truth = Truth.of((rng.random(N) < 0.5).astype(int), "classification")
@@ -168,7 +168,7 @@ def test_a_clear_signal_of_a_rare_class_is_found_by_its_auc(effect, found):
     assert decided(gathered, truth, measures=rare).found is found
 
 
-def test_rows_of_several_repeats_are_averaged_and_rows_without_a_fold_left_out():
+def test_repeats_of_a_row_are_averaged_and_rows_in_no_fold_are_left_out():
     truth = Truth.of(np.arange(6.0), "regression")
     rounds = []
     for repeat, shift in enumerate((0.0, 0.4)):
@@ -196,7 +196,7 @@ def test_predictions_far_from_0_keep_their_digits():
     np.testing.assert_allclose(found.baseline.values[0] - truth.values, 0.25, atol=1e-6)
 
 
-def test_a_spread_that_would_be_written_as_0_is_not():
+def test_a_spread_that_rounds_to_0_is_not_printed():
     assert describe_error(HeldOut(0.1, 0.1, 0.005, 0.0004)) == "0.5 % error"
     assert describe_error(HeldOut(0.1, 0.1, 0.005, None)) == "0.5 % error"
     assert describe_error(HeldOut(0.1, 0.1, 0.024, 0.006)) == "2.4 ± 0.6 % error"

@@ -79,7 +79,7 @@ def test_every_kind_of_table_is_drawn_and_described(tables):
             )
 
 
-def test_one_seed_makes_one_table():
+def test_a_seed_determines_the_table():
     first, second, third = make_table(3), make_table(3), make_table(4)
     pd.testing.assert_frame_equal(first.frame, second.frame)
     assert not first.frame.equals(third.frame)

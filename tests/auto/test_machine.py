@@ -66,7 +66,7 @@ def test_inner_folds_choose_width_and_slope(task, bends):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_what_bends_much_has_a_narrow_kernel(task):
+def test_a_strongly_nonlinear_function_gets_a_narrow_kernel(task):
     found = [
         tune_svm(X, Truth.of(y, task), 0).width
         for X, y in (problem(task, n=300, bends=bends) for bends in (0.0, 3.0))
@@ -82,20 +82,20 @@ def test_what_bends_much_has_a_narrow_kernel(task):
         (np.r_[np.zeros(2 * INNER_ROWS, dtype=int), np.ones(3, dtype=int)], "classification"),
     ],
 )
-def test_where_no_folds_can_be_made_the_usual_one_stays(y, task):
+def test_the_default_is_used_if_no_folds_can_be_made(y, task):
     X = np.random.default_rng(0).normal(size=(len(y), 2))
     assert tune_svm(X, Truth.of(y, task), 0) == KernelTuning()
     assert np.isfinite(predict_svm(X, Truth.of(y, task), X, 0)).all()
 
 
-def test_a_target_that_is_constant_in_the_others_of_a_fold():
+def test_a_target_that_is_constant_in_the_training_rows_of_a_fold():
     X = np.random.default_rng(0).normal(size=(9, 2))
     y = np.r_[np.zeros(8), 1.0]
     assert tune_svm(X, Truth.of(y, "regression"), 0).width in WIDTHS
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_rows_of_a_group_are_left_out_together(task):
+def test_rows_of_a_group_are_held_out_together(task):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(30), 6)
     of_groups = rng.normal(size=(30, 3))
@@ -115,7 +115,7 @@ def test_rows_of_a_group_are_left_out_together(task):
     assert tune_svm(X[100:], some, 0).width in WIDTHS
 
 
-def test_many_rows_are_not_all_dealt(monkeypatch):
+def test_inner_folds_use_a_limited_number_of_rows(monkeypatch):
     seen = []
     split = KFold.split
     monkeypatch.setattr(
@@ -126,7 +126,7 @@ def test_many_rows_are_not_all_dealt(monkeypatch):
     assert seen == [INNER_ROWS]
 
 
-def test_the_estimator_answers_as_the_machine_does():
+def test_the_estimator_predicts_like_the_tuned_svm():
     X, y = problem("regression", n=120)
     truth = Truth.of(y, "regression")
     width = tune_svm(X, truth, 3).width

@@ -36,14 +36,14 @@ def scores(n=200, seed=0, ties=False):
     ("measure", "oracle"),
     [(area_under_curve, roc_auc_score), (average_precision, average_precision_score)],
 )
-def test_ranks_of_one_fold_are_those_of_scikit_learn(measure, oracle, ties):
+def test_rank_scores_of_one_fold_agree_with_scikit_learn(measure, oracle, ties):
     score, positive, weights = scores(ties=ties)
     found = measure(score, positive, np.zeros(200, dtype=int), weights)
     expected = [oracle(positive, score, sample_weight=of) for of in weights]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_only_rows_of_one_fold_are_compared():
+def test_only_rows_of_the_same_fold_are_compared():
     score, positive, weights = scores(seed=1)
     folds = np.arange(200) % 3
     shifted = score + 100 * folds  # models of different folds have different offsets
@@ -74,7 +74,7 @@ def shares(n=150, n_classes=3, seed=0):
     [("roc_auc", 2), ("average_precision", 2), ("neg_log_loss", 3), ("neg_brier_score", 3),
      ("roc_auc_ovr", 3), ("f1", 2), ("accuracy", 3), ("f1_macro", 3), ("balanced_accuracy", 2)],
 )  # fmt: skip
-def test_scores_of_classes_are_those_of_scikit_learn(scoring, n_classes):
+def test_classification_scores_agree_with_scikit_learn(scoring, n_classes):
     codes, values, weights = shares(n_classes=n_classes)
     labels = np.array([f"c{k}" for k in range(n_classes)])
     truth = Truth.of(labels[codes], "classification")
@@ -102,7 +102,7 @@ def test_scores_of_classes_are_those_of_scikit_learn(scoring, n_classes):
         assert measure.shown(loss) == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_rare_class_has_its_auc_and_average_precision_reported():
+def test_auc_and_average_precision_are_reported_for_a_rare_class():
     labels = np.array(["no", "yes"])
     found = measures_of(None, "classification", labels, [970, 30])
     assert [measure.name for measure in found.reported] == ["roc_auc", "average_precision"]
@@ -121,7 +121,7 @@ def test_a_rare_class_has_its_auc_and_average_precision_reported():
     assert 1 - loss[0] == pytest.approx(average_precision_score(codes == 0, values[:, 0]))
 
 
-def test_the_error_of_an_auc_by_chance_is_that_of_permuted_predictions():
+def test_the_standard_error_of_a_chance_auc_agrees_with_permuted_predictions():
     rng = np.random.default_rng(0)
     codes, folds = (np.arange(120) % 10 == 0).astype(int), rng.integers(5, size=120)
     folds[:7] = -1  # in no test fold
@@ -160,7 +160,7 @@ def test_the_partial_likelihood_is_summed_over_events_within_folds():
         assert loss == pytest.approx(-total / of[y["event"]].sum())
 
 
-def test_what_is_not_a_score_is_refused():
+def test_an_invalid_score_is_refused():
     for scoring in ("roc_acu", 3, lambda model, X, y: 0.0):
         with pytest.raises(InvalidParameter, match="Auto needs scoring as"):
             check_scoring(scoring)

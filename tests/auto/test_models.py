@@ -32,7 +32,7 @@ def problem(task, seed=0):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_entries_are_predictions(task):
+def test_entries_hold_the_predictions_of_each_model(task):
     X, y = problem(task)
     truth, train, test = Truth.of(y, task), np.arange(80), np.arange(80, 120)
     work = Work(None, task, Grouping(4), truth, [])
@@ -45,7 +45,7 @@ def test_entries_are_predictions(task):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("model", MODELS)
-def test_weights_of_0_and_2_are_rows_left_out_and_doubled(model, task):
+def test_weights_of_0_and_2_are_equivalent_to_removed_and_duplicated_rows(model, task):
     X, y = problem(task)
     rng = np.random.default_rng(1)
     weights = rng.integers(0, 3, size=80).astype(float)
@@ -60,14 +60,14 @@ def test_weights_of_0_and_2_are_rows_left_out_and_doubled(model, task):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_estimator_of_a_target_in_small_units(model):
+def test_an_estimator_works_for_a_target_in_small_units(model):
     X, y = problem("regression")
     plain, small = (estimator_of(model, 4, "regression", 5).fit(X, f * y) for f in (1, 2.0**-30))
     assert_allclose(np.ldexp(small.predict(X), 30), plain.predict(X), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(("n_classes", "most"), [(2, 0.02), (10, 0.1)])
-def test_probabilities_of_many_rows_are_as_sure_as_they_are_right(n_classes, most):
+def test_probabilities_are_calibrated_if_there_are_many_rows(n_classes, most):
     """With one slope for all, probabilities of ten classes are too flat with many columns:
     short lists that err more had the least loss."""
     rng = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_probabilities_of_many_rows_are_as_sure_as_they_are_right(n_classes, mos
     assert many[0].mean() < most < few[0].mean()
 
 
-def test_rare_classes_among_many_rows_leave_a_slope():
+def test_rare_classes_among_many_rows_can_be_calibrated():
     rng = np.random.default_rng(0)
     codes = np.r_[np.zeros(690, dtype=int), np.full(5, 1), np.full(5, 2)]
     X = rng.normal(size=(700, 3)) + codes[:, None]

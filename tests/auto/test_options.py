@@ -38,7 +38,7 @@ def rare(n=1000, share=0.05, seed=0, d=8):
 # ------------------------------------------------------------------------------ a rare target
 
 
-def test_a_rare_target_has_auc_and_average_precision_next_to_its_error():
+def test_auc_and_average_precision_are_reported_for_a_rare_target():
     X, y = rare()
     found = clone(QUICK).fit(X, y)
     assert {0, 1} <= set(found.columns)
@@ -65,7 +65,7 @@ def test_a_noise_list_is_never_offered_for_a_rare_target():
     assert asked.report(X, y).errors.lost is None  # nobody reads "nothing lost"
 
 
-def test_weak_signal_with_few_positives_is_compared_in_pairs():
+def test_a_weak_signal_with_few_positives_is_found():
     """One noise column has the error of the majority class, and so has the right list."""
     X, y = rare(3000, 0.03, seed=1, d=10)
     found = clone(QUICK).fit(X, y)
@@ -77,7 +77,7 @@ def test_weak_signal_with_few_positives_is_compared_in_pairs():
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "neg_log_loss"])
-def test_scores_that_decide(scoring):
+def test_a_classification_score_decides_the_selection(scoring):
     X, y = rare(400, 0.3)
     found = clone(QUICK).set_params(scoring=scoring).fit(X, y)
     assert set(found.columns) >= {0, 1}
@@ -93,7 +93,7 @@ def test_scores_that_decide(scoring):
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error", "neg_mean_absolute_error"])
-def test_scores_of_numbers_that_decide(scoring):
+def test_a_regression_score_decides_the_selection(scoring):
     X, _ = rare(300)
     y = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).normal(size=300)
     found = clone(QUICK).set_params(scoring=scoring).fit(X, y)
@@ -158,13 +158,13 @@ def test_folds_given_by_indices_or_masks():
         (GroupKFold(3), "groups"),
     ],
 )
-def test_folds_that_cannot_be(cv, sentence):
+def test_invalid_folds_are_refused(cv, sentence):
     X, y = rare(60, 0.4)
     with pytest.raises(InvalidParameter, match=sentence):
         clone(QUICK).set_params(cv=cv).fit(X, y)
 
 
-def test_a_run_with_random_splits_is_resumed_with_the_same():
+def test_a_resumed_run_uses_the_same_random_splits():
     X, y = rare(100, 0.4)
     asked = clone(QUICK).set_params(cv=ShuffleSplit(4))
     whole = asked.fit(X, y)
@@ -181,7 +181,7 @@ def test_a_run_with_random_splits_is_resumed_with_the_same():
 # ------------------------------------------------------------------------------ weights
 
 
-def test_weights_of_rows_change_what_is_selected():
+def test_sample_weights_change_the_selection():
     """Two halves of the table have another true column each: weights choose the half."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
@@ -195,7 +195,7 @@ def test_weights_of_rows_change_what_is_selected():
         assert none.columns == [column]
 
 
-def test_equal_weights_change_nothing_but_draws():
+def test_equal_weights_do_not_change_the_selection():
     X, y = rare(200, 0.4)
     plain, weighed = clone(QUICK).fit(X, y), clone(QUICK).fit(X, y, sample_weight=np.full(200, 3.0))
     assert_array_equal(plain.order_, weighed.order_)
@@ -208,12 +208,12 @@ def test_equal_weights_change_nothing_but_draws():
      (np.full(200, np.nan), "finite"), (np.zeros(200), "at least 4 rows"),
      (["a"] * 200, "as numbers")],
 )  # fmt: skip
-def test_weights_that_cannot_be(weights, sentence):
+def test_invalid_weights_are_refused(weights, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         clone(QUICK).fit(*rare(200, 0.4), sample_weight=weights)
 
 
-def test_class_weights_count_in_the_errors_too():
+def test_class_weights_apply_to_the_errors_too():
     X, y = rare(600, 0.1)
     found = clone(QUICK).set_params(class_weight="balanced").fit(X, y)
     assert found.error_guess_.wrong == pytest.approx(0.5, abs=0.05)
@@ -253,7 +253,7 @@ def test_censored_targets():
 
 
 @pytest.mark.slow
-def test_a_censored_target_is_not_answered_by_half_of_a_wide_table():
+def test_few_columns_are_selected_for_a_censored_target():
     X, y = censored(120, 400)
     found = tamis.select(X, y, random_state=0)
     assert isinstance(found, Auto)
@@ -279,7 +279,7 @@ def business(n=300):
     )  # fmt: skip
 
 
-def test_columns_of_the_frame_are_groups_and_weights():
+def test_groups_and_weights_may_be_columns_of_the_frame():
     frame = business()
     named = tamis.select(frame, target="y", method=QUICK, groups="customer", sample_weight="weight")
     rest = frame.drop(columns=["customer", "weight"])
@@ -305,13 +305,13 @@ def test_folds_in_time_order():
         tamis.select(frame, target="y", cv="month")
 
 
-def test_other_methods_have_their_own_measures():
+def test_scoring_is_refused_for_other_methods():
     frame = business()[["a", "b", "y"]]
     with pytest.raises(InvalidParameter, match="scoring is for the automatic selection, and mrmr"):
         tamis.select(frame, target="y", method="mrmr", scoring="roc_auc")
 
 
-def test_several_targets_are_refused_in_a_sentence():
+def test_several_targets_are_refused():
     X, _ = rare(100, 0.4)
     with pytest.raises(InvalidTarget, match="one target"):
         tamis.select(X, np.column_stack([X[:, 0], X[:, 1]]))

@@ -14,7 +14,7 @@ def plan(n, d, budget=60.0, task="classification", sizes=SIZES):
     return Planning(n, d, d, budget=budget, n_folds=5, sizes=sizes, task=task).plan()
 
 
-def test_a_small_table_is_tried_in_all_ways():
+def test_all_methods_are_tried_on_a_small_table():
     found = plan(150, 30)
     assert found.paths == ("information", "forest")
     assert found.models == found.everything == ("ridge", "machine", "trees")
@@ -33,7 +33,7 @@ def test_information_with_ridge_is_always_tried():
 
 @pytest.mark.parametrize("shape", [(60, 2000), (600, 500), (2000, 30), (20_000, 50), (400, 5000)])
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_the_budget_is_kept_and_more_of_it_tries_no_less(shape, task):
+def test_the_plan_keeps_to_the_budget_and_a_larger_budget_tries_at_least_as_much(shape, task):
     tried = []
     for budget in (1, 10, 60, 600):
         found = plan(*shape, budget=budget, task=task)
@@ -43,7 +43,7 @@ def test_the_budget_is_kept_and_more_of_it_tries_no_less(shape, task):
     assert tried == sorted(tried)
 
 
-def test_many_rows_and_many_columns_are_cut():
+def test_the_number_of_rows_is_limited_for_large_tables():
     assert plan(10**6, 20).n_rows == MOST_ROWS
     wide = plan(5000, 100_000)
     assert wide.n_rows < 5000
@@ -53,7 +53,7 @@ def test_many_rows_and_many_columns_are_cut():
     assert plan(80, 100_000).paths[0] == "information"
 
 
-def test_trees_answer_at_every_size_where_nothing_else_bends():
+def test_trees_are_tried_at_every_size_if_no_other_model_is_nonlinear():
     assert plan(5000, 12).trees_at == plan(5000, 12).sizes
     assert "trees" in plan(5000, 12).models_at(3)
     few = plan(5000, 30, task="regression")
@@ -62,18 +62,18 @@ def test_trees_answer_at_every_size_where_nothing_else_bends():
     assert plan(2000, 12).trees_at == (1, 2, 5, 10)  # the SVM covers the others
 
 
-def test_rows_that_are_not_looked_at_are_said():
+def test_the_plan_reports_that_rows_were_sampled():
     step = plan(6366, 8).steps[0]
     assert (step.name, step.reason) == ("rows", f"{MOST_ROWS} of 6366, drawn at random")
     assert "rows" not in {step.name for step in plan(MOST_ROWS, 8).steps}
 
 
-def test_folds_are_dealt_again_for_few_rows_only():
+def test_cross_validation_is_repeated_only_for_few_rows():
     assert plan(199, 10).n_repeats > 1
     assert plan(200, 10).n_repeats == 1
 
 
-def test_rounds_are_in_an_order_that_can_be_cut():
+def test_rounds_are_ordered_so_that_a_run_can_stop_early():
     found = plan(150, 30)
     paths = [one.path for one in found.rounds]
     n = found.n_folds
@@ -88,7 +88,7 @@ def test_sizes_of_trees():
     assert tree_sizes((3,)) == (3,)
 
 
-def test_cost_is_that_of_the_plan():
+def test_the_memory_estimate_follows_the_plan():
     small, large = (Auto().cost(*shape) for shape in ((50, 5), (1500, 400)))
     assert 0 < small < large < 1e9
     assert Auto().cost(10**6, 20) < 1e9

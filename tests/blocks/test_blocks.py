@@ -39,7 +39,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_folder_is_one_table(folder):
+def test_the_files_of_a_folder_form_one_table(folder):
     X, y = made()
     search = Forward(Scatter("J3"), n_features_to_select=3)
     found = search.fit(str(folder), target="y")
@@ -60,12 +60,12 @@ def test_a_source_can_be_given_in_place_of_a_path(folder):
     assert by_path.record_.data == later.record_.data
 
 
-def test_select_takes_a_path(folder):
+def test_select_accepts_a_path(folder):
     found = tamis.select(str(folder), target="y", method="mrmr", n_features_to_select=2)
     assert sorted(found.columns) == ["x2", "x4"]
 
 
-def test_only_the_columns_asked_for_are_chosen_among(folder):
+def test_only_the_given_columns_are_candidates(folder):
     found = Ranking(FisherScore(), n_features_to_select=1).fit(
         Parquet(folder, target="y", columns=["x4", "x1"])
     )
@@ -73,7 +73,7 @@ def test_only_the_columns_asked_for_are_chosen_among(folder):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int8, np.uint16, bool])
-def test_narrow_types_are_read_as_they_are(tmp_path, kind):
+def test_narrow_types_are_not_widened(tmp_path, kind):
     X, y = made()
     X = (np.round(X * 5) + 20).astype(kind)
     (block, *_) = Parquet(written(tmp_path / "a.parquet", X, y), target="y").blocks()
@@ -81,7 +81,7 @@ def test_narrow_types_are_read_as_they_are(tmp_path, kind):
     assert_array_equal(block.X, X[:40])
 
 
-def test_gaps_of_integers_are_nan(tmp_path):
+def test_missing_integers_become_nan(tmp_path):
     frame = pl.DataFrame({"a": [1, None, 3], "b": [1.0, 2.0, 3.0], "y": [0, 1, 1]})
     frame.write_parquet(tmp_path / "a.parquet")
     (block,) = Parquet(tmp_path / "a.parquet", target="y").blocks()
@@ -129,7 +129,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
     assert_array_equal(*found)
 
 
-def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
+def test_the_automatic_selection_uses_a_sample_of_rows(folder, monkeypatch):
     whole = tamis.select(folder, target="y", random_state=0)
     assert "rows" not in [step.name for step in whole.plan_]
     monkeypatch.setattr(dispatch, "SAMPLE", 150)
@@ -145,14 +145,14 @@ def test_the_automatic_selection_takes_a_draw_of_rows(folder, monkeypatch):
     assert tamis.select(blocks, random_state=3).plan_[0].reason.startswith("100 of 150 rows")
 
 
-def test_rows_are_drawn_as_the_files_have_them(tmp_path):
+def test_sampled_rows_keep_their_types(tmp_path):
     table = pa.table({"a": ["u", None, "v"] * 40, "b": range(120), "y": [0, 1, 1] * 40})
     pq.write_table(table, tmp_path / "0.parquet", row_group_size=50)
     rows = np.array([0, 49, 50, 119])
     assert Parquet(tmp_path).rows(rows).to_pydict() == table.take(rows).to_pydict()
 
 
-def test_another_schema_is_said_with_file_and_column(folder):
+def test_a_different_schema_is_reported_with_file_and_column(folder):
     X, y = made(20)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "x4": y, "y": y})
     pq.write_table(table, folder / "part-7.parquet")
@@ -160,14 +160,14 @@ def test_another_schema_is_said_with_file_and_column(folder):
         Ranking(FisherScore()).fit(folder, target="y")
 
 
-def test_a_missing_column_is_said_with_its_file(folder):
+def test_a_missing_column_is_reported_with_its_file(folder):
     X, y = made(20)
     written(folder / "part-7.parquet", X[:, :4], y)
     with pytest.raises(InvalidTable, match=r"part-7\.parquet has nothing as column 'x4'"):
         Ranking(FisherScore()).fit(folder, target="y")
 
 
-def test_a_damaged_file_is_said_with_row_group_and_column(folder):
+def test_a_damaged_file_is_reported_with_row_group_and_column(folder):
     path = folder / "part-4.parquet"
     column = pq.ParquetFile(path).metadata.row_group(1).column(3)
     content = bytearray(path.read_bytes())
@@ -178,13 +178,13 @@ def test_a_damaged_file_is_said_with_row_group_and_column(folder):
         Ranking(FisherScore()).fit(folder, target="y")
 
 
-def test_a_file_that_is_no_parquet_is_said(folder):
+def test_a_file_that_is_not_parquet_is_refused(folder):
     (folder / "part-9.parquet").write_bytes(b"no such thing")
     with pytest.raises(InvalidTable, match=r"part-9\.parquet is not a Parquet file"):
         Ranking(FisherScore()).fit(folder, target="y")
 
 
-def test_nan_is_said_with_file_row_group_and_column(folder):
+def test_nan_is_reported_with_file_row_group_and_column(folder):
     X, y = made(80)
     X[61, 3] = np.nan
     written(folder / "part-7.parquet", X, y)
@@ -192,7 +192,7 @@ def test_nan_is_said_with_file_row_group_and_column(folder):
         Ranking(FisherScore()).fit(folder, target="y")
 
 
-def test_what_is_asked_wrongly_gets_a_sentence(folder, tmp_path):
+def test_invalid_requests_are_refused(folder, tmp_path):
     search = Ranking(FisherScore())
     for problem, fit in {
         "Which column of .* is the target": lambda: search.fit(folder),
@@ -214,7 +214,7 @@ def test_what_is_asked_wrongly_gets_a_sentence(folder, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["<f2", ">f8", ">i4", "g", "?"])
-def test_numbers_of_any_type_are_counted(kind):
+def test_numbers_of_any_type_are_accepted(kind):
     X, y = made()
     X = np.round(X, 1).astype(kind)
     held = Forward(MRMR(n_bins=4), n_features_to_select=2).fit(X.astype(float), y)
@@ -230,14 +230,14 @@ def test_half_precision_is_read_from_parquet(tmp_path):
     assert set(found.columns) == {"x2", "x4"}
 
 
-def test_names_that_stand_twice_are_said(tmp_path):
+def test_duplicate_names_are_refused(tmp_path):
     X, y = made()
     pq.write_table(pa.table([X[:, 0], X[:, 1], y], names=["a", "a", "y"]), tmp_path / "a.parquet")
     with pytest.raises(InvalidTable, match="more than one column named 'a'"):
         Parquet(tmp_path, target="y")
 
 
-def test_what_programs_leave_in_a_folder_is_not_read(folder):
+def test_temporary_files_of_other_programs_are_ignored(folder):
     expected = Parquet(folder, target="y").identity()
     for name in ("._part-0.parquet", ".work/part.parquet", "_temporary/0/part.parquet"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -245,7 +245,7 @@ def test_what_programs_leave_in_a_folder_is_not_read(folder):
     assert Parquet(folder, target="y").identity() == expected
 
 
-def test_infinity_in_the_target_is_said_with_its_row(tmp_path):
+def test_infinity_in_the_target_is_reported_with_its_row(tmp_path):
     X, _ = made()
     y = np.where(np.arange(500) == 431, np.inf, X[:, 1])
     source = written(tmp_path / "far.parquet", X, y)
@@ -253,7 +253,7 @@ def test_infinity_in_the_target_is_said_with_its_row(tmp_path):
         Ranking(FisherScore()).fit(source, target="y")
 
 
-def test_a_file_written_anew_between_passes_is_said(tmp_path):
+def test_a_file_that_is_rewritten_between_passes_is_refused(tmp_path):
     X, y = made()
     where = written(tmp_path / "a.parquet", X, y)
     source = Parquet(where, target="y")
@@ -263,7 +263,7 @@ def test_a_file_written_anew_between_passes_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("criterion", [FisherScore(), MRMR(n_bins=4)])
-def test_rows_that_change_between_passes_are_said(criterion):
+def test_rows_that_change_between_passes_are_refused(criterion):
     X, y = made()
     passes = []
 
@@ -282,19 +282,19 @@ def test_rows_that_change_between_passes_are_said(criterion):
         Ranking(criterion).fit(BlockIterator(relabelled))
 
 
-def test_weights_are_refused_where_rows_come_in_blocks(folder):
+def test_weights_are_refused_for_row_blocks(folder):
     with pytest.raises(InvalidParameter, match="takes no sample_weight with row blocks"):
         Ranking(FisherScore()).fit(folder, target="y", sample_weight=np.ones(500))
     Ranking(FisherScore()).fit(folder, target="y", sample_weight=None)
 
 
 @pytest.mark.parametrize("method", [None, "mrmr"])
-def test_select_does_not_pass_over_weights(folder, method):
+def test_select_refuses_weights_for_row_blocks(folder, method):
     with pytest.raises(InvalidParameter, match="sample_weight"):
         tamis.select(folder, target="y", method=method, sample_weight=np.ones(3))
 
 
-def test_what_needs_the_whole_table_says_so(folder):
+def test_methods_that_need_the_full_table_refuse_row_blocks(folder):
     source = Parquet(folder, target="y")
     search = Forward(FisherScore(), n_features_to_select=2).fit(source)
     for work in (search.transform, search.fit_transform, search.substitutes, search.report):
@@ -320,7 +320,7 @@ def test_sources_that_cannot_work_are_refused():
         sample(MemoryMap(X, y), n_rows=0)
 
 
-def test_blocks_that_differ_are_said_with_their_number():
+def test_blocks_that_differ_are_reported_with_their_number():
     blocks = [(np.eye(3), np.arange(3)), (np.eye(4), np.arange(4))]
     with pytest.raises(InvalidTable, match=r"block 1 of the iterator needs rows and 3 columns"):
         Ranking(FisherScore()).fit(BlockIterator(lambda: blocks))
@@ -356,7 +356,7 @@ else:
 
 
 @pytest.mark.slow
-def test_a_table_larger_than_the_memory_is_selected_from(tmp_path):
+def test_columns_are_selected_from_a_table_larger_than_memory(tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "large.parquet"
     names = [f"x{j}" for j in range(150)]
     schema = pa.schema([*((name, pa.float32()) for name in names), ("y", pa.int8())])

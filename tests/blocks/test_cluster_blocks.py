@@ -65,7 +65,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
-def test_workers_find_what_one_process_finds(client, folder, search, monkeypatch):
+def test_workers_give_the_same_result_as_one_process(client, folder, search, monkeypatch):
     alone = Forward(search.criterion, n_features_to_select=4).fit(folder, target="y")
     for most in (32, 1):  # gathered, or merged on the workers first
         monkeypatch.setattr(dask_cluster, "MOST_GATHERED", most)
@@ -76,7 +76,7 @@ def test_workers_find_what_one_process_finds(client, folder, search, monkeypatch
         assert found.record_.data == alone.record_.data
 
 
-def test_errors_of_workers_are_the_sentences(client, folder):
+def test_errors_of_workers_have_the_usual_messages(client, folder):
     X, y = made(50)
     X[20, 1] = np.nan
     table = {f"x{j}": X[:, j] for j in range(6)}
@@ -87,7 +87,7 @@ def test_errors_of_workers_are_the_sentences(client, folder):
 
 @pytest.mark.parametrize("criterion", [JMI(n_bins=5), Scatter("J3")], ids=str)
 @pytest.mark.parametrize("on_cluster", [True, False])
-def test_collections_of_dask_are_tables(client, criterion, on_cluster):
+def test_dask_collections_are_accepted_as_tables(client, criterion, on_cluster):
     X, y = made()
     alone = Forward(criterion, n_features_to_select=3).fit(X, y)
     arrays = da.from_array(X, chunks=(130, 4)), da.from_array(y, chunks=500)
@@ -109,7 +109,7 @@ def test_collections_of_dask_are_tables(client, criterion, on_cluster):
     assert by_frame.columns == [list("abcdef")[j] for j in alone.columns]
 
 
-def test_what_is_wrong_with_a_collection_is_reported():
+def test_invalid_dask_collections_are_refused():
     X, y = made(40)
     table, answers = da.from_array(X, chunks=20), da.from_array(y, chunks=20)
     with pytest.raises(InvalidTarget, match=r"fit\(X, y\)"):
@@ -129,7 +129,7 @@ def test_what_is_wrong_with_a_collection_is_reported():
     assert answers.npartitions == 2
 
 
-def test_a_map_of_a_file_travels_by_its_path(tmp_path):
+def test_a_memory_map_is_pickled_by_its_path(tmp_path):
     import pickle
 
     X, y = made(5000)
@@ -154,7 +154,7 @@ class Holders(RowStatistic):
         return {name: state.get(name, 0) + other.get(name, 0) for name in state | other}
 
 
-def test_a_worker_that_comes_later_gets_its_share(folder, monkeypatch):
+def test_a_worker_that_joins_later_gets_its_share(folder, monkeypatch):
     with (
         machines(1, processes=False) as workers,
         distributed.Client(workers, set_as_default=False) as client,
@@ -193,7 +193,7 @@ class KillsItsWorker(RowStatistic):
 
 
 @pytest.mark.slow
-def test_a_worker_killed_in_the_middle_changes_nothing(folder, tmp_path):
+def test_a_killed_worker_does_not_change_the_result(folder, tmp_path):
     alone = Forward(MRMR(n_bins=5), n_features_to_select=4).fit(folder, target="y")
     with machines(2, processes=True) as workers, distributed.Client(workers) as client:
         search = Forward(MRMR(n_bins=5), n_features_to_select=4)

@@ -136,7 +136,7 @@ def check_same(found, alone):
     assert_array_equal(found.scores_, alone.scores_)
 
 
-def test_one_worker_killed_in_the_middle_of_a_pick(folder, alone, tmp_path):
+def test_a_worker_killed_during_a_step_does_not_change_the_result(folder, alone, tmp_path):
     with Machines(tmp_path) as machines, machines.client() as client:
         fault = InThePick(3, machines.workers[0])
         check_same(search(fault).fit(source(folder, client)), alone)
@@ -144,7 +144,9 @@ def test_one_worker_killed_in_the_middle_of_a_pick(folder, alone, tmp_path):
         assert len(client.scheduler_info(n_workers=-1)["workers"]) == 1
 
 
-def test_all_workers_killed_and_the_record_goes_on(folder, alone, tmp_path, monkeypatch):
+def test_a_search_can_be_resumed_after_all_workers_were_killed(
+    folder, alone, tmp_path, monkeypatch
+):
     monkeypatch.setattr(dask_cluster, "PATIENCE", 2)
     with Machines(tmp_path) as machines, machines.client() as client:
         lost = search(InThePick(3, *machines.workers))
@@ -156,7 +158,7 @@ def test_all_workers_killed_and_the_record_goes_on(folder, alone, tmp_path, monk
         check_same(search().resume(source(folder, client), record=lost.record_), alone)
 
 
-def test_workers_that_come_back_in_time_change_nothing(folder, alone, tmp_path):
+def test_restarted_workers_do_not_change_the_result(folder, alone, tmp_path):
     with Machines(tmp_path) as machines, machines.client() as client:
         fault = InThePick(3, *machines.workers)
         Timer(1.0, machines.start_workers, [1]).start()
@@ -164,7 +166,7 @@ def test_workers_that_come_back_in_time_change_nothing(folder, alone, tmp_path):
         assert fault.killed
 
 
-def test_a_lost_scheduler_and_the_record_goes_on(folder, alone, tmp_path):
+def test_a_search_can_be_resumed_after_the_scheduler_was_lost(folder, alone, tmp_path):
     with Machines(tmp_path) as machines:
         client = machines.client()
         lost = search(InThePick(3, machines.scheduler))

@@ -44,7 +44,7 @@ def client():
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=["folds", "then", "then held", "groups"])
-def test_workers_find_what_the_table_gives(client, tmp_path, search):
+def test_workers_give_the_same_result_as_the_table_in_memory(client, tmp_path, search):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
     y = (X[:, 0] + X[:, 2] + rng.normal(size=300) > 0).astype(int)

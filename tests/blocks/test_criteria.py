@@ -81,7 +81,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize("criterion", MOMENTS, ids=str)
 @pytest.mark.parametrize("mean", [0.0, 1e6])
-def test_any_partition_gives_what_the_whole_table_gives(criterion, mean):
+def test_the_result_does_not_depend_on_the_blocks(criterion, mean):
     X, y, _ = made(mean=mean)
     order = np.argsort(y, kind="stable")  # blocks in which classes are missing
     X, y = X[order], y[order]
@@ -96,7 +96,7 @@ def test_any_partition_gives_what_the_whole_table_gives(criterion, mean):
 
 
 @pytest.mark.parametrize("criterion", [Correlation(), PValue()], ids=str)
-def test_a_real_target_is_read_from_blocks(criterion):
+def test_a_numeric_target_is_read_from_blocks(criterion):
     X, _, z = made()
     held = Ranking(criterion).fit(X, z)
     for where in partitions(len(X)):
@@ -106,7 +106,7 @@ def test_a_real_target_is_read_from_blocks(criterion):
 
 
 @pytest.mark.parametrize("products", ["columns", "total", "classes"])
-def test_sums_are_those_of_two_passes_in_long_doubles(products):
+def test_sums_agree_with_two_passes_in_extended_precision(products):
     X, y, _ = made(mean=1e8)
     source = cut(X, y, range(50, 600, 50))
     labels = source.reduce(TargetLabels("test"), target_only=True)
@@ -140,7 +140,7 @@ def test_merging_is_associative_and_empty_blocks_add_nothing():
     assert_allclose(np.triu(left.products), np.triu(right.products), rtol=1e-14)
 
 
-def test_labels_and_ranges_have_the_same_bits_in_any_order():
+def test_labels_and_ranges_do_not_depend_on_the_order_of_the_blocks():
     X, y, _ = made()
     ends = [0, *sorted(np.random.default_rng(1).choice(600, 20, replace=False)), 600]
     blocks = [RowBlock(X[a:b], y[a:b], a, "") for a, b in itertools.pairwise(ends)]
@@ -159,7 +159,7 @@ def test_labels_and_ranges_have_the_same_bits_in_any_order():
     assert there[0] == 0 < there[1]
 
 
-def test_columns_that_tell_nothing_are_known():
+def test_uninformative_columns_come_last():
     X, y, _ = made()
     found = Ranking(FisherScore(), n_features_to_select=3).fit(cut(X, y, [100, 200]))
     held = Ranking(FisherScore(), n_features_to_select=3).fit(X, y)
@@ -169,7 +169,7 @@ def test_columns_that_tell_nothing_are_known():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("criterion", [Correlation(), MRMR(n_bins=4)])
-def test_copies_are_known_whatever_their_type_and_scale(kind, criterion):
+def test_duplicate_columns_are_found_for_any_type_and_scale(kind, criterion):
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(5000, 7)), dtype=kind)
     X[:, 6], X[:, 4] = X[:, 0], 4 * X[:, 1]
@@ -181,7 +181,7 @@ def test_copies_are_known_whatever_their_type_and_scale(kind, criterion):
     assert_array_equal(found.order_, held.order_)
 
 
-def test_a_gap_makes_no_copy_of_scaled_columns():
+def test_a_column_with_different_missing_values_is_not_a_duplicate():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
     X[::9, 0] = np.nan
@@ -191,7 +191,7 @@ def test_a_gap_makes_no_copy_of_scaled_columns():
     assert_array_equal(found.order_, held.order_)
 
 
-def test_rounding_of_a_large_mean_is_no_variation():
+def test_rounding_of_a_large_mean_is_not_treated_as_variation():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
     X[:, 1] = 2.0**53 + 2 * y
@@ -209,7 +209,7 @@ def test_rounding_of_a_large_mean_is_no_variation():
 @pytest.mark.parametrize(
     "criterion", [FisherScore(), PValue(), Correlation(), Scatter("J3"), DiscriminantRatio()]
 )
-def test_columns_of_any_size_are_squared(criterion):
+def test_columns_of_any_scale_have_finite_squares(criterion):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     X[:, :2] += y[:, None]
@@ -220,7 +220,7 @@ def test_columns_of_any_size_are_squared(criterion):
 
 
 @pytest.mark.parametrize("size", [1e-250, 1e250, 1.0])
-def test_real_targets_of_any_size_are_squared(size):
+def test_numeric_targets_of_any_scale_have_finite_squares(size):
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = size * (X[:, 1] + X[:, 2])
     held = Ranking(Correlation(task="regression")).fit(X, y)
@@ -246,7 +246,7 @@ def drawn_column(rng, n):
 
 @pytest.mark.filterwarnings("ignore")  # of ties and idle columns, which are meant
 @pytest.mark.parametrize("seed", range(12))
-def test_small_tables_of_any_kind_give_the_same_order(seed):
+def test_small_tables_of_any_kind_have_the_same_order_in_blocks(seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(5, 90)), int(rng.integers(1, 8))
     X = np.column_stack([drawn_column(rng, n) for _ in range(d)])
@@ -259,7 +259,7 @@ def test_small_tables_of_any_kind_give_the_same_order(seed):
         assert_array_equal(found.order_, held.order_)
 
 
-def test_groups_are_units():
+def test_groups_of_columns_are_units():
     X, y, _ = made()
     groups = {"first": [0, 1], "last": [6, 7]}
     held = Forward(Scatter("J3", ridge=1e-6), n_features_to_select=2, feature_groups=groups)
@@ -280,7 +280,7 @@ def test_a_search_on_blocks_resumes_from_its_record(tmp_path):
 @pytest.mark.parametrize(
     "search", [Forward(HSIC()), Forward(CrossValidated(GaussianNB())), Then(Ranking(HSIC()), None)]
 )
-def test_what_cannot_learn_from_blocks_says_what_to_write(search):
+def test_searches_that_cannot_use_blocks_are_refused_with_a_remedy(search):
     X, y, _ = made()
     if isinstance(search, Then):
         search = Then(search.first, Forward(Scatter()))
@@ -289,7 +289,7 @@ def test_what_cannot_learn_from_blocks_says_what_to_write(search):
 
 
 @pytest.mark.parametrize("choice", [Information("bic"), BestPrefix()])
-def test_a_choice_that_fits_a_model_is_reported(choice):
+def test_a_choice_that_fits_a_model_is_refused(choice):
     X, y, _ = made()
     search = Forward(FisherScore(), n_features_to_select=choice)
     with pytest.raises(InvalidParameter, match=r"not row blocks\. Ask for a number"):
@@ -314,7 +314,7 @@ def test_a_missing_value_is_reported_with_its_block_and_column():
         Ranking(FisherScore()).fit(cut(X, y, range(25, 600, 25)))
 
 
-def test_a_target_that_cannot_be_used_is_reported():
+def test_an_unusable_target_is_refused():
     X, _, z = made()
     with pytest.raises(InvalidTarget, match="real numbers"):
         Ranking(FisherScore()).fit(cut(X, z, [300]))
@@ -325,7 +325,7 @@ def test_a_target_that_cannot_be_used_is_reported():
         Ranking(Correlation()).fit(cut(X, z, range(25, 600, 25)))
 
 
-def test_a_target_of_very_many_values_is_read():
+def test_a_target_with_very_many_values_is_read():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 2))
     found = Ranking(Correlation(), n_features_to_select=1).fit(
@@ -379,7 +379,7 @@ INFORMATION = [
 
 
 @pytest.mark.parametrize("criterion", INFORMATION, ids=str)
-def test_counts_of_any_partition_are_those_of_the_whole_table(criterion):
+def test_counts_do_not_depend_on_the_blocks(criterion):
     X, y, z = mixed()
     targets = [y] if criterion.binning == "codes" else [y, z]
     for target in targets:
@@ -416,7 +416,7 @@ def _labels(X, y):
 
 
 @pytest.mark.parametrize(("listed", "refined"), [(1 << 20, 1 << 21), (0, 1 << 12)])
-def test_distances_of_distributions_are_those_of_sorting(monkeypatch, listed, refined):
+def test_distances_of_distributions_agree_with_sorting(monkeypatch, listed, refined):
     monkeypatch.setattr("tamis.blocks.quantiles.LISTED", listed)
     monkeypatch.setattr("tamis.blocks.quantiles.REFINED", refined)
     X, y, _ = mixed(400)
@@ -429,7 +429,7 @@ def test_distances_of_distributions_are_those_of_sorting(monkeypatch, listed, re
         assert_array_equal(found.order_, held.order_)
 
 
-def test_permuted_blocks_give_the_same_bits():
+def test_permuted_blocks_give_identical_results():
     X, y, _ = mixed()
     blocks = np.array_split(np.arange(700), 25)
     there = Forward(JMI(), n_features_to_select=4).fit(cut(X, y, range(28, 700, 28)))
@@ -476,7 +476,7 @@ def test_pairs_of_groups_are_found_in_blocks():
     assert_allclose(found.scores_, held.scores_, rtol=0, atol=1e-12)
 
 
-def test_what_the_information_family_cannot_do_on_blocks_is_reported(monkeypatch):
+def test_information_criteria_refuse_unsupported_options_on_blocks(monkeypatch):
     monkeypatch.setattr("tamis.density.column_groups.MOST_COMBINATIONS", 16)
     X, y, z = mixed()
     source = cut(X, y, [300])

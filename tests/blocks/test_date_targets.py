@@ -34,7 +34,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("y", TARGETS.values(), ids=TARGETS)
-def test_it_is_regressed_on(y):
+def test_a_date_target_is_a_regression_target(y):
     found = tamis.select(X, y, "mrmr", n_features_to_select=1)
     assert found.columns == [1]
     assert Forward(MRMR(), n_features_to_select=1).fit(X, y).columns == [1]
@@ -44,7 +44,7 @@ def test_it_is_regressed_on(y):
     assert search.fit(frame, y).columns == ["b"]
 
 
-def test_scores_are_those_of_the_days():
+def test_scores_are_computed_from_days():
     days = (HOURS - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
     np.testing.assert_array_equal(times_as_days(HOURS), days)
     np.testing.assert_allclose(
@@ -52,14 +52,14 @@ def test_scores_are_those_of_the_days():
     )
 
 
-def test_few_days_are_classes_as_few_whole_numbers_are():
+def test_few_distinct_days_are_classes():
     two = np.where(X[:, 1] > 0, np.datetime64("2020-01-01"), np.datetime64("2021-01-01"))
     assert target_kind(times_as_days(two)) == "classification"
     assert Ranking(FisherScore(), n_features_to_select=1).fit(X, two).columns == [1]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_it_may_be_a_column_of_a_frame(library):
+def test_a_date_target_may_be_a_column_of_a_frame(library):
     frame = pl.DataFrame(X, schema=list("abcd")).with_columns(when=TARGETS["polars"])
     given = {"pandas": frame.to_pandas, "polars": frame.clone, "pyarrow": frame.to_arrow}[library]()
     found = tamis.select(given, target="when", method="mrmr", n_features_to_select=1)
@@ -69,7 +69,7 @@ def test_it_may_be_a_column_of_a_frame(library):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("written", ["moments", "days"])
-def test_it_may_be_a_column_of_a_file(tmp_path, suffix, written):
+def test_a_date_target_may_be_a_column_of_a_file(tmp_path, suffix, written):
     when = TARGETS["polars"] if written == "moments" else TARGETS["polars"].dt.date()
     frame = pl.DataFrame(X, schema=list("abcd")).with_columns(when=when)
     path = tmp_path / f"visits.{suffix}"
@@ -80,7 +80,7 @@ def test_it_may_be_a_column_of_a_file(tmp_path, suffix, written):
     assert tamis.read(path, "when", task="classification").y.dtype.kind == "U"
 
 
-def test_it_may_come_in_blocks_of_rows(tmp_path):
+def test_a_date_target_may_come_in_row_blocks(tmp_path):
     columns = {name: X[:, j] for j, name in enumerate("abcd")}
     pq.write_table(
         pa.table({**columns, "when": HOURS.astype("datetime64[us]")}), tmp_path / "0.parquet"
@@ -91,7 +91,7 @@ def test_it_may_come_in_blocks_of_rows(tmp_path):
     np.testing.assert_allclose(search.scores_, held.scores_)
 
 
-def test_a_missing_date_is_named():
+def test_the_row_of_a_missing_date_is_reported():
     y = HOURS.astype("datetime64[us]").copy()
     y[3] = np.datetime64("NaT")
     held = y.astype(object)
@@ -102,6 +102,6 @@ def test_a_missing_date_is_named():
             tamis.select(X, given, "correlation")
 
 
-def test_other_labels_stay_what_they_are():
+def test_other_labels_are_not_converted():
     for y in (np.array(["a", "b"]), [1, 2], np.array([dt.date(2020, 1, 1), "x"], dtype=object)):
         assert times_as_days(y) is y

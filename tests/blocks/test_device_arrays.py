@@ -52,7 +52,7 @@ def dispatch(monkeypatch):
 
 @pytest.mark.parametrize("name", ELIMINATIONS)
 @pytest.mark.parametrize("seed", range(5))
-def test_five_tables_in_the_same_order(name, seed):
+def test_columns_are_eliminated_in_the_same_order_on_a_device(name, seed):
     X, f = problem(seed=seed)
     y = f if name == "sd" else (f > 0).astype(int)
     here = select(X, y, ELIMINATIONS[name], n_features_to_select=1)
@@ -65,7 +65,7 @@ def test_five_tables_in_the_same_order(name, seed):
     assert here.record_.places == ""
 
 
-def test_a_table_goes_to_the_device_once(monkeypatch):
+def test_a_table_is_copied_to_the_device_once(monkeypatch):
     X, f = problem()
     sizes, put = [], _namespace.Place.put
     monkeypatch.setattr(
@@ -88,7 +88,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_tensors_of_any_type(kind, dispatch):
+def test_tensors_of_any_type_are_accepted(kind, dispatch):
     X, f = problem()
     tensor, y = TYPES[kind](X), torch.asarray(f > 0)
     plain = _namespace.host(tensor).astype(float)
@@ -104,7 +104,7 @@ def test_tensors_of_any_type(kind, dispatch):
     assert_array_equal(_namespace.host(kept), _namespace.host(tensor)[:, found.get_support()])
 
 
-def test_without_dispatch_a_tensor_of_the_processor_is_a_table_like_any():
+def test_without_dispatch_a_cpu_tensor_is_an_ordinary_table():
     X, f = problem()
     found = search().fit(torch.asarray(X), torch.asarray(f > 0))
     assert_array_equal(found.get_support(), search().fit(X, f > 0).get_support())
@@ -112,7 +112,7 @@ def test_without_dispatch_a_tensor_of_the_processor_is_a_table_like_any():
     assert isinstance(found.transform(torch.asarray(X)), torch.Tensor)
 
 
-def test_other_libraries(dispatch):
+def test_arrays_of_other_libraries_are_accepted(dispatch):
     strict = pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
     X, f = problem()
     there = strict.asarray(X)
@@ -131,19 +131,19 @@ def test_other_libraries(dispatch):
         (lambda X: torch.asarray(X).log(), "missing value"),
     ],
 )
-def test_tensors_that_are_no_tables(wrong, sentence):
+def test_tensors_that_are_not_tables_are_refused(wrong, sentence):
     X, f = problem()
     with pytest.raises((InvalidTable, ValueError), match=sentence):
         search().fit(wrong(X), f > 0)
 
 
-def test_other_columns_are_refused():
+def test_a_different_number_of_columns_is_refused():
     X, f = problem()
     with pytest.raises(InvalidTable, match="is expecting 6 features"):
         search().fit(X, f > 0).transform(torch.asarray(X[:, :4]))
 
 
-def test_what_runs_on_no_device_is_reported_once(dispatch):
+def test_a_method_that_cannot_use_the_device_warns_once(dispatch):
     X, f = problem()
     with pytest.warns(DeviceWarning, match=r"Nothing of Ranking runs on cpu \(torch\)") as caught:
         found = Ranking(FisherScore(), n_features_to_select=2).fit(torch.asarray(X), f > 0)
@@ -157,7 +157,7 @@ def test_what_runs_on_no_device_is_reported_once(dispatch):
     [HSIC(gamma="median"), WeightNorm(SVC(kernel="linear")), WeightNorm(SVC(), order=1)],
     ids=str,
 )
-def test_parts_that_run_on_no_device_are_known(criterion):
+def test_criteria_that_cannot_use_the_device_warn(criterion):
     X, f = problem()
     assert not criterion.runs_on_device
     with pytest.warns(DeviceWarning, match="Nothing of RecursiveElimination runs on"):
@@ -165,7 +165,7 @@ def test_parts_that_run_on_no_device_are_known(criterion):
 
 
 @pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
-def test_svms_of_the_processor_with_scores_of_the_device():
+def test_svms_are_trained_on_the_cpu_and_scored_on_the_device():
     X, f = problem()
     for criterion in (WeightNorm(SVC()), PosteriorSensitivity(SVC(), n_values=4)):
         method = RecursiveElimination(criterion, n_features_to_select=3)
@@ -175,7 +175,7 @@ def test_svms_of_the_processor_with_scores_of_the_device():
         assert said in found.summary()
 
 
-def test_criteria_take_tensors(dispatch):
+def test_criteria_accept_tensors(dispatch):
     X, f = problem()
     subset = np.array([0, 2, 3])
     for criterion in (HSIC(), WeightNorm(NewtonSVC()), PosteriorSensitivity(NewtonSVC())):
@@ -184,7 +184,7 @@ def test_criteria_take_tensors(dispatch):
         assert_allclose(found, known, rtol=0, atol=1e-10 * known.max())
 
 
-def test_pipelines_stay_where_they_are():
+def test_pipelines_stay_on_the_device():
     X, f = problem()
     both = make_pipeline(search(), NewtonSVC()).fit(torch.asarray(X), torch.asarray(f > 0))
     found = both.decision_function(torch.asarray(X))
@@ -193,13 +193,13 @@ def test_pipelines_stay_where_they_are():
     assert_allclose(found.numpy(), known, atol=1e-9)
 
 
-def test_the_page_says_where_parts_ran(tmp_path):
+def test_the_report_names_the_device_of_each_part(tmp_path):
     X, f = problem()
     select(X, f > 0, search(3), device="cpu").report(X, f > 0).save(tmp_path / "page.html")
     assert "Scores ran on cpu (torch)." in (tmp_path / "page.html").read_text()
 
 
-def test_records_keep_where_parts_ran(tmp_path):
+def test_records_store_the_device_of_each_part(tmp_path):
     X, f = problem()
     found = select(X, f > 0, search(3), device="cpu")
     found.record_.save(tmp_path / "record.json")
@@ -232,7 +232,7 @@ class Small:
     [HSIC(), ParzenInformation(sigma=3.0), PosteriorSensitivity(NewtonSVC(), n_values=4)],
     ids=str,
 )
-def test_a_small_device_is_given_smaller_strips(criterion, monkeypatch):
+def test_strips_are_reduced_on_a_device_with_little_memory(criterion, monkeypatch):
     X, f = problem(60)
     with _namespace.computing_on("cpu"):
         known = criterion.fit(X, f > 0).loss(np.arange(6))
@@ -243,7 +243,7 @@ def test_a_small_device_is_given_smaller_strips(criterion, monkeypatch):
     assert_allclose(found, known, rtol=0, atol=1e-12 * known.max())
 
 
-def test_svms_begin_where_the_last_round_ended():
+def test_svms_start_from_the_previous_solution():
     """In fewer steps, to the same optimum to the last bit."""
     X, f = problem(80)
     criteria = (WeightNorm(NewtonSVC(10.0)), PosteriorSensitivity(NewtonSVC(10.0), n_values=4))
@@ -270,7 +270,7 @@ class Full:
         return self.function(*given, **options)
 
 
-def test_a_device_that_runs_out_of_memory(monkeypatch):
+def test_a_device_that_runs_out_of_memory_is_reported(monkeypatch):
     from tamis.density import pairs
 
     X, f = problem()
@@ -290,7 +290,7 @@ def test_a_device_that_runs_out_of_memory(monkeypatch):
     assert resumed.record_.ran_on == {"scores": ["cpu (torch)", "processor"]}
 
 
-def test_other_failures_stay_what_they_are(monkeypatch):
+def test_other_errors_are_not_changed(monkeypatch):
     from tamis.density import pairs
 
     def fails(*given, **options):
@@ -325,7 +325,7 @@ print("the same")
 """
 
 
-def test_under_dispatch():
+def test_results_are_the_same_with_array_api_dispatch():
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", "-c", UNDER_DISPATCH],
         env={**os.environ, "SCIPY_ARRAY_API": "1"}, capture_output=True, text=True, timeout=200,

@@ -46,14 +46,14 @@ def texts(*values):
         (texts("u", "v"), pa.nulls(60), ["u", "v", None, None]),
     ],
 )
-def test_files_may_write_one_column_in_two_ways(tmp_path, first, second, expected):
+def test_files_may_store_a_column_with_different_types(tmp_path, first, second, expected):
     written(tmp_path / "0.parquet", z=first)
     folder = written(tmp_path / "1.parquet", z=second)
     assert Parquet(folder).rows(np.array([0, 1, 60, 61]))["z"].to_pylist() == expected
     assert tamis.select(folder, target="y", random_state=0).columns == ["b"]
 
 
-def test_a_column_without_a_value_in_one_file_is_missing_there(tmp_path):
+def test_a_column_without_values_in_one_file_is_missing_there(tmp_path):
     numbers = np.random.default_rng(1).normal(size=60)
     for name, nothing in (("untyped", pa.nulls(60)), ("numbers", pa.nulls(60, pa.float64()))):
         written(tmp_path / name / "0.parquet", z=nothing)
@@ -66,7 +66,7 @@ def test_a_column_without_a_value_in_one_file_is_missing_there(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["{}", "file://{}"])
-def test_a_folder_may_be_called_as_files_are(tmp_path, address):
+def test_a_folder_may_be_named_like_a_file(tmp_path, address):
     folder = written(tmp_path / "all [1]" / "visits.parquet" / "part-0.parquet")
     for where in (folder, folder.parent):
         assert len(Parquet(address.format(where))._files) == 1
@@ -90,18 +90,18 @@ def test_targets_of_other_types_are_classes_or_refused(tmp_path):
             Ranking(FisherScore()).fit(folder, target="y")
 
 
-def test_bytes_that_are_no_text_stand_aside(tmp_path):
+def test_columns_of_bytes_that_are_not_text_are_ignored(tmp_path):
     folder = written(tmp_path / "0.parquet", z=texts(b"\xff", b"u"))
     assert tamis.select(folder, target="y", random_state=0).columns == ["b"]
 
 
-def test_a_fault_of_a_draw_names_the_column(tmp_path):
+def test_an_error_in_a_sample_names_the_column(tmp_path):
     folder = written(tmp_path / "0.parquet", z=np.r_[np.inf, np.arange(59.0)])
     with pytest.raises(InvalidTable, match=r"infinity .* column\(s\) 'z'\. "):
         tamis.select(folder, target="y")
 
 
-def test_one_row_is_reported():
+def test_a_table_with_one_row_is_refused():
     with pytest.raises(InvalidTable, match="at least 2 rows, but the files have 1"):
         dispatch.draw_rows(MemoryMap(np.ones((1, 2)), np.ones(1)))
 
@@ -109,7 +109,7 @@ def test_one_row_is_reported():
 # -- states of threads -------------------------------------------------------------------------
 
 
-def test_threads_hold_no_large_states_each():
+def test_threads_do_not_each_hold_a_large_state():
     labels = Labels(np.arange(3), np.ones(3, dtype=np.int64), 3)
     narrow, wide = np.zeros(100), np.zeros(1300)
     assert ShiftedSums(narrow, labels, 3).is_small
@@ -119,7 +119,7 @@ def test_threads_hold_no_large_states_each():
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_folds_in_threads_are_those_of_the_table(monkeypatch, n_threads):
+def test_folds_do_not_depend_on_the_number_of_threads(monkeypatch, n_threads):
     monkeypatch.setattr(local, "own_threads", lambda: n_threads)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 6)), rng.integers(0, 3, 300)
@@ -131,7 +131,7 @@ def test_folds_in_threads_are_those_of_the_table(monkeypatch, n_threads):
     assert_array_equal(then.fit(blocks).get_support(), then.fit(X, y).get_support())
 
 
-def test_each_copy_is_held_against_one_column(monkeypatch):
+def test_each_duplicate_is_compared_with_one_column(monkeypatch):
     rng = np.random.default_rng(0)
     one, other = rng.normal(size=(2, 50, 1))
     X = np.hstack([one, other, *[one] * 30, *[other] * 20, 2 * one])

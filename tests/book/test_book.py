@@ -24,7 +24,7 @@ def scores(found):
     }
 
 
-def test_every_experiment_has_results_or_a_sentence_why_not():
+def test_every_experiment_has_results_or_a_reason_why_not():
     waiting = pages.waiting()
     assert set(STORED) <= set(names())
     assert waiting.keys() <= set(names())
@@ -48,11 +48,11 @@ def test_two_realizations_computed_again_agree_with_the_stored_ones(name):
     assert again == pytest.approx({key: before[key] for key in again}, rel=1e-6, abs=1e-9)
 
 
-def test_the_quick_one_is_stored_and_as_the_file_asks():
+def test_the_stored_results_of_the_quick_experiment_are_current():
     assert load_results(pages.results_path(QUICK)).is_current
 
 
-def test_a_run_leaves_results_and_goes_on(tmp_path, monkeypatch, capsys):
+def test_a_run_stores_results_and_can_be_continued(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pages, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(run, "RESULTS", tmp_path / "results")
     words = ["--store", str(tmp_path / "tasks.sqlite"), "--realizations", "2", QUICK]
@@ -66,7 +66,7 @@ def test_a_run_leaves_results_and_goes_on(tmp_path, monkeypatch, capsys):
     assert "skipped" in capsys.readouterr().out
 
 
-def test_pages_have_what_was_published_and_ours(tmp_path, monkeypatch):
+def test_pages_show_published_and_computed_numbers(tmp_path, monkeypatch):
     some = (read(QUICK), read("thesis-3.7"))  # all would take a minute to draw
     monkeypatch.setattr(pages, "experiments", lambda: some)
     pages.write_book(tmp_path)
@@ -81,5 +81,5 @@ def test_pages_have_what_was_published_and_ours(tmp_path, monkeypatch):
     assert "left out" in (tmp_path / "thesis-3.7.rst").read_text()  # its table is not to be had
 
 
-def test_no_letter_of_a_text_is_markup():
+def test_special_characters_are_escaped():
     assert pages._plain("RMB* of a_b, `x` |y|") == r"RMB\* of a\_b, \`x\` \|y\|"

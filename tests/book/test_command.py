@@ -28,7 +28,7 @@ published = { Fisher = 0, Later = 30, Odd = 30 }
 """
 
 
-def test_the_list_has_one_name_per_line_and_its_title(tamis):
+def test_the_list_has_a_name_and_title_per_line(tamis):
     result = tamis("reproduce", "--list")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -50,7 +50,7 @@ def test_our_numbers_are_next_to_the_published_ones(tamis, folder):
     assert (folder / "s.sqlite").is_file()
 
 
-def test_a_curve_is_a_row_per_size(tamis, folder):
+def test_a_curve_is_printed_as_a_row_per_size(tamis, folder):
     text = OWN.replace('metric = "hit"', 'metric = "useless"')
     text = text.replace("train = 100", "train = 100\nsizes = [1, 5]")
     text = text.replace("Fisher = 0, Later = 30, Odd = 30", "Fisher = [0.5, 0.8]")
@@ -70,7 +70,7 @@ def test_a_stability_is_printed_with_its_interval(tamis, folder):
     assert "published number within the interval" in result.stdout
 
 
-def test_baselines_are_next_to_every_number(tamis, folder):
+def test_baselines_are_printed_next_to_every_number(tamis, folder):
     (folder / "own.toml").write_text(
         """
 title = "Accuracies"
@@ -110,7 +110,7 @@ unsound_above = 99
     assert "? iris: nobody gets there" in result.stdout
 
 
-def test_many_parts_are_rows_and_ranges_are_shown(tamis, folder):
+def test_several_parts_are_printed_as_rows_with_ranges(tamis, folder):
     text = """
 title = "Errors"
 source = "Nobody (2020), table 2"
@@ -135,7 +135,7 @@ published = {{ SVM = 0.999 }}
     assert "= published number within ours" in result.stdout
 
 
-def test_signs_of_tests_are_shown(tamis, folder):
+def test_signs_of_tests_are_printed(tamis, folder):
     text = OWN.replace('metric = "hit"', 'metric = "useless"\nreference = "Odd"')
     text = text.replace("train = 100", 'train = 100\nsizes = [1]\nsigns = { Fisher = ["+"] }')
     text = text.replace("{ Fisher = 0, Later = 30, Odd = 30 }", "{ Fisher = [0.5] }")
@@ -156,11 +156,11 @@ def test_signs_of_tests_are_shown(tamis, folder):
         (["thesis-3.2", "--realizations", "0"], "Invalid value for '--realizations'"),
     ],
 )
-def test_mistakes_get_one_sentence(refused, arguments, sentence):
+def test_mistakes_are_reported_in_one_sentence(refused, arguments, sentence):
     assert sentence in refused("reproduce", *arguments)
 
 
-def test_an_unreadable_file_gets_one_sentence(refused, folder):
+def test_an_unreadable_file_is_reported_in_one_sentence(refused, folder):
     for content in (b"title = ", b"title = '\xff'", b"title = " + b"[" * 100_000):
         (folder / "own.toml").write_bytes(content)
         assert "own.toml cannot be read as an experiment" in refused("reproduce", "own.toml")
@@ -181,7 +181,7 @@ ridge = "RidgeClassifier()"
 """
 
 
-def test_a_table_of_ones_own_is_printed_with_tests(tamis, folder):
+def test_a_users_table_is_printed_with_tests(tamis, folder):
     (folder / "mine.toml").write_text(MINE)
     result = tamis("reproduce", "mine.toml", "--realizations", 3)
     assert result.exit_code == 0, result.output
@@ -191,7 +191,7 @@ def test_a_table_of_ones_own_is_printed_with_tests(tamis, folder):
     assert "nothing could be compared" not in result.stdout
 
 
-def test_an_experiment_is_written_in_every_way(tamis, folder):
+def test_an_experiment_is_written_in_every_format(tamis, folder):
     (folder / "mine.toml").write_text(MINE)
     ways = [word for end in ("csv", "md", "tex", "json") for word in ("-o", f"found.{end}")]
     result = tamis("reproduce", "mine.toml", "--realizations", 3, *ways)
@@ -224,7 +224,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(refused, folde
     assert "no folder" in refused("reproduce", "mine.toml", "-o", "nowhere/found.csv")
 
 
-def test_a_folder_gets_a_page_tables_and_pictures(tamis, folder, refused):
+def test_the_output_folder_has_a_report_tables_and_charts(tamis, folder, refused):
     (folder / "own.toml").write_text(OWN)
     asked = ("reproduce", "own.toml", "--realizations", 2, "--quiet")
     found = tamis(*asked, "--folder", "out", "--report", "own.html")
@@ -240,7 +240,7 @@ def test_a_folder_gets_a_page_tables_and_pictures(tamis, folder, refused):
     assert "is a file" in refused("reproduce", "own.toml", "--folder", "own.toml")
 
 
-def test_without_the_book_the_command_says_how_to_install_it(tamis, refused, monkeypatch):
+def test_without_the_book_the_command_explains_how_to_install_it(tamis, refused, monkeypatch):
     monkeypatch.setattr("tamis.cli.app._entries", lambda **which: ())
     sentence = refused("reproduce", "--list")
     assert sentence == (

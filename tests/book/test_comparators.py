@@ -17,7 +17,7 @@ from tests.svm.problems import classification
 RANGE = (2.0**-4, 2.0**6)
 
 
-def test_the_grid_is_that_of_scikit_learn():
+def test_the_grid_search_agrees_with_scikit_learn():
     X, y = classification()
     grid = GridC("rbf", gamma=0.2, lambda_range=RANGE).fit(X, y)
     peer = GridSearchCV(SVC(gamma=0.2), {"C": list(grid.C_)}, cv=5).fit(X, y)
@@ -28,7 +28,7 @@ def test_the_grid_is_that_of_scikit_learn():
 
 
 @pytest.mark.parametrize("scoring", ["error", "roc_auc", "f1"])
-def test_the_exact_optimum_is_never_worse(scoring):
+def test_the_exact_optimum_is_never_worse_than_the_grid(scoring):
     X, y = classification(n=90, seed=6)
     options = {"gamma": 0.2, "lambda_range": RANGE, "scoring": scoring}
     exact = SVCPathCV(**options).fit(X, y)
@@ -40,7 +40,7 @@ def test_the_exact_optimum_is_never_worse(scoring):
 
 
 @pytest.mark.parametrize("pool", ["folds", "samples"])
-def test_the_grid_read_off_the_paths_is_the_grid(pool):
+def test_the_grid_computed_from_paths_agrees_with_training(pool):
     X, y = classification()
     options = {"kernel": "linear", "lambda_range": RANGE, "pool": pool}
     trained, read = (GridC(solver=s, **options).fit(X, y) for s in ("libsvm", "path"))
@@ -83,7 +83,7 @@ def test_the_gradient_of_the_radius_margin_bound(lam):
     np.testing.assert_allclose(function.in_log_lambda(t)[1], numeric, rtol=1e-3)
 
 
-def test_the_bound_is_made_of_radius_norm_and_slack():
+def test_the_bound_is_the_product_of_radius_and_objective():
     X, y = classification()
     path = SVCPath("linear").fit(X, y)
     w = path.dual_coef(0.5) @ X
@@ -110,7 +110,7 @@ def test_the_span_estimate_is_near_the_leave_one_out_error():
 
 
 @pytest.mark.parametrize("objective", ["error", "radius-margin", "span"])
-def test_descent_ends_no_higher_than_it_began(objective):
+def test_descent_never_ends_above_its_start(objective):
     X, y = classification()
     search = GradientC("rbf", gamma=0.2, objective=objective, start=4.0).fit(X, y)
     stay = GradientC("rbf", gamma=0.2, objective=objective, start=4.0, lambda_range=RANGE)

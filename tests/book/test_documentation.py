@@ -32,7 +32,7 @@ def test_the_experiment_file_runs(tmp_path):
     assert {cell.method for cell in found.cells} == {"Fisher", "wrapper"}
 
 
-def test_the_file_of_ones_own_table_runs(tmp_path):
+def test_the_experiment_file_for_a_users_table_runs(tmp_path):
     _, text = blocks("toml")
     (tmp_path / "page.toml").write_text(text)
     X, y, names, *_ = load("wine")

@@ -42,7 +42,7 @@ def written(tmp_path):
     return write
 
 
-def test_every_file_of_ours_can_be_read():
+def test_every_experiment_file_can_be_read():
     found = experiments()
     assert len(found) == len(names()) >= 38
     for experiment in found:
@@ -60,7 +60,7 @@ def test_every_file_of_ours_can_be_read():
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
 
-def test_every_published_table_that_was_promised_is_there():
+def test_every_promised_published_table_exists():
     wanted = {"thesis-3.1", "thesis-3.2", "thesis-4.1", "thesis-5.2", "thesis-5.4", "svr-1"}
     wanted |= {
         "thesis-6.3",
@@ -80,7 +80,7 @@ def test_every_published_table_that_was_promised_is_there():
 
 
 @pytest.mark.parametrize("name", ["thesis-6.3", "thesis-6.4", "thesis-6.5"])
-def test_the_tables_of_tuned_machines(name):
+def test_the_tables_of_tuned_svms_have_all_parts(name):
     parts = {part.name: part for part in read(name).parts}
     assert len(parts) == 14
     assert {p for p in parts if parts[p].unsound} == {"sonar", "ionosphere", "wbcd"}
@@ -91,7 +91,7 @@ def test_the_tables_of_tuned_machines(name):
         assert all(row[0] == min(row) for row in errors.values())
 
 
-def test_what_trees_find_is_asked_in_every_way():
+def test_the_experiment_on_trees_has_all_methods():
     parts = read("trees-found").parts
     assert len(parts) == 4
     for part in parts:
@@ -102,7 +102,7 @@ def test_what_trees_find_is_asked_in_every_way():
         )
 
 
-def test_auto_stands_beside_fixed_methods():
+def test_auto_is_compared_with_fixed_methods():
     parts = [*read("auto-1").parts, *read("auto-2").parts]
     assert len(parts) == 12
     for part in parts:
@@ -112,12 +112,12 @@ def test_auto_stands_beside_fixed_methods():
             assert hasattr(parse_method(text, {}), "fit")
 
 
-def test_names_are_in_the_order_of_their_numbers():
+def test_names_are_sorted_by_number():
     ours = [name for name in names() if name.startswith("thesis-3.")]
     assert ours[-3:] == ["thesis-3.9", "thesis-3.10", "thesis-3.11"]
 
 
-def test_a_file_of_ones_own(written):
+def test_a_users_file_can_be_read(written):
     experiment = read(written(GOOD))
     assert experiment.name == "own"
     assert experiment.parts[0].published == {"Fisher": (0.0,)}
@@ -158,13 +158,13 @@ def test_a_file_of_ones_own(written):
         ("train = 100", "folds = inf", "n_folds to be an int of at least 2"),
     ],
 )
-def test_a_wrong_file_gets_a_sentence(written, old, new, sentence):
+def test_an_invalid_file_is_refused(written, old, new, sentence):
     assert old in GOOD
     with pytest.raises(InvalidSpec, match=sentence):
         read(written(GOOD.replace(old, new)))
 
 
-def test_a_stability_has_sizes(written):
+def test_a_stability_experiment_needs_sizes(written):
     stable = GOOD.replace('metric = "hit"', 'metric = "stability"')
     for more in ("[baselines]\nF = 'Ranking(FisherScore())'\n[[parts]]", "[[parts]]\nsteps = [1]"):
         text = stable.replace("[[parts]]", more).replace("published = { Fisher = 0 }", "")
@@ -193,7 +193,7 @@ unsound_above = 96
 """
 
 
-def test_folds_steps_and_what_is_out_of_reach(written):
+def test_folds_steps_and_unavailable_numbers_are_read(written):
     experiment = read(written(FOLDS))
     (part,) = experiment.parts
     assert experiment.plan(part) == CrossValidation(5, n_repeats=2, n_first=10)
@@ -207,7 +207,7 @@ def test_folds_steps_and_what_is_out_of_reach(written):
     assert not part.is_sound(96.1)
 
 
-def test_a_part_is_sound_unless_it_says_otherwise(written):
+def test_a_part_is_sound_by_default(written):
     (part,) = read(written(GOOD)).parts
     assert part.is_sound(0.0)
     (part,) = read(written(GOOD.replace("train = 100", 'train = 100\nunsound = "why"'))).parts
@@ -215,7 +215,7 @@ def test_a_part_is_sound_unless_it_says_otherwise(written):
 
 
 @pytest.mark.parametrize(("table", "n_rows"), [("4.1", 50), ("4.2", 50), ("4.3", 38), ("4.4", 3)])
-def test_the_tables_of_gates(table, n_rows):
+def test_the_tables_of_gates_have_all_published_numbers(table, n_rows):
     """As many published accuracies as are in print, those of 4.3 also at the published sizes."""
     parts = read(f"gates-{table}").parts
     numbers = [x for part in parts for row in part.published.values() for x in row]
@@ -225,20 +225,20 @@ def test_the_tables_of_gates(table, n_rows):
         assert out_of_reach == {"sonar": 83, "glass": 71}
 
 
-def test_decimals_are_those_in_print(written):
+def test_decimals_follow_the_published_numbers(written):
     assert read(written(GOOD.replace("Fisher = 0 ", "Fisher = 0.034 "))).decimals == 3
     assert read(written(GOOD.replace("Fisher = 0 ", "Fisher = 0.00002 "))).decimals == 5
     assert read("thesis-5.10").decimals == 2
 
 
-def test_names_and_files_that_are_not_there(tmp_path):
+def test_unknown_names_and_missing_files_are_refused(tmp_path):
     with pytest.raises(InvalidSpec, match=r"'thesis-3\.3'\. Did you mean thesis-"):
         read("thesis-3.3")
     with pytest.raises(InvalidSpec, match=r"There is no file .*none\.toml\. Write its path"):
         read(str(tmp_path / "none.toml"))
 
 
-def test_a_file_that_is_no_text(tmp_path):
+def test_a_file_that_is_not_text_is_refused(tmp_path):
     path = Path(tmp_path / "own.toml")
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidSpec, match="cannot be read"):

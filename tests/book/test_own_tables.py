@@ -51,7 +51,7 @@ def rewritten(folder, *changes):
     return str(folder / "mine.toml")
 
 
-def test_the_numbers_are_those_of_evaluate(folder):
+def test_the_numbers_agree_with_evaluate(folder):
     found = reproduce(str(folder / "mine.toml"))
     assert not found.missing
     X, y, _, classes, *_ = load("wine")
@@ -90,7 +90,7 @@ realizations = 3
     assert found.results["all of it"].tasks[0].outcome.n_features == 5
 
 
-def test_a_mixed_table_is_encoded_inside_the_training_parts(folder):
+def test_a_mixed_table_is_encoded_from_its_training_rows(folder):
     frame = pl.read_csv(folder / "wine.csv")
     levels = pl.Series("site", ["north", "south", None] * (len(frame) // 3) + ["north"])
     frame.with_columns(levels[: len(frame)]).write_csv(folder / "mixed.csv")
@@ -115,7 +115,7 @@ def test_a_mixed_table_is_encoded_inside_the_training_parts(folder):
 @pytest.mark.parametrize(
     "path", ["../wine.csv", "/etc/passwd", "sub/../../wine.csv", "~/wine.csv", "-", "", "."]
 )
-def test_a_table_is_beside_the_file_and_not_above_it(folder, path):
+def test_a_table_outside_the_folder_of_the_file_is_refused(folder, path):
     inside = folder / "deep"
     inside.mkdir()
     name = rewritten(folder, ('"wine.csv"', f'"{path}"'))
@@ -125,7 +125,7 @@ def test_a_table_is_beside_the_file_and_not_above_it(folder, path):
     assert name
 
 
-def test_a_link_does_not_lead_out_of_the_folder(folder):
+def test_a_link_out_of_the_folder_is_refused(folder):
     inside = folder / "deep"
     inside.mkdir()
     (inside / "wine.csv").symlink_to(folder / "wine.csv")
@@ -134,14 +134,14 @@ def test_a_link_does_not_lead_out_of_the_folder(folder):
         read(str(inside / "mine.toml"))
 
 
-def test_a_table_in_a_folder_below_is_read(folder):
+def test_a_table_in_a_subfolder_is_read(folder):
     (folder / "tables").mkdir()
     (folder / "wine.csv").rename(folder / "tables/wine.csv")
     found = reproduce(rewritten(folder, ('"wine.csv"', '"tables/wine.csv"')), realizations=2)
     assert not found.missing
 
 
-def test_what_cannot_be_read_is_said(folder):
+def test_an_unreadable_table_is_reported(folder):
     found = reproduce(rewritten(folder, ('"wine.csv"', '"win.csv"')))
     assert len(found.missing) == 1
     assert "There is no file" in found.missing[0]
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_is_said(folder):
         read(rewritten(folder, ('target = "kind"', 'taget = "kind"')))
 
 
-def test_a_method_for_another_target_is_left_out_with_a_sentence(folder):
+def test_a_method_for_a_different_target_is_left_out_with_a_reason(folder):
     found = reproduce(rewritten(folder, ('"correlation"', '"svr-rfe"')), realizations=2)
     assert {cell.method for cell in found.cells} == {"Fisher"}
     assert "needs a real target" in found.missing[0]

@@ -64,7 +64,7 @@ def said(page):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body).replace("\u00a0", " "))
 
 
-def test_the_page_counts_what_agrees(experiment):
+def test_the_report_counts_the_numbers_that_agree(experiment):
     own = experiment()
     numbers = [(1, 12.0, 13.0), (2, 8.0, 20.0), (4, 20.0, 8.0)]
     cells = [cell(own, size=k, ours=a, published=b) for k, a, b in numbers]
@@ -82,21 +82,21 @@ def test_the_page_counts_what_agrees(experiment):
     assert page.count("<figure") == 1
 
 
-def test_a_table_of_ones_own_has_nothing_published(experiment):
+def test_a_users_table_has_no_published_numbers(experiment):
     own = experiment()
     page = reproduced(Reproduction(own, (cell(own, published=None),), ())).html()
     assert "1 number over 20 realizations; none is published." in said(page)
     assert "(published)" not in page
 
 
-def test_one_realization_does_not_deny_what_is_published(experiment):
+def test_a_single_realization_cannot_contradict_a_published_number(experiment):
     own = experiment()
     single = cell(own, published=None)._replace(published=9.0, mark="", n_realizations=1)
     text = said(reproduced(Reproduction(own, (single,), ())).html())
     assert "1 number over 1 realization; 1 are published, but a comparison needs" in text
 
 
-def test_nothing_computed_is_a_page_too(experiment):
+def test_a_report_without_results_can_be_written(experiment):
     page = reproduced(Reproduction(experiment(), (), ("wine is left out.",))).html()
     assert "wine is left out." in page
     assert 'id="numbers"' not in page
@@ -106,7 +106,9 @@ def test_nothing_computed_is_a_page_too(experiment):
     ("metric", "agreement"),
     [("error", '"chance"'), ("error", '"range"'), ("error", "2.0"), ("hit", '"chance"')],
 )
-def test_the_interval_is_where_a_published_number_would_agree(experiment, metric, agreement):
+def test_the_interval_contains_the_published_numbers_that_would_agree(
+    experiment, metric, agreement
+):
     own = experiment(metric, agreement)
     one = cell(own, published=None)
     low, high = agreement_range(own, one)
@@ -118,7 +120,7 @@ def test_the_interval_is_where_a_published_number_would_agree(experiment, metric
     assert all(mark_cell(own, one, value) != "=" for value in outside)
 
 
-def test_a_picture_has_both_numbers(experiment):
+def test_a_chart_shows_both_numbers(experiment):
     own = experiment("hit")
     found = Reproduction(own, (cell(own, ours=10.0, published=30.0),), ())
     (row,) = plot.published(found).to_dict()["data"]["values"]
@@ -127,7 +129,7 @@ def test_a_picture_has_both_numbers(experiment):
     assert cells_of(found, "wine") == list(found.cells)
 
 
-def test_a_curve_has_the_published_numbers_hollow(experiment):
+def test_published_numbers_are_hollow_points_of_a_curve(experiment):
     own = experiment()
     cells = [cell(own, name, k) for name in ("Fisher", "MI") for k in (1, 2, 4)]
     layers = plot.published(Reproduction(own, tuple(cells), ())).to_dict()["layer"]
@@ -142,7 +144,7 @@ def hostile(experiment):
     return reproduced(Reproduction(own, tuple(cells), tuple(HOSTILE)), command=HOSTILE[0])
 
 
-def test_hostile_names_are_text(experiment):
+def test_hostile_names_are_escaped(experiment):
     page = hostile(experiment).html()
     assert page.count("<script") == 1
     assert "<img" not in page
@@ -151,12 +153,12 @@ def test_hostile_names_are_text(experiment):
 
 
 @pytest.mark.parametrize("function", [reproduced, plot.published])
-def test_other_things_are_refused(function):
+def test_other_objects_are_refused(function):
     with pytest.raises(InvalidParameter, match=r"reproduce\(name\), not dict"):
         function({})
 
 
-def test_a_part_that_is_not_there_is_refused(experiment):
+def test_an_unknown_part_is_refused(experiment):
     own = experiment()
     with pytest.raises(InvalidParameter, match="'wine'"):
         plot.published(Reproduction(own, (cell(own),), ()), "beer")

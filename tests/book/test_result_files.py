@@ -86,7 +86,7 @@ def nearly(cell):
 
 
 @pytest.mark.parametrize("text", [ERRORS, STABILITY, HITS])
-def test_the_same_table_is_told_from_the_file(text, tmp_path):
+def test_a_table_can_be_restored_from_its_file(text, tmp_path):
     _, found, again = computed(text, tmp_path)
     assert found.cells
     assert list(map(nearly, again.found.cells)) == list(map(nearly, found.cells))
@@ -109,7 +109,7 @@ def test_published_numbers_may_be_corrected_later(tmp_path):
     assert [cell.published for cell in again.found.cells] == [30.0]
 
 
-def test_a_file_that_asks_for_other_work_has_no_current_results(tmp_path):
+def test_results_of_a_changed_experiment_are_not_current(tmp_path):
     experiment, _, _ = computed(HITS, tmp_path)
     for changed in (
         replace(experiment, methods={"Fisher": "fisher-score"}),
@@ -119,7 +119,7 @@ def test_a_file_that_asks_for_other_work_has_no_current_results(tmp_path):
         assert not load_results(tmp_path / "mine.json.gz", changed).is_current
 
 
-def test_the_same_scores_make_the_same_file(tmp_path):
+def test_equal_scores_give_identical_files(tmp_path):
     _, found, _ = computed(HITS, tmp_path)
     for name in ("a", "b"):
         save_results(found, tmp_path / f"{name}.json.gz", realizations=4)
@@ -129,7 +129,7 @@ def test_the_same_scores_make_the_same_file(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"no gzip", gzip.compress(b"[1]", mtime=0), "format", "damage"]
 )
-def test_a_file_that_is_none_is_said_in_a_sentence(content, tmp_path):
+def test_an_invalid_result_file_is_refused(content, tmp_path):
     experiment, _, _ = computed(HITS, tmp_path)
     path = tmp_path / "mine.json.gz"
     if content == "format":
@@ -142,7 +142,7 @@ def test_a_file_that_is_none_is_said_in_a_sentence(content, tmp_path):
         load_results(path, experiment)
 
 
-def test_intervals_are_those_of_the_definitions(tmp_path):
+def test_intervals_agree_with_their_definitions(tmp_path):
     experiment, found, _ = computed(ERRORS, tmp_path)
     cell = next(cell for cell in found.cells if cell.method == "Fisher")
     values = 100 * np.array(list(found.results["wine"].values("error", "Fisher").values()))
@@ -160,7 +160,7 @@ def test_the_shortest_experiments_come_first():
     assert [one.name for one in by_cost(some)] == ["b", "c", "a"]
 
 
-def test_twin_tables_share_their_tasks(tmp_path):
+def test_identical_tables_share_their_tasks(tmp_path):
     text = """
     title = "Errors"
     source = "Nobody (2020)"

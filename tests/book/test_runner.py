@@ -110,7 +110,7 @@ def hits(tmp_path_factory):
     return reproduce(str(path), realizations=3)
 
 
-def test_what_is_not_at_hand_is_said_and_the_rest_runs(hits):
+def test_missing_methods_and_tables_are_reported_and_the_rest_runs(hits):
     found = hits
     assert [s.split(" ")[0] for s in found.missing] == ["Later", "not"]
     assert "NotYetThere" in found.missing[0]
@@ -122,7 +122,7 @@ def test_what_is_not_at_hand_is_said_and_the_rest_runs(hits):
     }
 
 
-def test_a_method_that_fails_is_said_once(file):
+def test_a_failing_method_is_reported_once(file):
     text = CURVE.replace("[estimators]", 'Fails = "SelectKBest(k=-1)"\n[estimators]')
     found = reproduce(file(text), realizations=3)
     (sentence,) = found.missing
@@ -194,7 +194,7 @@ def test_few_realizations_are_given_the_benefit_of_the_doubt():
     assert mark_of(5.0, 20.0, n=2) == "+"
 
 
-def test_of_one_realization_nothing_is_said():
+def test_a_single_realization_has_no_mark():
     assert mark_of(5.0, 90.0, n=1, deviation=float("nan")) == ""
 
 
@@ -207,7 +207,7 @@ def test_equal_numbers_without_a_spread_agree():
     ("published", "greater", "mark"),
     [(1.0, False, "="), (2.0, False, "="), (2.1, False, "+"), (0.9, False, "-"), (0.9, True, "+")],
 )
-def test_the_number_of_one_realization_is_looked_for_in_the_range(published, greater, mark):
+def test_a_number_of_one_realization_is_compared_with_the_range(published, greater, mark):
     how = {"metric": METRIC[greater], "agreement": "range", "decimals": 9}
     assert mark_of(1.5, published, n=10, **how) == mark
     assert mark_of(1.5, published, n=1, **how) == ""
@@ -228,7 +228,7 @@ def test_printed_numbers_are_rounded():
         (92.1, False, "-"),
     ],
 )
-def test_numbers_may_be_asked_to_be_near(ours, greater, mark):
+def test_agreement_may_be_a_tolerance(ours, greater, mark):
     assert mark_of(ours, 90.0, metric=METRIC[greater], agreement=2.0) == mark
 
 
@@ -257,7 +257,7 @@ gates = [2.1, 3.8, ""]
 """
 
 
-def test_baselines_have_the_columns_of_the_method_in_every_realization(file):
+def test_baselines_use_the_same_number_of_columns_as_the_method(file):
     found = reproduce(file(BESIDE), realizations=5)
     assert not found.missing
     ours = {cell.size: cell for cell in found.cells if cell.beside is None}
@@ -271,7 +271,7 @@ def test_baselines_have_the_columns_of_the_method_in_every_realization(file):
     assert theirs[1].n_features == ours[1].n_features
 
 
-def test_a_baseline_by_hand(file):
+def test_a_baseline_agrees_with_a_direct_computation(file):
     text = BESIDE.replace("steps = [1, 2, 9]", "sizes = [2]").replace("PerClass(1)", "2")
     text = text.replace("[94.3, 93.7, 20]", "[94.3]").replace('[2.1, 3.8, ""]', "[2]")
     found = reproduce(file(text), realizations=3)
@@ -287,7 +287,7 @@ def test_a_baseline_by_hand(file):
     assert cell.ours == pytest.approx(100 * np.mean(scores))
 
 
-def test_methods_that_select_nothing_are_said(file):
+def test_methods_that_select_nothing_are_reported(file):
     text = BESIDE.replace("steps = [1, 2, 9]", "").replace("PerClass(1)", "Threshold(99)")
     text = text.replace("[94.3, 93.7, 20]", "94.3").replace('[2.1, 3.8, ""]', "2")
     text = text.replace("[parts.published]", 'all = "KNeighborsClassifier()"\n[parts.published]')
@@ -325,7 +325,7 @@ published = { exact = 0.0 }
 """
 
 
-def test_tuned_machines_are_measured_by_what_they_found(file):
+def test_tuned_svms_are_scored_by_their_cross_validated_error(file):
     found = reproduce(file(TUNED), realizations=3)
     assert not found.missing
     cells = {(c.part, c.method): c for c in found.cells}
@@ -365,12 +365,12 @@ def test_signs_of_the_paired_test(file):
     assert cells["First", 2].sign is None
 
 
-def test_signs_turn_with_the_reference(file):
+def test_signs_depend_on_the_reference(file):
     found = reproduce(file(SIGNS.replace('"First"', '"Fisher"', 1)), realizations=6)
     assert [c.sign for c in found.cells if c.method == "First"] == ["-", ""]
 
 
-def test_curves(file):
+def test_curves_have_a_cell_for_each_size(file):
     found = reproduce(file(CURVE), realizations=4)
     cells = {c.size: c for c in found.cells}
     assert sorted(cells) == [1, 2, 13]  # there is no fourteenth column
@@ -379,7 +379,7 @@ def test_curves(file):
     assert cells[13].mark == ""
 
 
-def test_a_stored_run_goes_on(file, tmp_path):
+def test_a_stored_run_can_be_continued(file, tmp_path):
     path = file(CURVE)
     first = reproduce(path, realizations=2, store=tmp_path / "s.sqlite")
     calls = []
@@ -393,7 +393,7 @@ def test_a_stored_run_goes_on(file, tmp_path):
     assert calls == [(1000, 1000), (1, 1)]
 
 
-def test_tuning_is_done_on_request_and_remembered(file, tmp_path, monkeypatch):
+def test_tuning_runs_on_request_and_is_stored(file, tmp_path, monkeypatch):
     from tamis_book import runner
 
     path, store = file(CURVE), tmp_path / "s.sqlite"
@@ -404,7 +404,7 @@ def test_tuning_is_done_on_request_and_remembered(file, tmp_path, monkeypatch):
     assert reproduce(path, realizations=2, tune=True, store=store) == found
 
 
-def test_tuning_rules_by_hand():
+def test_tuning_rules_agree_with_a_direct_computation():
     (source,) = as_sources({"w": make_weston(200, random_state=0)}).values()
     plan, grid = Realizations(3, train=80), {"C": [10, 30], "gamma": [0.05, 20]}
     mean = tuned(SVC(), grid, source, plan, rule="mean-of-5")
@@ -417,7 +417,7 @@ def test_tuning_rules_by_hand():
         tuned(SVC(), grid, source, plan, rule="best")
 
 
-def test_the_rules_agree_with_cross_validation_written_out():
+def test_tuning_rules_agree_with_explicit_cross_validation():
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.preprocessing import StandardScaler
 
@@ -455,7 +455,7 @@ sizes = [2]
 """
 
 
-def test_splits_that_came_with_the_table(file, tmp_path, monkeypatch):
+def test_splits_stored_with_the_table_are_used(file, tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.tile([0, 1], 15)
     trains, tests = np.arange(24).reshape(2, 12), np.array([np.arange(24, 30), np.arange(6)])
     np.savez(tmp_path / "mine.npz", X=X, y=y, old_train_idx=trains, old_test_idx=tests)
@@ -517,7 +517,7 @@ def test_every_published_table_without_results_runs_to_the_end(name):
     assert all("is called" in sentence for sentence in left_out), found.missing
 
 
-def test_a_stability_has_its_interval(tmp_path):
+def test_a_stability_has_an_interval(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(STABLE)
     found = reproduce(str(path))

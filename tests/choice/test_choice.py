@@ -82,7 +82,7 @@ def test_threshold_removes_while_the_loss_is_small():
     assert 7 - search.n_features_ == np.flatnonzero(losses >= 1.2)[0]
 
 
-def test_nothing_passes():
+def test_a_choice_that_no_column_passes_raises_an_error():
     with pytest.raises(NothingSelected, match="Lower the threshold"):
         Ranking(Correlation(), n_features_to_select=Threshold(2.0)).fit(*table())
     X = np.random.default_rng(0).normal(size=(40, 5))
@@ -96,7 +96,7 @@ def test_threshold_needs_single_moves():
 
 
 @pytest.mark.parametrize("q", [0.001, 0.05, 0.3])
-def test_false_discovery_is_scipys(q):
+def test_false_discovery_agrees_with_scipy(q):
     draw = np.random.default_rng(3)
     X, y = draw.normal(size=(60, 30)), np.repeat([0, 1], 30)
     X[:, :8] += np.outer(y, np.linspace(0.4, 1.6, 8))

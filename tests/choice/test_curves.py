@@ -66,7 +66,7 @@ def walk(values, *, growing=True):
         ([1, 2, 3], 1, 2),
     ],
 )
-def test_patience_keeps_the_best_before_it_is_lost(values, steps, kept):
+def test_patience_selects_the_best_step_before_the_value_falls(values, steps, kept):
     assert Patience(steps).pick(walk(values)).step == kept
 
 
@@ -76,7 +76,7 @@ def test_backward_ties_go_to_the_smaller_subset():
 
 
 @pytest.mark.parametrize("search", [Forward, Backward])
-def test_patience_ends_the_search_and_so_does_a_resumed_one(search):
+def test_patience_ends_a_search_and_a_resumed_search(search):
     X, y = load_breast_cancer(return_X_y=True)
     choice = Patience(2)
     whole = search(CrossValidated(LinearDiscriminantAnalysis()), n_features_to_select=choice)
@@ -94,7 +94,7 @@ def test_patience_ends_the_search_and_so_does_a_resumed_one(search):
         assert len(again.trace_) == len(whole.trace_)
 
 
-def test_a_choice_in_the_second_search_stops_that_one():
+def test_a_choice_of_the_second_search_stops_that_search():
     X, y = load_breast_cancer(return_X_y=True)
     second = Forward(CrossValidated(KNeighborsClassifier()), n_features_to_select=Patience(1))
     search = Then(Ranking(FisherScore(), n_features_to_select=8), second).fit(X, y)
@@ -174,7 +174,7 @@ def trace_of(scores):
         ([np.nan] * 4, 1),
     ],
 )
-def test_gains_without_bound_stand_above_the_others(scores, size):
+def test_infinite_gains_are_the_greatest(scores, size):
     trace = trace_of(scores)
     assert trace.sizes[Knee().pick(trace).step] == size
 
@@ -183,7 +183,7 @@ def test_rising_gains_are_reported_as_rising():
     assert "rise, as gains should not, from 1 to 9" in Knee().pick(trace_of([1.0, 2.0, 9.0])).reason
 
 
-def test_a_knee_where_all_gains_are_equal_keeps_one():
+def test_one_column_is_selected_if_all_gains_are_equal():
     trace = Trace(4)
     for k in range(4):
         trace.append(Step(np.arange(k + 1), 0.0))
@@ -218,7 +218,7 @@ def test_one_standard_error_compares_fold_by_fold():
     assert search.n_features_ == expected < top
 
 
-def test_one_standard_error_where_no_fold_has_an_error():
+def test_one_standard_error_works_if_no_fold_has_an_error():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), np.repeat([0, 1], 30)
     X[:, 2] += 20 * y
@@ -230,7 +230,7 @@ def test_one_standard_error_where_no_fold_has_an_error():
 
 @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis(), KNeighborsClassifier()])
 @pytest.mark.parametrize("kind", [Forward, Backward])
-def test_one_standard_error_of_wrappers_that_are_right_in_every_fold(kind, estimator):
+def test_one_standard_error_works_if_a_wrapper_is_right_in_every_fold(kind, estimator):
     rng = np.random.default_rng(0)
     y = np.tile([0, 0, 1, 1], 15)
     X = 0.3 * rng.normal(size=(60, 18))  # enough columns for all candidates to be scored together
@@ -244,7 +244,7 @@ def test_one_standard_error_of_wrappers_that_are_right_in_every_fold(kind, estim
     assert wider.fit(X, y).n_features_ == 1
 
 
-def test_remembered_folds_have_errors_too():
+def test_cached_folds_have_standard_errors_too():
     X, y = load_iris(return_X_y=True)
     plain = Forward(CrossValidated(SVC()), n_features_to_select=OneStandardError()).fit(X, y)
     kept = Forward(Remembered(CrossValidated(SVC())), n_features_to_select=OneStandardError())
@@ -266,7 +266,7 @@ def test_a_number_of_standard_errors_is_needed(n_errors):
         search.fit(*table())
 
 
-def test_where_one_column_is_best_nothing_smaller_was_worse():
+def test_the_reason_mentions_no_smaller_subset_if_one_column_is_best():
     X = np.c_[np.repeat([0.0, 1.0], 20), np.zeros(40)]
     search = Forward(
         CrossValidated(KNeighborsClassifier(1)), n_features_to_select=OneStandardError()
@@ -284,7 +284,7 @@ def test_fold_scores_average_to_the_value():
             assert_allclose(criterion.fold_scores(subset).mean(), criterion.value(subset))
 
 
-def test_linear_criteria_equal_statsmodels():
+def test_linear_criteria_agree_with_statsmodels():
     sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
     X, y = load_diabetes(return_X_y=True)
     order = np.array([2, 8, 3, 0])
@@ -297,7 +297,7 @@ def test_linear_criteria_equal_statsmodels():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_logistic_criteria_equal_statsmodels(n_classes):
+def test_logistic_criteria_agree_with_statsmodels(n_classes):
     sm = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, 200)
@@ -311,7 +311,7 @@ def test_logistic_criteria_equal_statsmodels(n_classes):
             assert_allclose(model.criterion(size, size), getattr(fitted, kind), rtol=1e-6)
 
 
-def test_the_extended_criterion_keeps_what_is_linear_and_nothing_of_noise():
+def test_the_extended_criterion_selects_linear_effects_and_no_noise():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 40))
     y = X[:, 3] - X[:, 7] + 0.5 * rng.normal(size=200)
@@ -325,13 +325,13 @@ def test_the_extended_criterion_keeps_what_is_linear_and_nothing_of_noise():
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
-def test_a_scaled_target_and_table_change_nothing(factor):
+def test_scaling_of_target_and_table_changes_nothing(factor):
     X, y = load_diabetes(return_X_y=True)
     search = Ranking(Correlation(), n_features_to_select=Information("bic"))
     assert search.fit(factor * X, factor * y).n_features_ == search.fit(X, y).n_features_
 
 
-def test_more_columns_than_rows_and_copies():
+def test_more_columns_than_rows_and_duplicates():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30, 90))
     X[:, 1] = X[:, 0]
@@ -372,7 +372,7 @@ def test_a_backward_path_is_read_from_its_end():
     assert Information("bic").pick(down.trace_, context).step == down.choice_.step
 
 
-def test_information_refuses_what_it_cannot_read():
+def test_information_refuses_invalid_parameters():
     with pytest.raises(InvalidTarget, match="real numbers"):
         Ranking(Correlation(), n_features_to_select=Information("srm")).fit(
             *load_diabetes(return_X_y=True)
@@ -403,7 +403,7 @@ GROUPS = {"g": [0, 1], "h": [2, 5, 6]}
 @pytest.mark.parametrize("fixed", [None, [3], [3, 0]], ids=str)
 @pytest.mark.parametrize("groups", [None, GROUPS], ids=["columns", "groups"])
 @pytest.mark.parametrize("kind", ["aic", "bic", "ebic"])
-def test_information_of_units_is_that_of_models_of_their_columns(kind, groups, fixed):
+def test_information_of_units_agrees_with_models_of_their_columns(kind, groups, fixed):
     X, y = unit_table()
     for search in (Ranking(Correlation()), Backward(CrossValidated(LinearRegression()))):
         search.set_params(
@@ -455,7 +455,7 @@ def test_the_knee_of_a_backward_path_counts_the_remaining_columns():
         everything.fit(X[:6], y[:6])
 
 
-def test_information_refuses_data_that_no_linear_model_takes():
+def test_information_refuses_data_that_no_linear_model_accepts():
     X, y = unit_table()
     search = Ranking(MutualInformation(), n_features_to_select=Information("bic"))
     gaps = np.where(X > 2, np.nan, X)
@@ -467,7 +467,7 @@ def test_information_refuses_data_that_no_linear_model_takes():
         search.fit(X, np.c_[y, X[:, 0]])
 
 
-def test_reasons_count_units_where_columns_are_in_groups():
+def test_reasons_count_units_if_columns_are_grouped():
     X, y = unit_table()
     for choice in (2, 0.5, Threshold(0.2), Knee(), Information("bic"), Patience(1)):
         search = Forward(CrossValidated(LinearRegression()), n_features_to_select=choice)

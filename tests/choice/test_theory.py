@@ -33,14 +33,14 @@ def test_the_vc_dimension_is_the_largest_shattered_set():
 
 @pytest.mark.parametrize("n_samples", [2, 5, 20])
 @pytest.mark.parametrize("n_features", [1, 3, 7])
-def test_bounds_lie_above_what_they_bound(n_samples, n_features):
+def test_bounds_exceed_the_quantities_they_bound(n_samples, n_features):
     vc = theory.vc_of_perceptron(n_features)
     exact = theory.shatter_coefficient(n_samples, n_features)
     tight = theory.shatter_bound(n_samples, vc, tight=True)
     assert exact <= tight <= theory.shatter_bound(n_samples, vc)
 
 
-def test_numbers_worked_out_by_hand():
+def test_values_agree_with_hand_calculations():
     # V = 10, N = 1000: 10 (ln 200 + 1) + ln 80 = 62.983 + 4.382 = 67.365
     assert theory.vc_confidence(1000, 10, 0.05) == pytest.approx(np.sqrt(0.067365), rel=1e-5)
     # 512 * 3 / 0.01 * ln(76800) = 153600 * 11.24896
@@ -71,7 +71,7 @@ def test_the_structural_risk_trades_errors_for_columns():
     assert np.isinf(theory.structural_risk([0.0], [40], 20)[0])
 
 
-def test_the_structural_risk_takes_every_bound_on_a_dimension():
+def test_the_structural_risk_accepts_every_bound_on_a_dimension():
     networks = [theory.vc_of_mlp(10, k, n_nodes=k + 1, n_weights=12 * k + 1) for k in (2, 4)]
     bounds = [networks[0].upper, networks[1].upper, theory.vc_of_margin(2.0, 1.5, 10)]
     risk = theory.structural_risk([0.2, 0.1, 0.3], [*bounds], 5000)

@@ -193,7 +193,7 @@ unsound_above = 96
 """
 
 
-def test_folds_steps_and_unavailable_numbers_are_read(written):
+def test_folds_steps_and_unsound_numbers_are_read(written):
     experiment = read(written(FOLDS))
     (part,) = experiment.parts
     assert experiment.plan(part) == CrossValidation(5, n_repeats=2, n_first=10)

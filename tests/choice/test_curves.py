@@ -372,7 +372,7 @@ def test_a_backward_path_is_read_from_its_end():
     assert Information("bic").pick(down.trace_, context).step == down.choice_.step
 
 
-def test_information_refuses_invalid_parameters():
+def test_information_refuses_an_unknown_kind_or_an_unsuitable_target():
     with pytest.raises(InvalidTarget, match="real numbers"):
         Ranking(Correlation(), n_features_to_select=Information("srm")).fit(
             *load_diabetes(return_X_y=True)

@@ -30,7 +30,7 @@ def drifting(draw, kind):
 
 @pytest.mark.parametrize("kind", ["near", "leaping", "tied", "nan"])
 @pytest.mark.parametrize("shrinking", [True, False])
-def test_candidates_are_those_of_a_full_sort(kind, shrinking):
+def test_candidates_agree_with_a_full_sort(kind, shrinking):
     draw = np.random.default_rng(0)
     trace, told = Trace(N_UNITS), []
     held = np.ones(N_UNITS, dtype=bool) if shrinking else np.zeros(N_UNITS, dtype=bool)
@@ -48,7 +48,7 @@ def test_candidates_are_those_of_a_full_sort(kind, shrinking):
         np.testing.assert_array_equal(step.scores.values, values)
 
 
-def test_candidates_of_a_walk_that_turns_round():
+def test_candidates_are_right_if_a_search_changes_direction():
     draw = np.random.default_rng(1)
     trace, held, told = Trace(N_UNITS), np.arange(N_UNITS) < N_UNITS // 2, []
     trace.append(Step(np.flatnonzero(held)))

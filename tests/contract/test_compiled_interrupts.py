@@ -52,7 +52,7 @@ def certificates():
     "work",
     [lambda: counted(4), lambda: counted(90), by_neighbours, class_sums, pair_sums, certificates],
 )
-def test_work_in_many_calls_is_the_same_work(monkeypatch, work):
+def test_splitting_work_into_many_calls_changes_nothing(monkeypatch, work):
     monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 0)
     at_once = work()
     monkeypatch.setattr(thresholds, "ONE_CALL", 999)
@@ -61,7 +61,7 @@ def test_work_in_many_calls_is_the_same_work(monkeypatch, work):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_an_epoch_is_short_where_events_take_long(monkeypatch):
+def test_an_epoch_is_short_if_events_are_slow(monkeypatch):
     fitted = SVCPath("rbf").fit(X, CODES > 0)
     monkeypatch.setattr(state, "ONE_CALL", 1000)
     short = SVCPath("rbf").fit(X, CODES > 0)

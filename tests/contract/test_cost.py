@@ -160,12 +160,12 @@ def peak(criterion, shape):
 
 
 @pytest.mark.parametrize(("criterion", "small", "large"), CASES)
-def test_bytes_are_right_within_a_factor_of_three(criterion, small, large):
+def test_memory_estimates_are_right_within_a_factor_of_three(criterion, small, large):
     for shape in (small, large):
         assert 1 / 3 < peak(criterion, shape) / criterion.cost(*shape) < 3
 
 
-def test_what_nobody_can_say():
+def test_unknown_memory_estimates_are_none():
     assert Scored(np.sum).cost(100, 10) is None
     assert CrossValidated(LogisticRegression()).cost(100, 10) is None
     assert CrossValidated(KNeighborsClassifier(), scoring="f1").cost(100, 10) is None
@@ -178,7 +178,7 @@ SPOKEN_FOR = [PosteriorSensitivity, ScoreSensitivity]
 
 
 @pytest.mark.parametrize("kind", SPOKEN_FOR)
-def test_sensitivities_of_what_nobody_can_speak_for(kind):
+def test_the_memory_of_sensitivities_is_unknown_for_other_models(kind):
     for estimator in (LogisticRegression(), LinearDiscriminantAnalysis(), SVC(kernel="sigmoid")):
         assert kind(estimator).cost(100, 10) is None
         assert kind(GridSearchCV(estimator, {"tol": [0.1]})).cost(100, 10) is None
@@ -186,12 +186,12 @@ def test_sensitivities_of_what_nobody_can_speak_for(kind):
 
 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, np.inf, np.nan, 1e300, "x"])
-def test_a_width_that_is_none_is_left_to_the_training(gamma):
+def test_an_invalid_width_is_left_to_the_training(gamma):
     for machine in (SVC(gamma=gamma), RelativeSVC(scale=gamma)):
         assert np.isfinite(PosteriorSensitivity(machine).cost(60, 6))
 
 
-def test_layers_that_are_none_are_left_to_the_training():
+def test_invalid_layers_are_left_to_the_training():
     assert PosteriorSensitivity(MLPClassifier("x")).cost(60, 6) > 0
 
 
@@ -203,12 +203,12 @@ def test_layers_that_are_none_are_left_to_the_training():
         (GridSearchCV(SVC(), {"C": [1, 2, 4]}), SVC(), PosteriorSensitivity),
     ],
 )
-def test_a_search_over_parameters_holds_what_its_model_does(tuner, inner, kind):
+def test_a_search_over_parameters_needs_the_memory_of_its_model(tuner, inner, kind):
     for shape in ((200, 20), (400, 100)):
         assert kind(tuner).cost(*shape) == kind(inner).cost(*shape)
 
 
-def test_kernel_matrices_that_no_block_cuts_are_refused():
+def test_kernel_matrices_that_cannot_be_split_are_refused():
     criterion = PosteriorSensitivity(SVC(), by="derivative")
     with pytest.raises(NotEnoughMemory, match=r"needs about 3\d\d GiB.*rows would fit"):
         check_cost("PosteriorSensitivity", criterion.cost, 100_000, 10, free=8 * 2**30)
@@ -217,10 +217,10 @@ def test_kernel_matrices_that_no_block_cuts_are_refused():
 
 
 class TestCheck:
-    def test_small_work_is_not_spoken_of(self):
+    def test_small_tables_pass(self):
         assert check_cost("Scatter", Scatter("J3").cost, 100, 50) is None
 
-    def test_more_than_is_free_is_refused_with_what_would_fit(self):
+    def test_too_much_memory_is_refused_with_a_size_that_would_fit(self):
         with pytest.raises(
             NotEnoughMemory, match=r"Scatter needs about 2\d\d GiB.*but 8 GiB"
         ) as said:
@@ -231,7 +231,7 @@ class TestCheck:
         assert Scatter("J3").cost(60, columns + 1000) > 8 * 2**30
         assert f"n_features_to_select={columns})" in str(said.value)
 
-    def test_where_rows_are_too_many_for_any_column(self):
+    def test_too_many_rows_for_any_column_are_refused(self):
         with pytest.raises(NotEnoughMemory, match=r"About 5[0-9]00 of the rows would fit"):
             check_cost("HSIC", lambda n, d: 32.0 * n**2, 10**5, 3, free=2**30)
         with pytest.raises(NotEnoughMemory, match=r"free. Use the recipe"):
@@ -239,10 +239,10 @@ class TestCheck:
 
 
 class TestFreeMemory:
-    def test_the_machine_has_some(self):
+    def test_free_memory_is_known_or_none(self):
         assert free_memory() is None or free_memory() > 2**20
 
-    def test_the_limit_of_a_group_counts(self, tmp_path):
+    def test_the_limit_of_a_control_group_is_used(self, tmp_path):
         assert costs._of_group(tmp_path) is None
         (tmp_path / "memory.max").write_text("max\n")
         (tmp_path / "memory.current").write_text("1000\n")
@@ -252,7 +252,7 @@ class TestFreeMemory:
         (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 300\n")
         assert costs._of_group(tmp_path) == 4300
 
-    def test_what_the_kernel_says(self, tmp_path):
+    def test_available_memory_is_read_from_the_kernel(self, tmp_path):
         assert costs._of_machine(tmp_path / "none") is None
         (tmp_path / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:     8 kB\n")
         assert costs._of_machine(tmp_path / "meminfo") == 8192
@@ -281,7 +281,7 @@ class TestRounds:
         return X, (X[:, :3].sum(axis=1) > 0).astype(int)
 
     @pytest.mark.parametrize("selection", AROUND, ids=name)
-    def test_bytes(self, selection):
+    def test_memory_estimates_are_right(self, selection):
         selection = clone(selection).set_params(random_state=0)
         clone(selection).fit(*self.table(300, 20))  # what is loaded from disk is so now
         # tables large enough that the interpreter's own 0.4 to 0.7 MB do not decide the ratio
@@ -296,12 +296,12 @@ class TestRounds:
                 tracemalloc.stop()
             assert 1 / 3 < held / selection.cost(*shape) < 3
 
-    def test_processes_hold_their_rounds_at_once(self):
+    def test_parallel_rounds_need_memory_at_the_same_time(self):
         one, two = (Probes(GREEDY, n_jobs=n_jobs).cost(500, 50) for n_jobs in (None, 2))
         assert two == 2 * one
         assert Knockoffs(GREEDY, n_jobs=2).cost(500, 50) == Knockoffs(GREEDY).cost(500, 50)
 
-    def test_too_much_is_refused_before_the_first_round(self, monkeypatch):
+    def test_too_much_memory_is_refused_before_the_first_round(self, monkeypatch):
         monkeypatch.setattr(costs, "free_memory", lambda: 2.0**20)
         with pytest.raises(NotEnoughMemory, match="Probes needs about"):
             Probes(GREEDY).fit(*self.table(50, 2000))

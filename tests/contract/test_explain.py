@@ -29,7 +29,7 @@ def forward():
     return Forward(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
 
 
-def test_a_kept_a_late_and_a_never_chosen_column():
+def test_a_selected_a_late_and_an_unselected_column():
     search = forward()
     first, last = search.order_[[0, 4]]
     assert search.explain("worst concave points") == search.explain(int(first))
@@ -58,7 +58,7 @@ def test_ranks():
     assert "It scored 1.141 and was added at step 7; the last one selected, 'mean perim" in text
 
 
-def test_searches_that_only_value_subsets():
+def test_searches_that_only_score_subsets():
     X, y = table()
     for cls in (Exhaustive, BranchAndBound):
         text = cls(Scatter(), n_features_to_select=3).fit(X, y).explain(0)
@@ -66,7 +66,7 @@ def test_searches_that_only_value_subsets():
     assert np.isnan(Genetic(Scatter(), random_state=0, n_generations=2).fit(X, y).scores_).all()
 
 
-def test_what_the_second_search_never_saw():
+def test_columns_that_the_second_search_did_not_get():
     first = Ranking(FisherScore(), n_features_to_select=10)
     search = Then(first, Forward(Scatter(), n_features_to_select=3)).fit(DATA.data, DATA.target)
     text = search.explain("mean smoothness")
@@ -74,7 +74,7 @@ def test_what_the_second_search_never_saw():
     assert "that Then selects" in search.explain("mean radius")
 
 
-def test_columns_that_were_never_near():
+def test_columns_that_were_never_among_the_best():
     draw = np.random.default_rng(0)
     X, y = draw.normal(size=(30, 3 * BEST)), np.arange(30) % 2
     search = Forward(FisherScore(), n_features_to_select=2).fit(X, y)
@@ -93,7 +93,7 @@ def test_every_search_explains_every_column(cls):
         assert "nan" not in text
 
 
-def test_ties_are_text():
+def test_ties_are_explained():
     X, y = table()
     search = Forward(Scatter(ridge=1e-3), n_features_to_select=2).fit(np.c_[X, X], y)
     assert "2 columns were tied; the lowest index is selected" in search.explain(
@@ -102,12 +102,12 @@ def test_ties_are_text():
 
 
 @pytest.mark.parametrize("column", ["colour", 30, -31, 1.5, None, True])
-def test_no_such_column(column):
+def test_an_unknown_column_is_refused(column):
     with pytest.raises(InvalidParameter, match=r"Forward\.explain needs"):
         forward().explain(column)
 
 
-def test_before_fit():
+def test_an_unfitted_search_is_refused():
     with pytest.raises(NotFittedError):
         Forward(Scatter()).explain(0)
 

@@ -47,7 +47,7 @@ def forward(**options):
     return Forward(Scatter(), **{"n_features_to_select": 2, "feature_groups": GROUPS, **options})
 
 
-def test_names_and_indices_mean_the_same():
+def test_names_and_indices_are_equivalent():
     X, y = frame()
     named = forward(fixed_features="pair").fit(X, y)
     indices = {"pair": [1, 4], "three": [2, 3, 6]}
@@ -58,7 +58,7 @@ def test_names_and_indices_mean_the_same():
     assert_array_equal(forward(feature_groups=labels).fit(X, y).order_, forward().fit(X, y).order_)
 
 
-def test_columns_stay_columns():
+def test_the_output_has_columns_instead_of_groups():
     X, y = frame()
     search = forward(fixed_features="pair").set_output(transform="pandas").fit(X, y)
     kept = search.get_feature_names_out()
@@ -78,7 +78,7 @@ def test_columns_stay_columns():
     ],
     ids=write,
 )
-def test_models_lose_a_group_as_a_whole(criterion):
+def test_a_group_is_eliminated_as_a_whole(criterion):
     X, y = frame()
     how = {"n_features_to_select": 1, "feature_groups": GROUPS}
     search = RecursiveElimination(criterion, **how).fit(X, y)
@@ -87,13 +87,13 @@ def test_models_lose_a_group_as_a_whole(criterion):
     assert search.trace_.sizes.tolist() == [4, 3, 2, 1]
 
 
-def test_in_a_pipeline_and_a_clone():
+def test_groups_work_in_a_pipeline_and_a_clone():
     X, y = frame()
     pipeline = make_pipeline(forward(), LogisticRegression()).fit(X, y)
     assert clone(pipeline).fit(X, y).score(X, y) == pipeline.score(X, y)
 
 
-def test_too_much_is_fixed():
+def test_too_many_fixed_features_are_refused():
     X, y = frame()
     with pytest.raises(InvalidParameter, match="at least 2, the number of fixed_features, got 1"):
         forward(n_features_to_select=1, fixed_features=["pair", "a"]).fit(X, y)
@@ -102,7 +102,7 @@ def test_too_much_is_fixed():
     assert forward(n_features_to_select=0.5).fit(X, y).unit_support_.sum() == 2
 
 
-def test_a_walk_the_whole_way_keeps_what_is_fixed():
+def test_a_search_over_all_sizes_selects_fixed_features():
     X, y = frame()
     criterion = CrossValidated(LogisticRegression(), cv=3)
     for search in (Forward, Backward, Exhaustive):
@@ -112,7 +112,7 @@ def test_a_walk_the_whole_way_keeps_what_is_fixed():
         assert found.trace_.sizes.min() >= 1
 
 
-def test_idle_units_are_named():
+def test_constant_and_duplicate_units_are_reported():
     X, y = frame()
     X = X.assign(copy=X["a"], other=X["b"])
     search = Ranking(FisherScore(), n_features_to_select=1.0, feature_groups={"again": [7, 8]})
@@ -120,7 +120,7 @@ def test_idle_units_are_named():
         search.fit(X, y)
 
 
-def test_explain_speaks_of_groups():
+def test_explain_reports_groups():
     X, y = frame()
     search = forward(fixed_features="a").fit(X, y)
     winner = search.units_.label(int(search.order_[1]), NAMES)
@@ -143,7 +143,7 @@ def test_explain_speaks_of_groups():
     )
 
 
-def test_a_record_knows_its_units(tmp_path):
+def test_a_record_stores_its_units(tmp_path):
     X, y = frame()
     search = forward(fixed_features="a").fit(X, y)
     search.record_.save(tmp_path / "record.json")
@@ -161,7 +161,7 @@ def test_a_record_knows_its_units(tmp_path):
             forward(**other).resume(X, y, record=record)
 
 
-def test_a_record_without_groups_is_as_it_was():
+def test_a_record_without_groups_stores_no_units():
     X, y = frame()
     plain = Forward(Scatter(), n_features_to_select=2).fit(X, y).record_.to_dict()
     assert "units" not in plain
@@ -203,7 +203,7 @@ def test_records_are_compared_by_units():
 
 
 @pytest.mark.parametrize("name", ["svm-rfe", "mrmr", "t-test-fdr", "sffs-j3", "fisher-score"])
-def test_recipes_take_groups(name):
+def test_recipes_accept_groups(name):
     X, y = frame()
     how = {"feature_groups": GROUPS, "fixed_features": ["a"]}
     size = 1.0 if name == "t-test-fdr" else 2
@@ -215,7 +215,7 @@ def test_recipes_take_groups(name):
         assert len(set(search.support_[[NAMES.index(c) for c in columns]])) == 1
 
 
-def test_expressions_name_groups():
+def test_expressions_contain_groups():
     X, y = frame()
     text = (
         "Forward(Scatter(), n_features_to_select=2, "
@@ -227,7 +227,7 @@ def test_expressions_name_groups():
 
 
 @pytest.mark.parametrize("choice", [Threshold(1e6), FalseDiscovery(1e-9)], ids=write)
-def test_where_nothing_passes_what_is_fixed_is_kept(choice):
+def test_fixed_features_are_selected_if_no_other_passes(choice):
     X, y = frame()
     noise = np.random.default_rng(0).normal(size=X.shape)
     how = {"n_features_to_select": choice, "feature_groups": {"pair": [1, 4]}}
@@ -237,7 +237,7 @@ def test_where_nothing_passes_what_is_fixed_is_kept(choice):
         Ranking(PValue(), **how).fit(noise, y)
 
 
-def test_false_discovery_counts_what_is_not_fixed():
+def test_false_discovery_counts_only_features_that_are_not_fixed():
     X, y = frame()
     how = {"n_features_to_select": FalseDiscovery(0.05), "feature_groups": GROUPS}
     search = Ranking(PValue(), fixed_features="a", **how).fit(X, y)

@@ -34,7 +34,7 @@ from tamis.table import TableSelector
 from tamis.validation.splits import retold
 
 
-def test_numbers_near_the_largest_are_fitted_and_transformed_without_a_warning():
+def test_numbers_near_the_largest_float_cause_no_warning():
     X = np.random.default_rng(0).normal(size=(20, 3))
     y = (X[:, 0] > 0).astype(int)
     X[:, 0] = np.sign(X[:, 0]) * 1.7e308
@@ -43,12 +43,12 @@ def test_numbers_near_the_largest_are_fitted_and_transformed_without_a_warning()
     assert selection.transform(X).shape == (20, 1)
 
 
-def test_a_target_beyond_integers_and_many_integers_are_looked_at_without_a_warning():
+def test_the_kind_of_a_huge_target_is_found_without_a_warning():
     assert target_kind(1e200 * np.arange(30.0)) == "regression"
     assert target_kind(np.arange(30)) == "regression"
 
 
-def test_a_column_that_came_in_behind_what_was_kept_is_explained():
+def test_a_column_added_after_the_selected_step_is_explained():
     """The best subset may be the one that the walk began with, in which nothing moved."""
     X = np.random.default_rng(18).normal(size=(32, 4))
     y = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -62,12 +62,12 @@ def small_class():
     return X, np.array([0] * 15 + [1] * 12 + [2] * 3)
 
 
-def test_few_members_of_a_class_are_said_by_us():
+def test_a_class_with_few_rows_causes_a_warning_of_tamis():
     with pytest.warns(DegenerateData, match=r"without a class.*only 3 members"):
         Forward(CrossValidated(SVC(), cv=5), n_features_to_select=1).fit(*small_class())
 
 
-def test_training_that_does_not_come_to_rest_is_said_by_us():
+def test_training_that_does_not_converge_causes_a_warning_of_tamis():
     X, y = small_class()
     network = MLPClassifier((6,), solver="lbfgs", max_iter=2, random_state=0)
     criterion = OutputInformation(network, random_state=0)
@@ -75,12 +75,12 @@ def test_training_that_does_not_come_to_rest_is_said_by_us():
         criterion.fit(X, y).loss(np.arange(4))
 
 
-def test_what_else_is_warned_of_is_passed_on():
+def test_other_warnings_are_passed_on():
     with pytest.warns(RuntimeWarning, match="mine"), retold():
         warnings.warn("mine", RuntimeWarning, stacklevel=1)
 
 
-def test_an_undefined_score_is_a_sentence_and_no_warning():
+def test_an_undefined_score_is_an_error_without_a_warning():
     from sklearn.linear_model import LinearRegression
 
     X = np.random.default_rng(0).normal(size=(9, 3))
@@ -97,14 +97,14 @@ def test_a_class_without_weight_is_refused(capfd):
     assert capfd.readouterr() == ("", "")  # LIBSVM would print
 
 
-def test_weights_of_a_calibrated_machine_are_no_matter_of_warning():
+def test_weights_of_a_calibrated_svm_cause_no_warning():
     X, y = small_class()
     posterior = PosteriorSensitivity(SVC(), by="zero", on="held-out", random_state=0)
     search = RecursiveElimination(posterior, n_features_to_select=2)
     assert search.fit(X, y > 0, sample_weight=np.linspace(1, 2, 30)).n_features_ == 2
 
 
-def test_tables_that_are_no_numbers_are_sentences():
+def test_tables_that_are_not_numeric_are_refused():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 20)
     X = pd.DataFrame(rng.normal(size=(20, 3)), columns=["a", "b", "c"])
@@ -141,7 +141,7 @@ def test_a_lazy_frame_is_collected():
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow", "numpy"])
 @pytest.mark.parametrize("n_rows", [0, 1])
-def test_a_table_of_few_rows_is_a_sentence(library, n_rows):
+def test_a_table_with_few_rows_is_refused(library, n_rows):
     frame = LAZY.collect()[:n_rows]
     makers = {"pandas": frame.to_pandas, "pyarrow": frame.to_arrow, "numpy": frame.to_numpy}
     table, y = makers.get(library, frame.clone)(), GROUPS[:n_rows]

@@ -13,7 +13,7 @@ from tamis.search import Forward, RecursiveElimination
 from tamis.testing.problem import make_table as table
 
 
-def test_a_record_holds_what_is_needed():
+def test_a_record_describes_the_search_and_its_data():
     X, y = table()
     record = Forward(Scatter("J2"), n_features_to_select=2).fit(X, y).record_
     assert record.expression == "Forward(Scatter(measure='J2'), n_features_to_select=2)"
@@ -24,7 +24,7 @@ def test_a_record_holds_what_is_needed():
     assert "2 steps, finished" in repr(record)
 
 
-def test_it_survives_a_file(tmp_path):
+def test_a_record_can_be_saved_and_loaded(tmp_path):
     X, y = table()
     record = RecursiveElimination(Scatter(), n_features_to_select=2).fit(X, y).record_
     record.save(tmp_path / "r.json")
@@ -35,13 +35,13 @@ def test_it_survives_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "{}", '{"format": 99}', "\x00\xff"])
-def test_what_is_no_record_is_refused(tmp_path, text):
+def test_a_file_that_is_not_a_record_is_refused(tmp_path, text):
     (tmp_path / "r.json").write_bytes(text.encode("latin1"))
     with pytest.raises(InvalidTable, match=r"not a record|cannot read"):
         Record.load(tmp_path / "r.json")
 
 
-def test_a_record_of_another_search_or_other_data_is_refused():
+def test_a_record_of_a_different_search_or_different_data_is_refused():
     X, y = table()
     record = Forward(Scatter(), n_features_to_select=2).fit(X, y).record_
     with pytest.raises(RecordMismatch, match="belongs to"):
@@ -52,7 +52,7 @@ def test_a_record_of_another_search_or_other_data_is_refused():
         Forward(Scatter(), n_features_to_select=2).resume(X, 2 - y, record=record)
 
 
-def test_an_exception_loses_no_step():
+def test_finished_steps_survive_an_exception():
     X, y = table()
     asked = []
 
@@ -70,7 +70,7 @@ def test_an_exception_loses_no_step():
     assert not hasattr(search, "support_")  # half an answer is none
 
 
-def test_seeds_are_kept_and_given_back():
+def test_seeds_are_stored_and_restored():
     from sklearn.ensemble import ExtraTreesClassifier
 
     from tamis.criteria import Importances
@@ -87,7 +87,7 @@ def test_seeds_are_kept_and_given_back():
     assert outcome(one) == outcome(two)
 
 
-def test_a_trace_costs_moves_not_subsets():
+def test_a_trace_stores_moves_instead_of_subsets():
     """Ranking a hundred thousand columns keeps a hundred thousand moves, no squares of that."""
     d = 100_000
     order = np.random.default_rng(0).permutation(d)
@@ -99,7 +99,7 @@ def test_a_trace_costs_moves_not_subsets():
     assert_array_equal(trace[4].subset, np.sort(order[:5]))
 
 
-def test_slices_and_negative_places():
+def test_a_trace_supports_slices_and_negative_indices():
     X, y = table()
     trace = Forward(Scatter(), n_features_to_select=4).fit(X, y).trace_
     assert [len(step.subset) for step in trace[1:3]] == [2, 3]
@@ -111,12 +111,12 @@ def test_slices_and_negative_places():
 
 
 @pytest.mark.parametrize("name", [".", "none.json"])
-def test_a_file_that_cannot_be_read_is_a_sentence(name, tmp_path):
+def test_an_unreadable_file_is_refused(name, tmp_path):
     with pytest.raises(InvalidTable, match=r"cannot be read: .*Give a file"):
         Record.load(tmp_path / name)
 
 
-def test_what_is_interrupted_leaves_no_half_of_a_record(tmp_path, monkeypatch):
+def test_an_interrupted_save_leaves_no_partial_record(tmp_path, monkeypatch):
     record = Forward(Scatter()).fit(*table()).record_
 
     def interrupted(*_):

@@ -34,7 +34,7 @@ def search():
 PLAIN = json.loads(json.dumps(search().fit(X, Y).record_.to_dict()))
 
 
-def test_the_record_itself_is_good():
+def test_the_undamaged_record_is_accepted():
     assert Record.from_dict(PLAIN).to_dict() == PLAIN
 
 
@@ -76,7 +76,7 @@ def test_the_record_itself_is_good():
     ],
     ids=str,
 )
-def test_damage_is_named(damage):
+def test_damage_is_reported_by_name(damage):
     plain = copy.deepcopy(PLAIN)
     for where, value in damage.items():
         holder = plain
@@ -98,7 +98,7 @@ def test_an_edited_record_is_refused():
 
 
 @pytest.mark.parametrize("name", [n for n in PLAIN if n not in ("format", "checksum")])
-def test_nothing_may_be_missing(name):
+def test_a_missing_entry_is_refused(name):
     with pytest.raises(InvalidTable, match=f"damaged record: its '{name}'"):
         Record.from_dict({n: value for n, value in PLAIN.items() if n != name})
 
@@ -130,7 +130,7 @@ def test_deep_nesting_is_refused(tmp_path):
         Record.from_dict(plain)
 
 
-def test_a_finished_record_of_another_shape():
+def test_a_finished_record_of_a_different_table_is_refused():
     plain = copy.deepcopy(
         Ranking(FisherScore(), n_features_to_select=2).fit(X, Y).record_.to_dict()
     )
@@ -143,7 +143,7 @@ def test_a_finished_record_of_another_shape():
         )
 
 
-def test_a_record_that_cannot_be_written(tmp_path, monkeypatch):
+def test_a_record_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
     record = Record.from_dict(PLAIN)
     with pytest.raises(InvalidTable, match="cannot be written"):
         record.save(tmp_path / "nowhere" / "r.json")
@@ -168,7 +168,7 @@ def test_a_record_that_cannot_be_written(tmp_path, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("state", [{}, {"open": 3, "gap": 1}, {"position": "x"}, {"bits": [["z"]]}])
-def test_a_state_that_no_search_wrote(make, state):
+def test_an_invalid_state_is_refused(make, state):
     plain = make().set_callbacks(Stop(1)).fit(X, Y).record_.to_dict()
     plain["trace"]["state"] = {**state, "valued": "many"}
     del plain["checksum"]

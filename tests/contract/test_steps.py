@@ -37,7 +37,7 @@ class Jumping(Scripted):
     nested = False
 
 
-def test_what_moved_is_derived_from_the_subsets():
+def test_moves_are_derived_from_the_subsets():
     X, y = table()
     search = Jumping(Scatter(), [[3], [3, 5], [5, 1], [1, 5, 0], [0, 1]]).fit(X, y)
     assert [step.moved.tolist() for step in search.trace_] == [[3], [5], [1, 3], [0], [5]]
@@ -60,7 +60,7 @@ def test_what_moved_is_derived_from_the_subsets():
         ([[3]], "asked for 2 unit.s., but it ended without"),
     ],
 )
-def test_a_wrong_step_is_refused_by_name(subsets, sentence):
+def test_an_invalid_step_is_refused_with_the_name_of_the_search(subsets, sentence):
     search = Scripted(Scatter(), subsets)
     with pytest.raises(InvalidStep, match=rf"Scripted.*{sentence}"):
         search.fit(*table())
@@ -78,7 +78,7 @@ def test_scores_need_units():
         trace.extend(Entries(np.array([0]), Scores(np.array([0]), np.ones(1))))
 
 
-def test_a_walk_from_everything_starts_there():
+def test_a_trace_may_start_with_all_units():
     trace = Trace(3)
     trace.append(Step(np.arange(3)))
     assert trace.start.all()
@@ -88,7 +88,7 @@ def test_a_walk_from_everything_starts_there():
     assert trace.growing is False
 
 
-def test_all_scores_of_a_step_are_kept():
+def test_all_scores_of_a_step_are_stored():
     X, y = table()
     search = Forward(Scatter(), n_features_to_select=3).fit(X, y)
     criterion = Scatter().fit(X, y)
@@ -104,7 +104,7 @@ def test_all_scores_of_a_step_are_kept():
     np.testing.assert_allclose(search.scores_[candidates], gains)
 
 
-def test_of_many_candidates_the_best_are_kept():
+def test_only_the_best_of_many_candidates_are_stored():
     draw = np.random.default_rng(0)
     X, y = draw.normal(size=(30, 3 * BEST)), np.arange(30) % 2
     search = Forward(FisherScore(), n_features_to_select=2).fit(X, y)
@@ -117,7 +117,7 @@ def test_of_many_candidates_the_best_are_kept():
     np.testing.assert_allclose(np.sort(search.scores_), np.sort(scores), rtol=1e-6)
 
 
-def test_what_leaves_is_kept_although_many_cost_less():
+def test_the_score_of_a_removed_unit_is_stored_even_if_many_are_smaller():
     trace, n = Trace(3 * BEST), 3 * BEST
     trace.append(Step(np.arange(n)))
     trace.append(Step(np.arange(n - 1), scores=Scores(np.arange(n), np.arange(n, dtype=float))))
@@ -125,7 +125,7 @@ def test_what_leaves_is_kept_although_many_cost_less():
     assert n - 1 in trace[1].scores.units
 
 
-def test_infinities_and_gaps_survive_json():
+def test_infinite_and_missing_values_can_be_stored_as_json():
     trace = Trace(4)
     scores = Scores(np.arange(4), np.array([1.0, np.inf, -np.inf, 0.5]))
     trace.append(Step(np.array([1]), -np.inf, scores, params={"C": 2.0}))
@@ -136,7 +136,7 @@ def test_infinities_and_gaps_survive_json():
     assert_array_equal(again.given, [1.0, np.inf, -np.inf, 0.5])
 
 
-def test_a_frame_of_steps():
+def test_a_trace_can_be_converted_to_a_frame():
     X, y = table()
     trace = RecursiveElimination(Scatter(), n_features_to_select=4, step=2).fit(X, y).trace_
     frame = trace.to_frame()
@@ -149,7 +149,7 @@ def test_a_frame_of_steps():
 class TestTies:
     X, y = table(n_features=5)
 
-    def test_a_step_counts_its_equals_and_a_warning_names_them(self):
+    def test_a_step_counts_its_ties_and_a_warning_reports_them(self):
         X = np.column_stack([self.X, self.X, self.X])
         search = Forward(Scatter("J3", ridge=1e-3), n_features_to_select=2)
         with pytest.warns(TiedScores, match="step 1 of 2 column .* scored the same") as said:
@@ -157,20 +157,20 @@ class TestTies:
         assert len(said) == 1
         assert_array_equal(search.trace_.n_equal, [3, 3])
 
-    def test_a_tie_that_decides_nothing_is_not_said(self, recwarn):
+    def test_a_tie_that_does_not_matter_is_not_reported(self, recwarn):
         X = np.column_stack([self.X, self.X[:, 0]])
         search = Ranking(FisherScore(), n_features_to_select=6).fit(X, self.y)
         Ranking(FisherScore(), n_features_to_select=1).fit(self.X, self.y)
         assert max(search.trace_.n_equal) == 2
         assert not [w for w in recwarn if issubclass(w.category, TiedScores)]
 
-    def test_a_ranking_cut_between_equals(self):
+    def test_a_ranking_cut_inside_a_tie_causes_a_warning(self):
         best = FisherScore().fit(self.X, self.y).scores_.argmax()
         X = np.column_stack([self.X, self.X[:, best], self.X[:, best]])
         with pytest.warns(TiedScores, match=f"column {best} and column 5 and column 6 scored"):
             Ranking(FisherScore(), n_features_to_select=1).fit(X, self.y)
 
-    def test_several_leave_and_an_equal_stays(self):
+    def test_removing_several_but_not_all_tied_units_causes_a_warning(self):
         class Flat(FisherScore):
             def _scores(self, X, y):
                 return np.ones(X.shape[1])
@@ -182,7 +182,7 @@ class TestTies:
 class TestAWalkThatGainsNothingSaysSo:
     X, y = table()
 
-    def test_from_where_on_and_once(self):
+    def test_a_warning_reports_once_from_which_size_nothing_is_gained(self):
         search = Forward(Scored(lambda X, y: min(X.shape[1], 2.0)), n_features_to_select=4)
         said = "Forward: more than 2 columns add no value: it is 2 with 2, and 2 with the 4"
         with pytest.warns(NothingGained, match=said) as warned:
@@ -191,13 +191,13 @@ class TestAWalkThatGainsNothingSaysSo:
         assert search.gains_until_ == 2
         assert "more than 2 columns add no value" in search.summary()
 
-    def test_a_value_that_falls_again(self):
+    def test_a_value_that_falls_causes_a_warning(self):
         search = Forward(Scored(lambda X, y: -abs(X.shape[1] - 3.0)), n_features_to_select=5)
         with pytest.warns(NothingGained, match="more than 3 columns .* 0 with 3, and -2 with"):
             search.fit(self.X, self.y)
         assert search.gains_until_ == 3
 
-    def test_a_resumed_walk_knows_it_too(self):
+    def test_a_resumed_search_finds_it_too(self):
         search = Forward(Scored(_few), n_features_to_select=4).fit(self.X, self.y)
         again = Forward(Scored(_few), n_features_to_select=1).fit(self.X, self.y)
         again.set_params(n_features_to_select=4).resume(self.X, self.y, record=again.record_)
@@ -212,7 +212,7 @@ class TestAWalkThatGainsNothingSaysSo:
         ],
         ids=["gains to the end", "chosen by value", "only ranks"],
     )
-    def test_what_gains_says_nothing(self, search, recwarn):
+    def test_a_search_that_gains_causes_no_warning(self, search, recwarn):
         assert search.fit(self.X, self.y).gains_until_ is None
         assert not [w for w in recwarn if w.category is NothingGained]
 

@@ -39,7 +39,7 @@ def test_without_groups_a_unit_is_a_column():
     ],
     ids=repr,
 )
-def test_units_stand_in_the_order_of_their_first_columns(groups):
+def test_units_are_ordered_by_their_first_columns(groups):
     grouping = read(groups, ["late", 0])
     assert grouping.groups == (("late", (1, 4)), ("x", (2, 3)))
     assert grouping.fixed == (0, 1)
@@ -57,7 +57,7 @@ def test_a_fixed_column_fixes_its_group():
     assert read(None, ["e", 0]).fixed == (0, 4)
 
 
-def test_what_is_left_of_a_grouping_on_fewer_columns():
+def test_a_grouping_can_be_restricted_to_some_units():
     grouping = read({"pair": ["b", "d"], "other": ["c", "e"]}, ["pair"])
     left = grouping.restricted(np.array([1, 2]))
     assert left == Grouping(4, (("pair", (0, 2)), ("other", (1, 3))), (0,))
@@ -86,7 +86,7 @@ def test_what_is_left_of_a_grouping_on_fewer_columns():
     ],
     ids=repr,
 )
-def test_what_cannot_be_read_is_a_sentence(groups, fixed, sentence):
+def test_invalid_groups_are_refused(groups, fixed, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         read(groups, fixed)
 
@@ -97,7 +97,7 @@ def test_names_need_a_table_with_names():
     assert read({"x": [0, 1]}, names=None).label(1) == "column 2"
 
 
-def test_a_criterion_takes_a_partition_only():
+def test_a_criterion_needs_a_partition_of_the_columns():
     X, y = table()
     for units in ([[0, 1]], [[0, 1], [1, 2], [3, 4, 5, 6]], [[0, 1, 2, 3, 4, 5, 6], []]):
         with pytest.raises(InvalidParameter, match="each of the 7 columns once"):

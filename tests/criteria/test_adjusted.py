@@ -62,7 +62,7 @@ def test_a_category_of_noise_ranks_below_two_true_columns(kind):
     assert order(adjusted=False)[0] == 2
 
 
-def test_rare_flags_do_not_crowd_out_columns_that_matter():
+def test_rare_flags_do_not_outrank_relevant_columns():
     rng = np.random.default_rng(0)
     n = 3000
     numbers = rng.normal(size=(n, 4))
@@ -99,7 +99,7 @@ def test_auto_is_plain_for_columns_and_corrected_for_groups(kind):
 
 @pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.parametrize("levels", [3, 40], ids=["bit sets", "histograms"])
-def test_compiled_counts_give_the_bits_of_numpy(monkeypatch, kind, levels):
+def test_compiled_counts_give_identical_results(monkeypatch, kind, levels):
     rng = np.random.default_rng(0)
     X = rng.integers(0, levels, (300, 8)).astype(float)
     X[:, 7] = rng.integers(0, 2, 300)
@@ -114,7 +114,7 @@ def test_compiled_counts_give_the_bits_of_numpy(monkeypatch, kind, levels):
 
 @pytest.mark.parametrize("kind", [MRMR, JMI, PairMRMR])
 @pytest.mark.parametrize("even", [0, 9], ids=["levels as they are", "evened out"])
-def test_products_of_indicators_give_the_bits_of_numpy(monkeypatch, kind, even):
+def test_products_of_indicators_give_identical_results(monkeypatch, kind, even):
     X, y = noisy(150)
     X[:, 3], X[:, 4] = np.random.default_rng(1).integers(0, 2, 150), 1.0
     fitted = kind(adjusted=True)
@@ -127,7 +127,7 @@ def test_products_of_indicators_give_the_bits_of_numpy(monkeypatch, kind, even):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_columns_that_do_not_vary_tell_nothing_and_copies_tie(kind):
+def test_constant_columns_have_no_information_and_duplicates_tie(kind):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, (80, 5)).astype(float)
     X[:, 1], X[:, 3] = 2.0, 8 - X[:, 2]  # a constant, and a copy with other names
@@ -141,7 +141,7 @@ def test_columns_that_do_not_vary_tell_nothing_and_copies_tie(kind):
     assert_array_equal(np.argsort(beside), np.argsort(fitted.relevance_[[0, 2]]))
 
 
-def test_a_correction_is_part_of_the_parameters():
+def test_the_correction_is_a_parameter_and_not_monotone():
     assert clone(JMI(adjusted=True)).get_params()["adjusted"] is True
     assert MutualInformation().monotone
     assert not MutualInformation(adjusted=True).monotone

@@ -38,7 +38,9 @@ def problem(request):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 class TestAgainstExplicitKernels:
     @pytest.mark.parametrize("retrain", [False, True])
-    def test_removal(self, problem, criterion, quantity, kernel, retrain):
+    def test_removal_agrees_with_explicit_kernels(
+        self, problem, criterion, quantity, kernel, retrain
+    ):
         X, y, machine = problem
         model = machine(C=2.0, tol=1e-9, **kernel)
         held, left = explicit.removed(quantity, model, X, y, retrain)
@@ -46,14 +48,14 @@ class TestAgainstExplicitKernels:
         # spans are 0 where more vectors are free than there are dimensions, up to rounding
         assert_allclose(found, left - held, rtol=1e-9, atol=1e-9 * max(abs(held), 1))
 
-    def test_derivative_with_the_multipliers_kept(self, problem, criterion, quantity, kernel):
+    def test_derivative_with_fixed_multipliers(self, problem, criterion, quantity, kernel):
         X, y, machine = problem
         model = machine(C=2.0, tol=1e-9, **kernel)
         expected = explicit.differences(quantity, model, X, y)
         found = criterion(model, order=1).fit(X, y).loss(np.arange(X.shape[1]))
         explicit.assert_slopes(found, expected, 1e-4)
 
-    def test_derivative_of_what_is_trained_anew(self, problem, criterion, quantity, kernel):
+    def test_derivative_with_retraining(self, problem, criterion, quantity, kernel):
         X, y, machine = problem
         numbers = kernel | ({"gamma": 0.15} if kernel.get("gamma") == "scale" else {})
         model = machine(C=2.0, tol=1e-10, **numbers)
@@ -69,7 +71,9 @@ SOFT = [(RadiusMargin, explicit.soft_radius_margin), (Span, explicit.soft_span)]
 class TestSoftMargin:
     @pytest.mark.parametrize(("criterion", "quantity"), SOFT, ids=["radius-margin", "span"])
     @pytest.mark.parametrize("retrain", [False, True])
-    def test_removal(self, problem, criterion, quantity, kernel, retrain):
+    def test_removal_agrees_with_explicit_kernels(
+        self, problem, criterion, quantity, kernel, retrain
+    ):
         X, y, machine = problem
         model = machine(C=0.7, tol=1e-10, **kernel)
         held, left = explicit.soft_removed(quantity, model, X, y, retrain)
@@ -78,7 +82,7 @@ class TestSoftMargin:
         expected, tolerance = left - held, 1e-6 * max(abs(held), 1)
         assert_allclose(fitted.loss(np.arange(X.shape[1])), expected, atol=tolerance)
 
-    def test_the_derivative_is_that_of_machines_trained_anew(self, problem, kernel):
+    def test_the_derivative_agrees_with_retrained_svms(self, problem, kernel):
         X, y, machine = problem
         model = machine(C=0.7, tol=1e-10, **kernel | {"gamma": 0.15})
         subset, step = np.arange(X.shape[1]), 1e-4
@@ -98,7 +102,7 @@ class TestSoftMargin:
 
 
 @pytest.mark.parametrize("criterion", [RadiusMargin, Span])
-def test_the_last_column_leaves_the_best_constant(criterion):
+def test_without_columns_the_best_constant_is_predicted(criterion):
     """Of 12 and 20 rows the smaller class is on the wrong side of a constant by 2 each."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(32, 1)), np.repeat([0, 1], [12, 20])
@@ -110,7 +114,7 @@ def test_the_last_column_leaves_the_best_constant(criterion):
     assert_allclose(lost, nothing - quantity(model.fit(X, y), y, X, kept=False), rtol=1e-6)
 
 
-def test_slacks_have_no_slope():
+def test_slacks_cannot_be_differentiated():
     with pytest.raises(InvalidParameter, match="Span needs order=0 with soft_margin=True"):
         Span(SVC(), order=1, soft_margin=True).fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(InvalidParameter, match="needs soft_margin to be True or False, got 'yes'"):
@@ -119,14 +123,14 @@ def test_slacks_have_no_slope():
 
 @pytest.mark.parametrize("criterion", [RadiusMargin, Span])
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-def test_with_slacks_useful_columns_leave_last(criterion, C):
+def test_with_slacks_useful_columns_are_removed_last(criterion, C):
     """The printed form puts them first: they shrink ||w||^2, or the distances, when they leave."""
     problem = linear()
     search = RecursiveElimination(criterion(SVC(C=C), soft_margin=True), n_features_to_select=3)
     assert found(search.fit(problem.X, problem.y), problem) == 1
 
 
-def test_without_training_anew_a_regression_never_looks_at_the_target():
+def test_without_retraining_a_regression_ignores_the_target():
     """The multipliers of two targets differ; the order of the columns does not."""
     rng = np.random.default_rng(0)
     X = scale(rng.uniform(size=(60, 6)))
@@ -158,7 +162,7 @@ def hits(problem, n_samples, criterion, n_draws, **params):
 
 
 @pytest.mark.parametrize("criterion", [RadiusMargin, Span])
-def test_known_answers_of_a_few_draws(criterion):
+def test_relevant_columns_are_found_in_a_few_draws(criterion):
     assert hits(make_exponential, 50, criterion, 5, retrain=True) >= 4
     assert hits(make_exponential, 50, criterion, 5) <= 1
 
@@ -173,7 +177,7 @@ def test_known_answers_of_a_few_draws(criterion):
         (make_exponential, 50, Span, 25),
     ],
 )
-def test_known_answers_of_thirty_draws(problem, n_samples, criterion, least):
+def test_relevant_columns_are_found_in_thirty_draws(problem, n_samples, criterion, least):
     """Yang (2011), table 4.1, the starred rows: 30, 30, 29 and 30 of 30."""
     assert hits(problem, n_samples, criterion, 30, retrain=True) >= least
 
@@ -181,7 +185,7 @@ def test_known_answers_of_thirty_draws(problem, n_samples, criterion, least):
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", [RadiusMargin, Span])
 @pytest.mark.parametrize(("problem", "n_samples"), list(SETTINGS))
-def test_kept_machines_do_not_find_them(problem, n_samples, criterion):
+def test_relevant_columns_are_not_found_without_retraining(problem, n_samples, criterion):
     """Yang (2011), table 4.1: 0 or 1 of 30, for the reason that the docstrings give."""
     assert hits(problem, n_samples, criterion, 30) <= 5
 

@@ -66,7 +66,7 @@ def noise_group(group, n):
 
 @pytest.mark.parametrize("group", [categories, six])
 @pytest.mark.parametrize("name", ELIMINATIONS)
-def test_columns_that_matter_are_ranked_above_a_noise_group(name, group):
+def test_relevant_columns_are_ranked_above_a_noise_group(name, group):
     n = 500 if name in ("svm", "margin") else 1500
     X, y, groups = noise_group(group, n)
     search = clone(ELIMINATIONS[name])
@@ -75,7 +75,7 @@ def test_columns_that_matter_are_ranked_above_a_noise_group(name, group):
 
 
 @pytest.mark.parametrize("name", ELIMINATIONS)
-def test_a_group_that_matters_is_ranked_above_noise(name):
+def test_a_relevant_group_is_ranked_above_noise(name):
     rng = np.random.default_rng(0)
     n = 500 if name in ("svm", "margin") else 1500
     X = rng.normal(size=(n, 11))
@@ -105,7 +105,7 @@ def test_losses_of_noise_do_not_grow_with_the_columns_of_a_unit(estimator):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=str)
-def test_the_loss_of_a_copy_is_subtracted(criterion):
+def test_the_loss_of_a_permuted_copy_is_subtracted(criterion):
     """By the criterion itself, which is told of a table twice as wide."""
     X, y = table()
     order = stream(0, "permuted copy").permutation(len(X))
@@ -120,7 +120,7 @@ def test_the_loss_of_a_copy_is_subtracted(criterion):
         assert_allclose(found.errors(subset), np.hypot(*np.split(errors, 2)))
 
 
-def test_plain_columns_are_adjusted_where_asked_for():
+def test_plain_columns_are_adjusted_on_request():
     X, y = table()
     subset = np.arange(X.shape[1])
     plain, auto, never, always = (
@@ -132,7 +132,7 @@ def test_plain_columns_are_adjusted_where_asked_for():
     assert not np.isclose(plain, always).any()
 
 
-def test_a_sparse_table():
+def test_sparse_tables_are_adjusted():
     X, y = table()
     dense, sparse = (
         Importances(LogisticRegression()).grouped(UNITS).fit(Z, y).loss(ALL)
@@ -141,7 +141,7 @@ def test_a_sparse_table():
     assert_allclose(dense, sparse, rtol=1e-3)
 
 
-def test_categories_by_position_are_those_of_the_copy_too():
+def test_categories_by_position_include_the_copy():
     class Boosting(HistGradientBoostingClassifier):
         @property
         def feature_importances_(self):
@@ -153,7 +153,7 @@ def test_categories_by_position_are_those_of_the_copy_too():
     assert criterion._fit_columns(np.array([2, 3, 5, 9, 10, 12])).feature_importances_[0] == 1 + 4
 
 
-def test_other_words_are_refused():
+def test_other_values_of_adjusted_are_refused():
     X, y = table()
     with pytest.raises(InvalidParameter, match="adjusted to be 'auto', True or False, got 'yes'"):
         Importances(RidgeClassifier(), adjusted="yes").fit(X, y)

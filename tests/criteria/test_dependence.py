@@ -72,7 +72,7 @@ def by_traces(K, L, unbiased):
 
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-def test_equals_the_u_statistic(kind, gamma, either_path):
+def test_values_equal_the_u_statistic(kind, gamma, either_path):
     X, classes, reals = table()
     y = classes if kind == "classification" else reals
     fitted = HSIC(gamma=gamma, task=kind).fit(X, y)
@@ -84,7 +84,7 @@ def test_equals_the_u_statistic(kind, gamma, either_path):
 @pytest.mark.parametrize("unbiased", [True, False])
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-def test_equals_its_traces(kind, kernel, unbiased, either_path):
+def test_values_equal_the_formula_with_traces(kind, kernel, unbiased, either_path):
     X, classes, reals = table(75, seed=1)
     y = classes if kind == "classification" else reals
     fitted = HSIC(unbiased=unbiased, target_kernel=kernel, task=kind).fit(X, y)
@@ -96,7 +96,7 @@ def test_equals_its_traces(kind, kernel, unbiased, either_path):
 
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("unbiased", [True, False])
-def test_shortcuts_equal_their_definitions(unbiased, gamma, either_path):
+def test_gains_and_losses_equal_their_definitions(unbiased, gamma, either_path):
     X, y, _ = table(40, 6)
     fitted = HSIC(gamma=gamma, unbiased=unbiased).fit(X, y)
     subset, rest = np.array([0, 2, 5]), np.array([1, 3, 4])
@@ -111,7 +111,7 @@ def test_shortcuts_equal_their_definitions(unbiased, gamma, either_path):
 
 
 @pytest.mark.parametrize("precision", ["double", pytest.param("single", marks=pytest.mark.slow)])
-def test_products_agree_with_rows(precision, monkeypatch):
+def test_matrix_products_agree_with_compiled_loops(precision, monkeypatch):
     """Columns of a wide kernel together by matrix products, and one by one."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     X, y, reals = table(150, 90)
@@ -140,7 +140,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     assert_array_equal(found[0], found[1])
 
 
-def test_both_paths_agree_on_many_samples(monkeypatch):
+def test_numpy_and_compiled_loops_agree_on_many_samples(monkeypatch):
     X, y, reals = table(333, 5)
     for target in (y, reals):
         losses = []
@@ -150,7 +150,7 @@ def test_both_paths_agree_on_many_samples(monkeypatch):
         assert_allclose(losses[0], losses[1], atol=1e-15)
 
 
-def test_single_precision_ranks_alike(monkeypatch):
+def test_single_precision_gives_the_same_ranking(monkeypatch):
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     for load in (load_wine, load_breast_cancer, load_diabetes):
         X, y = load(return_X_y=True)
@@ -161,7 +161,7 @@ def test_single_precision_ranks_alike(monkeypatch):
         assert not np.array_equal(single.scores_, exact.scores_, equal_nan=True)
 
 
-def test_a_long_target_has_nearly_the_median_of_all_its_pairs():
+def test_the_median_of_a_long_target_is_nearly_that_of_all_pairs():
     y = np.random.default_rng(0).exponential(size=6000)
     pairs = np.abs(y[:, None] - y)[np.triu_indices(6000, 1)] ** 2
     thinned = _thin_out(y)
@@ -170,13 +170,13 @@ def test_a_long_target_has_nearly_the_median_of_all_its_pairs():
     assert np.median(squares) == pytest.approx(np.median(pairs), rel=1e-3)
 
 
-def test_independence_is_worth_nothing_on_average():
+def test_the_value_of_independent_columns_is_zero_on_average():
     values = [HSIC().fit(*table(30, 2, seed=s)[:2]).value(np.array([0, 1])) for s in range(200)]
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(200)
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
-def test_columns_of_few_values_and_identical_rows_decide_nothing(gamma):
+def test_constant_columns_and_identical_rows_have_no_effect(gamma):
     y = np.arange(30) % 2
     assert_allclose(HSIC(gamma=gamma).fit(np.zeros((30, 3)), y).loss(np.arange(3)), 0, atol=1e-15)
     rng = np.random.default_rng(0)
@@ -196,7 +196,7 @@ def test_the_kernel_of_a_real_target_matters():
 
 
 @pytest.mark.parametrize("search", [Forward, Backward, RecursiveElimination, FloatingForward])
-def test_every_search_finds_what_tells_the_classes_apart(search):
+def test_every_search_finds_the_relevant_columns(search):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 5))
     y = (X[:, 1] + X[:, 3] > 0).astype(int)
@@ -221,7 +221,7 @@ def test_interacting_columns_are_found():
         (HSIC(target_kernel="delta"), "HSIC needs target_kernel to be 'gaussian' or 'linear'"),
     ],
 )
-def test_parameters_outside_what_is_possible(criterion, sentence):
+def test_invalid_parameters_are_refused(criterion, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         criterion.fit(*load_iris(return_X_y=True))
 
@@ -234,5 +234,5 @@ def test_three_samples_have_no_unbiased_estimate():
 
 
 @pytest.mark.parametrize("search", [Forward, pytest.param(Backward, marks=pytest.mark.slow)])
-def test_is_a_good_scikit_learn_estimator(search):
+def test_searches_pass_the_checks_of_scikit_learn(search):
     check_estimator(search(clone(HSIC())), on_skip=None)

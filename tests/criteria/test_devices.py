@@ -30,7 +30,7 @@ def problem(n=80, d=12, seed=0):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_order_is_the_same(method):
+def test_the_selection_is_the_same_on_a_device(method):
     X, f = problem()
     y = f if "regression" in method else (f > 0).astype(int)
     found = [select(X, y, method, n_features_to_select=2, device=on) for on in (None, "cpu")]
@@ -45,7 +45,7 @@ def test_the_order_is_the_same(method):
      ParzenInformation(sigma=2.0, leave_one_out=True), WeightNorm(NewtonSVC())],
     ids=str,
 )  # fmt: skip
-def test_scores_are_the_same(criterion):
+def test_scores_are_the_same_on_a_device(criterion):
     X, f = problem()
     y, subset = f > 0, np.array([0, 1, 2, 4, 7, 9])
     here = criterion.fit(X, y).loss(subset)
@@ -57,7 +57,7 @@ def test_scores_are_the_same(criterion):
         assert value == pytest.approx(criterion.fit(X, y).value(subset), abs=1e-12)
 
 
-def test_machines_are_trained_there():
+def test_svms_are_trained_on_the_device():
     X, f = problem()
     here = NewtonSVC(3.0).fit(X, f > 0)
     with _namespace.computing_on("cpu"):
@@ -69,35 +69,35 @@ def test_machines_are_trained_there():
     assert_array_equal(there.predict(X), here.predict(X))
 
 
-def test_what_runs_on_no_device_says_so():
+def test_a_method_that_cannot_use_a_device_warns():
     X, f = problem()
     with pytest.warns(DeviceWarning, match=r"Ranking runs on device='cpu'"):
         found = select(X, f > 0, "fisher-score", n_features_to_select=2, device="cpu")
     assert found.get_support().sum() == 2
 
 
-def test_devices_that_are_not_there():
+def test_an_unknown_device_is_refused():
     X, f = problem()
     with pytest.raises(InvalidParameter, match=r"device='quantum' cannot be used"):
         select(X, f > 0, "RecursiveElimination(HSIC())", device="quantum")
     assert _namespace.device_asked() is None
 
 
-def test_without_torch(monkeypatch):
+def test_a_missing_torch_is_reported(monkeypatch):
     X, f = problem()
     monkeypatch.setattr(_namespace, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"tamis\[gpu\]"):
         select(X, f > 0, "RecursiveElimination(HSIC())", device="cuda")
 
 
-def test_a_device_that_holds_nothing():
+def test_a_device_without_data_is_refused():
     X, f = problem()
     with pytest.raises(InvalidParameter, match=r"device='meta' cannot be used"):
         select(X, f > 0, "RecursiveElimination(HSIC())", device="meta")
 
 
 @pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
-def test_a_machine_that_trains_there_needs_no_warning():
+def test_an_svm_trained_on_the_device_causes_no_warning():
     X, f = problem(40, 5)
     method = "Forward(CrossValidated(NewtonSVC()), n_features_to_select=1)"
     assert select(X, f > 0, method, device="cpu").get_support().sum() == 1

@@ -71,7 +71,7 @@ SCALE_FREE = [
 
 @pytest.mark.parametrize("exponent", [1020, 600, -600, -1000])
 @pytest.mark.parametrize("criterion", SCALE_FREE, ids=name)
-def test_what_does_not_depend_on_the_scale_is_the_same_at_any(criterion, exponent):
+def test_scale_invariant_criteria_work_at_any_scale(criterion, exponent):
     X, y = table()
     far = clone(criterion).fit(np.ldexp(X, exponent), y)
     near = clone(criterion).fit(X, y)
@@ -81,7 +81,7 @@ def test_what_does_not_depend_on_the_scale_is_the_same_at_any(criterion, exponen
 
 
 @pytest.mark.parametrize("target", [Correlation(), PValue(), MutualInformation(), HSIC()], ids=name)
-def test_targets_of_any_size(target):
+def test_targets_of_any_scale(target):
     X, _ = table()
     y = X @ np.arange(7)
     subset, others = np.array([1]), np.arange(2, 7)
@@ -93,7 +93,7 @@ def test_targets_of_any_size(target):
 
 @pytest.mark.parametrize("binning", ["frequency", "width", "codes"])
 @pytest.mark.parametrize("criterion", [CMIM, MIFS, MutualInformation])
-def test_levels_are_told_apart_at_both_ends_of_the_numbers(criterion, binning):
+def test_levels_are_separated_at_both_ends_of_the_float_range(criterion, binning):
     X, y = table()
     ends = np.sign(X)
     far = criterion(binning=binning).fit(1.7e308 * ends, y)
@@ -103,7 +103,7 @@ def test_levels_are_told_apart_at_both_ends_of_the_numbers(criterion, binning):
     )
 
 
-def test_distribution_functions_at_both_ends_of_the_numbers():
+def test_distribution_functions_at_both_ends_of_the_float_range():
     X, y = table()
     far, near = (KolmogorovSmirnov().fit(size * np.sign(X), y) for size in (1.7e308, 1.0))
     assert_array_equal(far.scores_, near.scores_)
@@ -121,7 +121,7 @@ def test_distribution_functions_at_both_ends_of_the_numbers():
     ids=name,
 )
 @pytest.mark.parametrize("size", [1e200, 1.7e308])
-def test_columns_too_large_to_be_squared_are_a_sentence(search, size):
+def test_columns_too_large_to_be_squared_are_refused(search, size):
     X, y = table()
     with pytest.raises(InvalidTable, match=r"column 0 reaches .* Scale it"):
         search.fit(np.clip(X, -1, 1) * size, y)
@@ -139,7 +139,7 @@ def test_columns_too_large_to_be_squared_are_a_sentence(search, size):
     ],
     ids=name,
 )
-def test_targets_too_large_to_be_squared_are_a_sentence(criterion):
+def test_targets_too_large_to_be_squared_are_refused(criterion):
     X, _ = table()
     with pytest.raises(InvalidTarget, match=r"(squares the target|that can be squared).*Scale"):
         Backward(criterion).fit(X, X @ np.arange(7) * 1e200)
@@ -154,7 +154,7 @@ def test_targets_too_large_to_be_squared_are_a_sentence(criterion):
     ],
     ids=name,
 )
-def test_a_model_that_overflows_is_a_sentence(criterion):
+def test_a_model_that_overflows_is_reported(criterion):
     X, _ = table()
     far = X * np.where(np.arange(7) == 2, 1e200, 1)
     with pytest.raises(InvalidTable, match=r"Ridge cannot be trained .*e\+200.* Scale"):
@@ -162,19 +162,19 @@ def test_a_model_that_overflows_is_a_sentence(criterion):
     assert Backward(criterion).fit(far, X[:, 0]).support_[0]
 
 
-def test_a_model_that_fails_without_a_sentence_gets_one():
+def test_the_failure_of_a_model_is_explained():
     _, y = table()
     with pytest.raises(InvalidTable, match=r"LinearDiscriminantAnalysis cannot be trained on"):
         Importances(LinearDiscriminantAnalysis()).fit(np.ones((len(y), 3)), y).loss(np.arange(3))
 
 
-def test_what_a_model_doubts_is_a_warning_of_ours():
+def test_warnings_of_a_model_become_warnings_of_tamis():
     X = np.repeat(np.eye(4), 2, axis=0)[:, :1].repeat(20, axis=1)
     with pytest.warns(DegenerateData, match="A model warned about its rows: Singular matrix"):
         Importances(Ridge(alpha=0)).fit(X, np.arange(8.0)).loss(np.arange(20))
 
 
-def test_a_matrix_that_a_model_doubts_is_a_warning_of_ours():
+def test_an_ill_conditioned_matrix_causes_a_warning_of_tamis():
     X, _ = table()
     X[0, 1] = 1e150
     with pytest.warns(DegenerateData, match="A model warned about its rows: .*ll-conditioned"):
@@ -187,7 +187,7 @@ def test_the_mean_of_the_largest_numbers():
     assert_array_equal(column_means(table()[0]), table()[0].mean(axis=0))
 
 
-def test_columns_too_small_to_be_squared_are_a_sentence():
+def test_columns_too_small_to_be_squared_are_refused():
     with pytest.raises(InvalidTable, match="needs columns that can be squared"):
         Forward(ColumnSubset(), standardize=False).fit(table()[0] * 1e-200)
     assert ColumnSubset().fit(np.zeros((4, 3))).value(np.array([1])) == 0
@@ -205,14 +205,14 @@ def test_the_largest_numbers_are_standardised():
 
 @pytest.mark.parametrize("criterion", [FisherScore(), PValue(), DiscriminantRatio()], ids=name)
 @pytest.mark.parametrize("search", [Backward, RecursiveElimination, Forward])
-def test_infinity_less_infinity_is_looked_up_without_a_warning(search, criterion):
+def test_infinity_minus_infinity_causes_no_warning(search, criterion):
     X, y = table(n_classes=2)
     X = np.column_stack([X, y, 2.0 * y])
     for wrapped in (criterion, Remembered(criterion), Penalised(criterion)):
         assert search(wrapped, n_features_to_select=2).fit(X, y).support_[7]
 
 
-def test_a_ratio_of_determinants_beyond_numbers_is_a_sentence():
+def test_a_ratio_of_determinants_that_overflows_is_refused():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(20), 30)
     X = rng.normal(size=(600, 19)) + 1e9 * rng.normal(size=(20, 19))[y]
@@ -220,7 +220,7 @@ def test_a_ratio_of_determinants_beyond_numbers_is_a_sentence():
         Scatter("J2").fit(X, y).value(np.arange(19))
 
 
-def test_in_range_touches_nothing_that_is():
+def test_in_range_returns_numbers_in_range_unchanged():
     X, _ = table()
     assert in_range(X) is X
     check_range("it", X)
@@ -232,7 +232,7 @@ def test_in_range_touches_nothing_that_is():
     assert np.unique(together[:, 0] / X[:, 0]).size == 1
 
 
-def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
+def test_huge_weights_are_refused():
     X, y = table()
     weights = np.where(np.arange(len(y)) % 3, 1.0, 1e200)
     with pytest.raises(InvalidParameter, match=r"at most 1e\+09, got 1e\+200.*Divide the weights"):
@@ -256,21 +256,21 @@ def test_a_weight_beyond_any_number_of_rows_is_a_sentence():
     [Importances(Ridge()), WeightNorm(SVR()), DensitySensitivity(Ridge()), CrossValidated(Ridge())],
     ids=lambda criterion: type(criterion).__name__,
 )
-def test_weights_that_no_rows_have_are_a_sentence(criterion, weights, sentence):
+def test_invalid_weights_are_refused(criterion, weights, sentence):
     X, _ = table()
     with pytest.raises(InvalidParameter, match=sentence):
         criterion.fit(X, X[:, 0], sample_weight=weights)
 
 
 @pytest.mark.parametrize("machine", [SVC(C=1e3), make_pipeline(StandardScaler(), SVC(C=1e3))])
-def test_a_machine_that_does_not_come_to_rest_ends_with_a_warning(machine, monkeypatch):
+def test_an_svm_that_does_not_converge_ends_with_a_warning(machine, monkeypatch):
     monkeypatch.setattr(fold_models, "most_steps", lambda n_rows: 20)
     X, y = table()
     with pytest.warns(NotConverged, match="did not converge"):
         CrossValidated(machine, cv=2).fit(X, y).value(np.array([1, 2]))
 
 
-def test_a_limit_of_iterations_that_is_given_stays():
+def test_a_given_limit_of_iterations_is_not_changed():
     X, y = table()
     assert fold_models.fit_clone(SVC(max_iter=7_000), X, y, {}).max_iter == 7_000
     for machine in (SVC(), RelativeSVC(), RelativeSVR()):

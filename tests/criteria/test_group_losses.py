@@ -37,7 +37,7 @@ def without(X, unit):
     return np.delete(X, UNITS[unit], axis=1)
 
 
-def test_every_criterion_of_removals_has_a_test():
+def test_every_backward_criterion_is_tested():
     backward = {type(c) for c in every(BackwardCriterion) if not isinstance(c, SubsetCriterion)}
     held = {kind.__name__ for kind, _ in MACHINES} | {"ReducedParzenInformation"} | ENGINES
     assert {kind.__name__ for kind in backward} <= held
@@ -46,7 +46,7 @@ def test_every_criterion_of_removals_has_a_test():
 @pytest.mark.parametrize("retrain", [False, True])
 @pytest.mark.parametrize(("kind", "quantity"), MACHINES)
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_a_machine_loses_a_group(kernel, kind, quantity, retrain):
+def test_the_loss_of_a_group_agrees_with_explicit_kernels(kernel, kind, quantity, retrain):
     X, y = table()
     machine = SVC(C=2.0, tol=1e-8, **kernel)
     model = clone(machine).fit(X, y)
@@ -65,7 +65,7 @@ def test_a_machine_loses_a_group(kernel, kind, quantity, retrain):
 
 
 @pytest.mark.parametrize(("kind", "quantity"), MACHINES)
-def test_the_scale_of_a_group(kind, quantity):
+def test_the_derivative_scales_all_columns_of_a_group(kind, quantity):
     X, y = table()
     machine, step = SVC(C=2.0, gamma=0.1, tol=1e-8), 1e-4
     model = clone(machine).fit(X, y)
@@ -86,7 +86,7 @@ class LosesTheFirstColumn(WeightNorm):
         return view.columns.lost(view.machine.beta)[[units.positions(k)[0] for k in ALL]]
 
 
-def test_a_machine_that_loses_one_column_of_a_group_is_found_out():
+def test_the_test_rejects_a_loss_of_only_one_column_of_a_group():
     X, y = table()
     machine = SVC(C=2.0, gamma=0.1)
     good, wrong = (
@@ -97,7 +97,7 @@ def test_a_machine_that_loses_one_column_of_a_group_is_found_out():
     assert not np.isclose(wrong[[1, 2]], good[[1, 2]], rtol=1e-2).any()
 
 
-def test_densities_without_a_group():
+def test_densities_are_fitted_without_a_group():
     X, y = table()
     fitted = ReducedParzenInformation(by="removal", sigma=1.0).grouped(UNITS).fit(X, y)
     full = information(X, X, y, 1.0)
@@ -106,7 +106,7 @@ def test_densities_without_a_group():
     assert_allclose(fitted.loss(ALL), expected, atol=1e-10)
 
 
-def test_a_group_takes_the_values_of_every_row():
+def test_a_group_is_set_to_the_values_of_every_row():
     X, y = table()
     X[:, 5] = 3.0  # a unit that does not vary tells nothing
     fitted = ReducedParzenInformation(n_values=None, sigma=1.0).grouped(UNITS).fit(X, y)
@@ -123,7 +123,7 @@ def test_a_group_takes_the_values_of_every_row():
 
 
 @pytest.mark.parametrize("by", ["marginal", "permutation"])
-def test_draws_of_a_group_depend_on_the_seed_alone(by):
+def test_draws_of_a_group_depend_only_on_the_seed(by):
     X, y = table()
     first, again, other = (
         ReducedParzenInformation(by=by, n_values=8, sigma=1.0, random_state=seed)

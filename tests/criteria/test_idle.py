@@ -40,7 +40,7 @@ def problem(n_samples=80):
 
 
 @pytest.mark.parametrize("method", RECIPES)
-def test_no_recipe_takes_them_while_others_are_left(method):
+def test_no_recipe_selects_idle_columns_while_others_are_left(method):
     X, y = problem()
     for size in (3, 6, 8):
         chosen = recipe(method, n_features_to_select=size).fit(X, y).get_support(indices=True)
@@ -49,7 +49,7 @@ def test_no_recipe_takes_them_while_others_are_left(method):
             assert_array_equal(chosen, [2, 4, 6])
 
 
-def test_when_nothing_else_is_left_they_are_named():
+def test_selected_idle_columns_are_reported():
     X, y = problem()
     with pytest.warns(DegenerateData, match=r"Forward selects 2 column\(s\) .* \(0, 10\)"):
         chosen = Forward(MRMR(), n_features_to_select=10).fit(X, y).get_support(indices=True)
@@ -58,7 +58,7 @@ def test_when_nothing_else_is_left_they_are_named():
         Ranking(FisherScore(), n_features_to_select=4).fit(X, y)
 
 
-def test_wrappers_and_bins_know_them_too():
+def test_wrappers_and_binned_criteria_find_idle_columns_too():
     X, y = problem()
     assert_array_equal(np.flatnonzero(Remembered(Scatter()).fit(X, y).idle_), [0, 10])
     rare = X.copy()
@@ -68,7 +68,7 @@ def test_wrappers_and_bins_know_them_too():
     assert known.idle_[1]
 
 
-def test_backward_drops_them_first():
+def test_backward_removes_idle_columns_first():
     X, y = problem()
     search = Backward(Scatter("J3", ridge=1e-3), n_features_to_select=8).fit(X, y)
     assert sorted(int(step.moved[0]) for step in search.trace_[1:]) == IDLE
@@ -86,7 +86,7 @@ def test_backward_drops_them_first():
     ],
     ids=name,
 )
-def test_a_constant_column_changes_no_score(criterion):
+def test_a_constant_column_does_not_change_the_scores(criterion):
     X, y = table()
     plain = clone(criterion).fit(X, y)
     more = clone(criterion).fit(np.column_stack([X, np.full(len(X), 2.0)]), y)
@@ -99,11 +99,11 @@ def test_a_constant_column_changes_no_score(criterion):
 
 
 class TestIdleColumns:
-    def test_plain_tables_have_none(self):
+    def test_ordinary_tables_have_no_idle_columns(self):
         assert not idle_columns(table()[0]).any()
         assert not idle_columns(np.random.default_rng(0).integers(0, 2, (30, 500)) * 1.0).any()
 
-    def test_every_copy_but_the_first(self):
+    def test_every_duplicate_except_the_first_is_idle(self):
         rng = np.random.default_rng(1)
         X = rng.normal(size=(50, 40)) * 10.0 ** rng.integers(-8, 8, 40)
         order = rng.permutation(np.repeat(np.arange(40), 3))
@@ -111,7 +111,7 @@ class TestIdleColumns:
         expected[np.unique(order, return_index=True)[1]] = False
         assert_array_equal(idle_columns(X[:, order]), expected)
 
-    def test_hostile_numbers(self):
+    def test_huge_numbers_are_compared(self):
         X = np.clip(table()[0], -1, 1) * 1.7e308
         huge = np.column_stack([X, np.zeros(60), np.full(60, 1e308), X[:, 0]])
         assert_array_equal(np.flatnonzero(idle_columns(huge)), [7, 8, 9])

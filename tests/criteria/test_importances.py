@@ -87,7 +87,7 @@ class TestImportances:
         found = Importances(SVC(kernel="linear")).fit(X, y).loss(subset)
         assert_allclose(found, (coef**2).sum(axis=0))
 
-    def test_forest_as_it_is(self):
+    def test_importances_of_a_forest_are_not_changed(self):
         X, y = load_iris(return_X_y=True)
         model = RandomForestClassifier(5, random_state=0)
         found = Importances(model).fit(X, y).loss(np.arange(4))
@@ -99,17 +99,17 @@ class TestImportances:
 
         assert_array_equal(importances(Model()), [10, 0, 4])
 
-    def test_function(self):
+    def test_the_importances_may_be_a_function(self):
         X, y = load_diabetes(return_X_y=True)
         found = Importances(LinearRegression(), importance_getter=lambda m: m.coef_).fit(X, y)
         assert_allclose(found.loss(np.arange(10)), LinearRegression().fit(X, y).coef_ ** 2)
 
-    def test_a_price_is_a_function_of_the_subset(self):
+    def test_a_loss_is_a_function_of_the_subset(self):
         X, y = load_iris(return_X_y=True)
         criterion = Importances(RandomForestClassifier(5)).fit(X, y)
         assert_array_equal(criterion.loss(np.arange(4)), criterion.loss(np.arange(4)))
 
-    def test_weights_reach_the_fit(self):
+    def test_weights_are_passed_to_fit(self):
         X, y = load_iris(return_X_y=True)
         weight = np.linspace(0.1, 1, 150)
         found = Importances(SVC(kernel="linear")).fit(X, y, sample_weight=weight).loss(np.arange(4))
@@ -130,30 +130,30 @@ class TestBadInput:
         with pytest.raises(IncompatibleCriterion, match=r"kernel='rbf'.*CrossValidated\(SVC"):
             Importances(SVC()).fit(*load_iris(return_X_y=True))
 
-    def test_a_pipeline_is_told_the_path(self):
+    def test_the_message_for_a_pipeline_contains_the_path(self):
         X, y = load_iris(return_X_y=True)
         criterion = Importances(make_pipeline(StandardScaler(), SVC(kernel="linear"))).fit(X, y)
         with pytest.raises(IncompatibleCriterion, match=r"named_steps\.svc\.coef_"):
             criterion.loss(np.arange(4))
 
-    def test_a_path_that_leads_nowhere(self):
+    def test_an_unknown_path_is_refused(self):
         X, y = load_iris(return_X_y=True)
         criterion = Importances(SVC(kernel="linear"), importance_getter="weights_").fit(X, y)
         with pytest.raises(InvalidParameter, match="finds no 'weights_'"):
             criterion.loss(np.arange(4))
 
-    def test_a_getter_that_is_none(self):
+    def test_an_invalid_getter_is_refused(self):
         with pytest.raises(InvalidParameter, match="importance_getter"):
             Importances(SVC(kernel="linear"), importance_getter=3).fit([[0.0], [1]], [0, 1])
 
-    def test_new_columns_cannot_be_traced_back(self):
+    def test_transformed_columns_are_refused(self):
         X, y = load_iris(return_X_y=True)
         model = make_pipeline(PCA(2), SVC(kernel="linear"))
         criterion = Importances(model, importance_getter="named_steps.svc.coef_").fit(X, y)
         with pytest.raises(InvalidParameter, match="one importance per column"):
             criterion.loss(np.arange(4))
 
-    def test_groups_without_folds(self):
+    def test_groups_are_refused_because_there_are_no_folds(self):
         with pytest.raises(InvalidParameter, match="makes no folds"):
             Importances(SVC(kernel="linear")).fit([[0.0], [1]], [0, 1], groups=[0, 1])
 
@@ -181,12 +181,12 @@ class TestTuning:
         coef = SVC(kernel="linear", **best).fit(X[:, :2], y).coef_
         assert_allclose(criterion.loss(np.array([0, 1])), coef[0] ** 2)
 
-    def test_no_best_estimator(self):
+    def test_a_search_without_refit_is_refused(self):
         grid = GridSearchCV(SVC(kernel="linear"), {"C": [1]}, refit=False)
         with pytest.raises(InvalidParameter, match="refit=True"):
             Importances(grid).fit(*load_iris(return_X_y=True))
 
-    def test_a_search_of_ones_own(self):
+    def test_a_custom_search_over_parameters_works(self):
         X, y = load_iris(return_X_y=True)
         criterion = Importances(_Halved()).fit(X, y)
         assert criterion.estimator_.C == 0.5
@@ -194,11 +194,11 @@ class TestTuning:
         criterion.use({"C": 2.0})
         assert criterion.estimator_.C == 2.0
 
-    def test_estimators_are_no_parameters_for_a_record(self):
+    def test_estimators_are_refused_as_recorded_parameters(self):
         with pytest.raises(InvalidParameter, match="that a record can store"):
             plain_params("Importances", {"step": SVC()})
 
-    def test_recognised(self):
+    def test_searches_over_parameters_are_recognised(self):
         assert is_tuner(_Halved())
         assert not is_tuner(SVC())
 
@@ -232,7 +232,7 @@ class TestShap:
             return pytest.importorskip("shap", reason="shap is not installed")
 
     @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_mean_sizes_summed_over_outputs(self, n_classes):
+    def test_absolute_shap_values_are_summed_over_outputs(self, n_classes):
         shap = self.shap()
         X, y = make_classification(
             60, 5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
@@ -243,13 +243,13 @@ class TestShap:
         values = shap.TreeExplainer(forest.fit(X[:, some], y)).shap_values(X[:, some])
         assert_allclose(criterion.loss(some), np.abs(values).mean(axis=0).sum(axis=1))
 
-    def test_a_model_that_shap_does_not_know(self):
+    def test_a_model_that_shap_does_not_support_is_refused(self):
         self.shap()
         criterion = Importances(SVC(kernel="linear"), importance_getter="shap")
         with pytest.raises(IncompatibleCriterion, match="boosting model that shap supports"):
             criterion.fit([[0.0], [1], [2], [3]], [0, 0, 1, 1]).loss(np.array([0]))
 
-    def test_where_it_is_not_installed(self, monkeypatch):
+    def test_a_missing_shap_is_reported(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "shap", None)
         criterion = Importances(RandomForestClassifier(2), importance_getter="shap")
         with pytest.raises(MissingExtra, match=r"pip install 'tamis\[guests\]'"):

@@ -101,7 +101,7 @@ def either_path(request, monkeypatch):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_equals_its_formula_on_random_tables(criterion, either_path):
+def test_scores_equal_their_formula_on_random_tables(criterion, either_path):
     formula = FORMULAS[type(criterion).__name__]
     for seed in range(50):
         X, y = random_table(seed)
@@ -121,7 +121,7 @@ def test_the_first_pick_is_the_most_informative_column(criterion):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_what_is_remembered_changes_no_bit(criterion):
+def test_cached_terms_do_not_change_the_scores(criterion):
     X, y = load_breast_cancer(return_X_y=True)
     walked, fresh = clone(criterion).fit(X, y), clone(criterion)
     rest = np.arange(20, 30)
@@ -133,7 +133,7 @@ def test_what_is_remembered_changes_no_bit(criterion):
 
 @pytest.mark.parametrize("levels", [2, 3, 9, 40])
 @pytest.mark.parametrize("n_samples", [3, 63, 64, 65, 200])
-def test_pair_entropies_are_those_of_contingency_tables(n_samples, levels, either_path):
+def test_pair_entropies_agree_with_contingency_tables(n_samples, levels, either_path):
     rng = np.random.default_rng(levels)
     X = rng.integers(0, levels, (n_samples, 7)).astype(float)
     coded = Coded(np.asfortranarray(X), levels)
@@ -157,7 +157,7 @@ def test_few_values_are_levels_and_many_are_cut_evenly(either_path):
         assert_array_equal(coded.column(j), coded.codes[j])
 
 
-def test_equal_values_stay_together(either_path):
+def test_equal_values_share_a_bin(either_path):
     x = np.r_[np.zeros(70), np.arange(1, 31)]
     coded = Coded(np.asfortranarray(x[:, None]), 4)
     assert coded.codes[0, :70].max() == 0
@@ -170,12 +170,12 @@ def test_bins_of_equal_width(either_path):
     assert_array_equal(np.bincount(coded.codes[0]), [50, 0, 0, 1])
 
 
-def test_every_value_as_a_level(either_path):
+def test_codes_make_every_value_a_level(either_path):
     x = np.random.default_rng(0).permutation(100) / 3
     assert_array_equal(Coded(x[:, None], 4, "codes").column(0), np.argsort(np.argsort(x)))
 
 
-def test_the_wide_path_equals_the_narrow_one(monkeypatch):
+def test_compiled_counting_agrees_with_numpy(monkeypatch):
     X, y = load_breast_cancer(return_X_y=True)
     for n_bins in (3, 40):  # bit sets and histograms
         monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 10**12)
@@ -185,7 +185,7 @@ def test_the_wide_path_equals_the_narrow_one(monkeypatch):
         assert_array_equal(wide.order_, narrow.order_)
 
 
-def test_a_real_target_is_cut_like_a_column():
+def test_a_numeric_target_is_cut_like_a_column():
     X, y = load_diabetes(return_X_y=True)
     codes = Coded(y[:, None].astype(float), 8).column(0)
     real = MRMR(n_bins=8).fit(X, y)
@@ -194,7 +194,7 @@ def test_a_real_target_is_cut_like_a_column():
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_constant_columns_and_equal_rows_give_numbers(criterion):
+def test_constant_columns_and_equal_rows_have_finite_scores(criterion):
     X = np.zeros((12, 3))
     y = np.arange(12) % 2
     gains = clone(criterion).fit(X, y).gain(np.array([0, 1]), np.array([2]))
@@ -202,7 +202,7 @@ def test_constant_columns_and_equal_rows_give_numbers(criterion):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_copies_tie_and_the_first_is_added_first(criterion):
+def test_duplicates_tie_and_the_first_is_added_first(criterion):
     rng = np.random.default_rng(3)
     x = rng.integers(0, 4, 50)
     X = np.column_stack([rng.integers(0, 4, 50), x, x, x]).astype(float)
@@ -212,7 +212,7 @@ def test_copies_tie_and_the_first_is_added_first(criterion):
     assert added.index(1) < added.index(2) < added.index(3)
 
 
-def test_mrmr_on_a_table_done_by_hand():
+def test_mrmr_agrees_with_a_hand_calculation():
     # y = x0; x1 repeats x0 in three of four rows, x2 is independent of both
     X = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]], dtype=float)
     fitted = MRMR(binning="codes").fit(X, X[:, 0].astype(int))
@@ -233,7 +233,7 @@ def test_mrmr_on_a_table_done_by_hand():
         (MutualInformation(binning="x"), "MutualInformation needs binning"),
     ],
 )
-def test_parameters_outside_what_is_possible(criterion, sentence):
+def test_invalid_parameters_are_refused(criterion, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         criterion.fit(*load_iris(return_X_y=True))
 
@@ -244,5 +244,5 @@ def test_parameters_outside_what_is_possible(criterion, sentence):
     [EVERY[0], *(pytest.param(criterion, marks=pytest.mark.slow) for criterion in EVERY[1:])],
     ids=NAMES,
 )
-def test_is_a_good_scikit_learn_estimator(criterion):
+def test_searches_pass_the_checks_of_scikit_learn(criterion):
     check_estimator(Forward(clone(criterion)), on_skip=None)

@@ -51,7 +51,7 @@ def problem(request, classes, real):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 class TestAgainstExplicitKernels:
     @pytest.mark.parametrize("retrain", [False, True])
-    def test_removal(self, problem, kernel, retrain):
+    def test_removal_agrees_with_explicit_kernels(self, problem, kernel, retrain):
         X, y, machine = problem
         # linear machines are exact to rounding, whatever LIBSVM leaves
         linear = kernel["kernel"] == "linear" and not retrain
@@ -61,14 +61,14 @@ class TestAgainstExplicitKernels:
         tolerance = 1e-5 if linear else 1e-9  # LIBSVM keeps its kernel in single
         assert_allclose(found, np.abs(held - left), rtol=tolerance, atol=tolerance)
 
-    def test_derivative_with_the_multipliers_kept(self, problem, kernel):
+    def test_derivative_with_fixed_multipliers(self, problem, kernel):
         X, y, machine = problem
         model = machine(C=2.0, **kernel)
         expected = explicit.differences(explicit.norm, model, X, y)
         found = WeightNorm(model, order=1).fit(X, y).loss(np.arange(X.shape[1]))
         explicit.assert_slopes(found, expected, 1e-6)
 
-    def test_derivative_of_what_is_trained_anew(self, problem, kernel):
+    def test_derivative_with_retraining(self, problem, kernel):
         X, y, machine = problem
         numbers = kernel | ({"gamma": 0.15} if kernel.get("gamma") == "scale" else {})
         model = machine(C=2.0, tol=1e-10, **numbers)
@@ -78,7 +78,7 @@ class TestAgainstExplicitKernels:
         explicit.assert_slopes(found, expected, 1e-2)
 
 
-def test_a_subset_is_priced_as_its_columns_alone(classes):
+def test_the_losses_of_a_subset_depend_only_on_its_columns(classes):
     X, y = classes
     subset = np.array([0, 2, 3])
     found = WeightNorm(SVC()).fit(X, y).loss(subset)
@@ -86,7 +86,7 @@ def test_a_subset_is_priced_as_its_columns_alone(classes):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_copies_of_a_column_have_one_price(classes, kernel):
+def test_duplicate_columns_have_the_same_loss(classes, kernel):
     X, y = classes
     X = np.column_stack([X, X[:, 0]])
     losses = WeightNorm(SVC(**kernel)).fit(X, y).loss(np.arange(7))
@@ -168,7 +168,7 @@ class TestDegenerate:
 
 @pytest.mark.parametrize("criterion", EVERY)
 class TestModels:
-    def test_rows_without_weight_do_not_exist(self, criterion, classes):
+    def test_rows_with_weight_0_are_ignored(self, criterion, classes):
         X, y = classes
         weight = np.ones(60)
         weight[[1, 5, 30]] = 0
@@ -204,7 +204,9 @@ class TestModels:
         ],
         ids=lambda value: type(value).__name__,
     )
-    def test_what_is_no_kernel_machine_is_refused(self, criterion, estimator, message, classes):
+    def test_an_estimator_that_is_not_an_svm_is_refused(
+        self, criterion, estimator, message, classes
+    ):
         with pytest.raises(IncompatibleCriterion, match=f"{criterion.__name__} .*{message}"):
             criterion(estimator).fit(*classes)
 

@@ -113,7 +113,7 @@ def labels(X):
 
 @pytest.mark.parametrize("adjusted", [False, True])
 @pytest.mark.parametrize("kind", FAMILY)
-def test_gaps_are_a_level(kind, adjusted):
+def test_missing_values_are_a_level(kind, adjusted):
     X, y = mixed()
     criterion = kind(categories=[1], adjusted=adjusted).fit(X, y)
     columns, target = labels(X), y.tolist()
@@ -131,7 +131,7 @@ def test_gaps_are_a_level(kind, adjusted):
 
 @pytest.mark.parametrize("adjusted", [False, True])
 @pytest.mark.parametrize("kind", FAMILY)
-def test_gaps_by_pairs(kind, adjusted):
+def test_missing_values_are_left_out_by_pairs(kind, adjusted):
     X, y = mixed()
     criterion = kind(categories=[1], missing="pairs", adjusted=adjusted).fit(X, y)
 
@@ -148,7 +148,7 @@ def test_gaps_by_pairs(kind, adjusted):
 
 
 @pytest.mark.parametrize("missing", ["level", "pairs"])
-def test_without_gaps_both_ways_are_todays(missing):
+def test_both_options_agree_without_missing_values(missing):
     X = np.random.default_rng(1).normal(size=(80, 6))
     y = (X[:, 0] + X[:, 3] > 0).astype(int)
     plain, other = JMI().fit(X, y), JMI(missing=missing, categories=[]).fit(X, y)
@@ -156,7 +156,7 @@ def test_without_gaps_both_ways_are_todays(missing):
     assert_array_equal(plain.gain(*args), other.gain(*args))
 
 
-def test_bins_are_cut_from_what_is_there():
+def test_bins_are_cut_from_the_values_that_are_not_missing():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=300), rng.integers(0, 2, 300)
     gone = rng.random(300) < 0.3
@@ -181,7 +181,7 @@ def test_a_category_is_never_cut(shape):
     assert_array_equal(plain.set_params(categories=mask).fit(X, y).scores_, whole)
 
 
-def test_large_tables_have_gaps_too():
+def test_missing_values_in_large_tables():
     rng = np.random.default_rng(4)
     X = rng.integers(0, 4, (500, 600)).astype(float)
     y = rng.integers(0, 2, 500)
@@ -194,7 +194,7 @@ def test_large_tables_have_gaps_too():
     assert_allclose(pairs.relevance_[7], alone, atol=1e-11)
 
 
-def test_a_column_without_entries_tells_nothing():
+def test_a_column_without_values_has_no_information():
     X, y = mixed()
     X[:, 2] = np.nan
     for missing in ("level", "pairs"):
@@ -204,7 +204,7 @@ def test_a_column_without_entries_tells_nothing():
         assert np.isfinite(criterion.gain(np.array([2]), np.array([0, 1]))).all()
 
 
-def test_a_search_leaves_gaps_where_they_are():
+def test_a_search_does_not_fill_in_missing_values():
     X, y = mixed()
     search = Forward(MRMR(categories=[1]), n_features_to_select=3).fit(X, y)
     raw = Forward(MRMR(categories=[1]), n_features_to_select=3, standardize=False).fit(X, y)
@@ -213,14 +213,14 @@ def test_a_search_leaves_gaps_where_they_are():
     assert np.isnan(search.transform(X)).any() == np.isnan(X[:, search.support_]).any()
 
 
-def test_gaps_count_for_nothing_in_the_scale():
+def test_missing_values_are_ignored_in_standardisation():
     X = np.array([[1.0, 5.0, np.nan], [np.nan, 6.0, np.nan], [3.0, 7.0, np.nan], [8.0, 1, np.nan]])
     expected = StandardScaler().fit_transform(X[:, :2])
     assert_allclose(standardised(X)[:, :2], expected)
     assert np.isnan(standardised(X)[:, 2]).all()
 
 
-def test_copies_have_gaps_in_the_same_rows():
+def test_duplicates_have_missing_values_in_the_same_rows():
     x = np.array([1.0, np.nan, 3.0, 2.0])
     other = np.array([1.0, 5.0, 3.0, np.nan])
     once = np.array([2.0, 2.0, np.nan, 2.0])
@@ -238,7 +238,7 @@ def test_copies_have_gaps_in_the_same_rows():
         ({"adjusted": "yes"}, "adjusted to be 'auto', True or False"),
     ],
 )
-def test_parameters_that_cannot_work(parameters, said):
+def test_invalid_parameters_are_refused(parameters, said):
     for kind in (MRMR, MutualInformation):
         with pytest.raises(InvalidParameter, match=said):
             kind(**parameters).fit(*mixed())
@@ -265,7 +265,7 @@ REFUSES = [
 @pytest.mark.parametrize(("estimator", "takes"), [(e, True) for e in TAKES] + [
     (e, False) for e in REFUSES
 ], ids=str)  # fmt: skip
-def test_who_takes_nan(estimator, takes):
+def test_support_of_nan_is_found_for_each_estimator(estimator, takes):
     assert allows_nan(estimator) == takes
 
 
@@ -275,7 +275,7 @@ def gappy(n=90):
 
 
 @pytest.mark.parametrize("estimator", TAKES[:3], ids=str)
-def test_cross_validation_sees_the_gaps(estimator):
+def test_cross_validation_gets_missing_values(estimator):
     X, y = gappy()
     criterion = CrossValidated(estimator, cv=3).fit(X, y)
     subset = np.array([0, 2, 3])
@@ -297,7 +297,7 @@ def test_categories_of_boosting_keep_their_columns():
     assert_array_equal(search.order_, raw.order_)
 
 
-def test_categories_by_position_are_not_mistaken():
+def test_categories_by_position_work_for_sensitivities():
     X, y = gappy()
     named = HistGradientBoostingClassifier(max_iter=3, categorical_features=[1])
     criterion = PosteriorSensitivity(named, n_values=3).fit(X, y)
@@ -306,7 +306,7 @@ def test_categories_by_position_are_not_mistaken():
         criterion.loss(np.array([0, 2]))
 
 
-def test_importances_and_sensitivities_see_the_gaps():
+def test_importances_and_sensitivities_get_missing_values():
     X, y = gappy()
     forest = RandomForestClassifier(10, random_state=0)
     found = Importances(forest).fit(X, y).loss(np.arange(5))
@@ -321,7 +321,7 @@ def test_importances_and_sensitivities_see_the_gaps():
     assert_allclose(sensitivity.loss(np.arange(5))[0], moved.mean())
 
 
-def test_a_search_around_an_imputing_pipeline():
+def test_a_search_accepts_nan_with_an_imputing_pipeline():
     X, y = gappy()
     pipeline = make_pipeline(SimpleImputer(), LogisticRegression())
     search = Forward(CrossValidated(pipeline, cv=3), n_features_to_select=2).fit(X, y)
@@ -334,7 +334,7 @@ def test_a_search_around_an_imputing_pipeline():
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
-def test_guests_get_nan_as_it_is(library):
+def test_boosting_libraries_get_nan(library):
     module = pytest.importorskip(library)
     X, y = gappy()
     if library == "lightgbm":
@@ -352,7 +352,7 @@ def test_guests_get_nan_as_it_is(library):
 # -- sentences -------------------------------------------------------------------------------------
 
 
-def test_a_refusal_names_columns_counts_and_the_way_out():
+def test_the_message_names_columns_counts_and_a_remedy():
     import pandas as pd
 
     X, y = mixed()
@@ -370,7 +370,7 @@ def test_a_refusal_names_columns_counts_and_the_way_out():
         Then(Ranking(MutualInformation()), Ranking(FisherScore())).fit(X, y)
 
 
-def test_no_row_is_dropped_in_silence():
+def test_no_row_is_dropped_silently():
     X, y = mixed()
     criterion = MRMR().fit(X, y)
     assert criterion._coded.n_samples == len(X)

@@ -63,7 +63,7 @@ def brier(estimator, X, y, subset, n_folds=5):
 @pytest.mark.parametrize(
     "model", [LDA(), LDA(priors=0), KNN(), KNN(4), LogisticRegression()], ids=str
 )
-def test_loss_of_the_probabilities_on_the_same_folds(model, name):
+def test_the_second_opinion_is_the_loss_of_the_probabilities(model, name):
     X, y = DATA[name](return_X_y=True)
     X = np.asfortranarray(scale(X)[::2])
     y = y[::2]
@@ -83,7 +83,7 @@ def test_loss_of_the_probabilities_on_the_same_folds(model, name):
 
 
 @pytest.mark.usefixtures("compiled")
-def test_neighbours_that_are_equally_far():
+def test_neighbours_at_equal_distances():
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.integers(0, 3, size=(60, 8)).astype(float))
     y = rng.integers(0, 3, 60)
@@ -93,7 +93,7 @@ def test_neighbours_that_are_equally_far():
     assert_allclose(criterion.second_opinion(subset, outside), expected, atol=1e-12)
 
 
-def test_constant_columns_leave_the_loss_as_it_is():
+def test_constant_columns_do_not_change_the_loss():
     X, y = load_iris(return_X_y=True)
     X = np.column_stack([X, np.ones(150)])
     criterion = CrossValidated(LDA()).fit(X, y)
@@ -106,7 +106,7 @@ def test_constant_columns_leave_the_loss_as_it_is():
     assert_allclose(criterion.second_opinion(EMPTY, np.array([4])), -2 / 3)
 
 
-def test_margins_where_there_are_no_probabilities():
+def test_decision_values_are_used_without_probabilities():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = scale(X[::4]), y[::4]
     criterion = CrossValidated(SVC(kernel="linear")).fit(X, y)
@@ -119,7 +119,7 @@ def test_margins_where_there_are_no_probabilities():
     assert_allclose(criterion.second_opinion(subset, np.array([7])), -np.mean(means))
 
 
-def test_who_has_an_opinion():
+def test_criteria_with_a_second_opinion():
     X, y = load_iris(return_X_y=True)
     for model in (LDA(), KNN(), SVC(), RidgeClassifier(), Perceptron()):
         assert CrossValidated(model).opinion
@@ -162,7 +162,7 @@ def tied_table():
 
 
 @pytest.mark.parametrize("kind", [Forward, Backward, FloatingForward, RecursiveElimination])
-def test_searches_ask_where_scores_are_equal(kind):
+def test_tied_scores_are_decided_by_the_second_opinion(kind):
     found = kind(Tied(), n_features_to_select=3).fit(*tied_table())
     assert_array_equal(found.get_support(indices=True), [2, 3, 5])
     last = kind(Tied(), n_features_to_select=1).fit(*tied_table())
@@ -181,7 +181,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("kind", WHOLE, ids=["genetic", "exhaustive", "branch and bound"])
-def test_searches_of_whole_subsets_ask_where_values_are_equal(kind):
+def test_tied_subsets_are_decided_by_the_second_opinion(kind):
     X, y = tied_table()
     found = kind(TiedMonotone(), n_features_to_select=3).fit(X, y)
     assert_array_equal(found.get_support(indices=True), [2, 3, 5])
@@ -191,12 +191,12 @@ def test_searches_of_whole_subsets_ask_where_values_are_equal(kind):
     assert_array_equal(fixed.get_support(indices=True), [1, 2, 3])
 
 
-def test_of_all_sizes_the_smallest_is_kept_whatever_the_opinion():
+def test_tied_sizes_go_to_the_smallest_for_any_opinion():
     found = Exhaustive(Tied(), n_features_to_select="best").fit(*tied_table())
     assert_array_equal(found.get_support(indices=True), [2])
 
 
-def test_a_subset_is_asked_about_once():
+def test_the_opinion_on_a_subset_is_computed_once():
     search = Exhaustive(Tied(), n_features_to_select=3).fit(*tied_table())
     assert search.n_evaluations_ == 20
     criterion = Counted(Tied().fit(*tied_table()))
@@ -205,19 +205,19 @@ def test_a_subset_is_asked_about_once():
     assert criterion.criterion.asked_ == 2
 
 
-def test_several_leave_at_once():
+def test_ties_between_several_removed_columns():
     found = RecursiveElimination(Tied(), n_features_to_select=2, step=4).fit(*tied_table())
     assert_array_equal(found.get_support(indices=True), [2, 3])
 
 
 @pytest.mark.parametrize("by", ["alone", "removal"])
-def test_rankings_ask_where_scores_are_equal(by):
+def test_tied_columns_of_a_ranking_are_ordered_by_the_second_opinion(by):
     found = Ranking(Tied(), n_features_to_select=3, by=by).fit(*tied_table())
     assert_array_equal(found.order_, [2, 3, 5, 0, 4, 1])
     assert_array_equal(found.trace_.n_equal, [6, 5, 4, 3, 2, 1])
 
 
-def test_nobody_is_asked_where_nothing_is_equal():
+def test_the_opinion_is_not_computed_without_ties():
     class Clear(Tied):
         def value(self, subset):
             return float(self.weights[subset].sum() + 1e-3 * subset.sum())
@@ -229,7 +229,7 @@ def test_nobody_is_asked_where_nothing_is_equal():
         kind(Clear(), n_features_to_select=2).fit(*tied_table())
 
 
-def test_what_is_fixed_or_tells_nothing_is_not_asked_about():
+def test_fixed_and_constant_columns_need_no_opinion():
     X, y = tied_table()
     X = np.column_stack([X[:, :5], np.ones(20)])  # the last is constant
     found = Forward(Tied(), n_features_to_select=3, fixed_features=[1]).fit(X, y)
@@ -239,7 +239,7 @@ def test_what_is_fixed_or_tells_nothing_is_not_asked_about():
 
 
 @pytest.mark.parametrize("ties", ["loss", "index"])
-def test_the_tie_is_said_and_what_broke_it(ties):
+def test_a_tie_and_its_resolution_are_reported(ties):
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], 20)
     X = rng.normal(size=(40, 20))
@@ -256,7 +256,7 @@ def test_the_tie_is_said_and_what_broke_it(ties):
     assert ("squared loss on the same folds decided" in told) == (ties == "loss")
 
 
-def test_a_walk_is_the_same_after_a_stop():
+def test_a_resumed_search_is_the_same():
     X, y = load_wine(return_X_y=True)
     search = Forward(CrossValidated(LDA()), n_features_to_select=6).fit(X, y)
     short = Forward(CrossValidated(LDA()), n_features_to_select=3).fit(X, y)

@@ -54,7 +54,7 @@ def written_out(net, V, y):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("subset", [[2], [0, 3, 6], range(7)])
-def test_shares_are_the_rule(n_classes, subset):
+def test_shares_equal_the_formula(n_classes, subset):
     X, y = problem(n_classes)
     criterion = OutputInformation(network(), random_state=0).fit(X, y)
     subset = np.array(subset)
@@ -67,7 +67,7 @@ def test_shares_are_the_rule(n_classes, subset):
     assert bits > 0
 
 
-def test_a_logistic_output_is_a_softmax_of_two():
+def test_a_logistic_output_is_equivalent_to_a_softmax_of_two():
     """v and (0, v), or (-v/2, v/2), give every hidden unit the same share."""
     v = np.array([[0.3], [-2.0], [1.1]])
     two = np.column_stack([-v / 2, v / 2])
@@ -77,7 +77,7 @@ def test_a_logistic_output_is_a_softmax_of_two():
 
 @pytest.mark.parametrize("hidden", [(), (5,), (5, 3), (4, 4, 2)])
 @pytest.mark.parametrize("activation", ["tanh", "relu", "logistic", "identity"])
-def test_credit_is_conserved_through_any_number_of_layers(hidden, activation):
+def test_shares_add_up_for_any_number_of_layers(hidden, activation):
     X, y = problem(3)
     net = network(hidden_layer_sizes=hidden, activation=activation, alpha=1.0)
     criterion = OutputInformation(net, random_state=0).fit(X, y)
@@ -98,7 +98,7 @@ def test_credit_is_conserved_through_any_number_of_layers(hidden, activation):
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_knockout_is_brute_force(model, n_classes):
+def test_knockout_agrees_with_brute_force(model, n_classes):
     X, y = problem(n_classes)
     criterion = OutputInformation(model, credit="knockout", random_state=1).fit(X, y)
     subset = np.array([0, 2, 3, 6])
@@ -142,7 +142,7 @@ def test_groups_stay_together():
     assert not set(groups[criterion.train_rows_]) & set(groups[criterion.validation_rows_])
 
 
-def test_weights_count_where_the_estimator_takes_them():
+def test_weights_are_used_if_the_estimator_accepts_them():
     X, y = problem(2)
     criterion = OutputInformation(LogisticRegression(), credit="knockout", random_state=0)
     heavy = np.where(np.arange(len(y)) % 2 == 0, 1.0, 0.0)
@@ -155,7 +155,7 @@ def test_weights_count_where_the_estimator_takes_them():
 
 
 @pytest.mark.parametrize("credit", ["shares", "knockout"])
-def test_a_price_is_a_function_of_the_subset(credit):
+def test_a_loss_is_a_function_of_the_subset(credit):
     X, y = problem(3)
     criterion = OutputInformation(credit=credit, random_state=0).fit(X, y)
     subsets = [np.array([1, 2]), np.arange(7), np.array([0, 2, 5])]
@@ -175,7 +175,7 @@ def test_a_search_over_hyper_parameters_is_run_once_and_again_by_tune():
     assert criterion.loss(np.arange(3)).shape == (3,)
 
 
-def test_a_pipeline_that_keeps_its_columns():
+def test_a_pipeline_that_keeps_its_columns_is_accepted():
     X, y = problem(3)
     piped = OutputInformation(make_pipeline(StandardScaler(), network()), random_state=0)
     subset = np.array([0, 2, 5])
@@ -185,7 +185,7 @@ def test_a_pipeline_that_keeps_its_columns():
     assert credit.sum() == pytest.approx(piped.information(subset), rel=1e-9)
 
 
-def test_a_network_that_says_nothing_still_ranks():
+def test_a_network_without_information_still_ranks_columns():
     """Of rare classes the network predicts none: I = 0, yet weights differ."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), (np.arange(60) < 4).astype(int)
@@ -196,7 +196,7 @@ def test_a_network_that_says_nothing_still_ranks():
     assert 0 < credit.sum() < 1e-9
 
 
-def test_columns_that_do_not_vary_and_networks_without_weights():
+def test_constant_columns_and_networks_without_weights():
     X, y = problem(2)
     X = np.column_stack([X[:, :2], np.zeros(len(X)), np.full(len(X), 7.0)])
     criterion = OutputInformation(random_state=0).fit(X, y)
@@ -222,7 +222,7 @@ class TestRefusals:
             with pytest.raises(IncompatibleCriterion, match=r"MLPClassifier.*credit='knockout'"):
                 OutputInformation(model).fit(X, y)
 
-    def test_shares_need_the_columns(self):
+    def test_shares_need_a_pipeline_that_keeps_its_columns(self):
         X, y = problem(2)
         criterion = OutputInformation(make_pipeline(PCA(2), network())).fit(X, y)
         with pytest.raises(IncompatibleCriterion, match="not PCA, which makes new ones"):
@@ -259,12 +259,12 @@ class TestRefusals:
         with pytest.raises(InvalidParameter, match="leaves 2 on one"):
             OutputInformation(validation=0.01).fit(X, y)
 
-    def test_it_only_prices_removals(self):
+    def test_a_forward_search_is_refused(self):
         with pytest.raises(IncompatibleCriterion, match="only scores removals"):
             Forward(OutputInformation()).fit(*problem(2))
 
 
-def test_elimination_keeps_what_tells():
+def test_elimination_selects_the_informative_columns():
     X, y = load_breast_cancer(return_X_y=True)
     rng = np.random.default_rng(0)
     X = np.column_stack([X[:, [7, 20, 21]], rng.normal(size=(len(X), 3))])

@@ -56,7 +56,7 @@ def table(seed=0, n=160, d=12, levels=(2, 3, 4, 1)):
 
 @pytest.mark.parametrize("rows", [2**20, 5], ids=["one block", "many blocks"])
 @pytest.mark.parametrize("top", [1, 3])
-def test_the_scores_are_those_of_a_loop_over_tables(monkeypatch, rows, top):
+def test_scores_agree_with_a_loop_over_contingency_tables(monkeypatch, rows, top):
     monkeypatch.setattr(scan, "LEVELS", rows)
     X, y = table()
     criterion = PairInformation(binning="codes", top=top).fit(X, y)
@@ -69,7 +69,7 @@ def test_the_scores_are_those_of_a_loop_over_tables(monkeypatch, rows, top):
 
 
 @pytest.mark.parametrize("rows", [2**20, 5], ids=["one block", "many blocks"])
-def test_scores_corrected_for_chance_are_those_of_a_loop(monkeypatch, rows):
+def test_scores_corrected_for_chance_agree_with_a_loop(monkeypatch, rows):
     monkeypatch.setattr(scan, "LEVELS", rows)
     X, y = table(n=70, d=7, levels=(2, 3, 20, 1))
     criterion = PairInformation(binning="codes", adjusted=True).fit(X, y)
@@ -90,7 +90,7 @@ def test_scores_corrected_for_chance_are_those_of_a_loop(monkeypatch, rows):
     np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
-def test_rows_in_parts_count_the_same(monkeypatch):
+def test_counting_in_chunks_of_rows_changes_nothing(monkeypatch):
     X, y = table(n=500)
     whole = PairInformation(binning="codes").fit(X, y)
     monkeypatch.setattr(scan, "CELLS", 64)
@@ -99,7 +99,7 @@ def test_rows_in_parts_count_the_same(monkeypatch):
     np.testing.assert_array_equal(whole.partners_, parts.partners_)
 
 
-def test_bins_are_those_of_the_information_family():
+def test_bins_are_those_of_the_information_criteria():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 6))
     y = (X[:, 1] * X[:, 4] > 0).astype(int)
@@ -110,7 +110,7 @@ def test_bins_are_those_of_the_information_family():
     assert set(np.argsort(criterion.scores_)[-2:]) == {1, 4}
 
 
-def test_columns_that_matter_only_together_come_first():
+def test_interacting_columns_come_first():
     rng = np.random.default_rng(2)
     X = rng.uniform(size=(1000, 60))
     y = (X[:, 7] - 0.5) * (0.5 - X[:, 31]) >= 0
@@ -135,7 +135,7 @@ def test_the_interactions_are_the_strongest_pairs():
         assert pair.information == pytest.approx(together[pair.first, pair.second], abs=1e-12)
 
 
-def test_pairs_continue_forward_without_copies():
+def test_a_forward_search_finds_pairs_without_duplicates():
     rng = np.random.default_rng(3)
     X = rng.uniform(size=(800, 30))
     y = ((X[:, 3] - 0.5) * (0.5 - X[:, 9]) >= 0.03) | ((X[:, 14] - 0.5) * (0.5 - X[:, 21]) >= 0.03)
@@ -144,7 +144,7 @@ def test_pairs_continue_forward_without_copies():
     assert kept.tolist() in ([3, 9, 14, 21], [9, 14, 21, 28])
 
 
-def test_forward_from_pairs_takes_off_what_is_shared_on_average():
+def test_pair_mrmr_subtracts_the_mean_redundancy():
     X, y = table(d=7)
     criterion = PairMRMR(binning="codes").fit(X, y)
     scores = PairInformation(binning="codes").fit(X, y).scores_
@@ -156,7 +156,7 @@ def test_forward_from_pairs_takes_off_what_is_shared_on_average():
     np.testing.assert_allclose(gain, scores[[0, 4, 5]] - shared, atol=1e-12)
 
 
-def test_the_null_is_that_of_permuted_targets():
+def test_null_maxima_agree_with_permuted_targets():
     rng = np.random.default_rng(4)
     X = rng.integers(3, size=(120, 10)).astype(float)
     y = rng.integers(2, size=120)
@@ -185,7 +185,7 @@ def nulls_by_loop(X, y, n_permutations, seed):
 
 
 @pytest.mark.parametrize("levels", [2**20, 5], ids=["one block", "many blocks"])
-def test_p_values_are_those_of_permuted_targets(monkeypatch, levels):
+def test_p_values_agree_with_permuted_targets(monkeypatch, levels):
     monkeypatch.setattr(scan, "LEVELS", levels)
     X, y = table(n=60, d=6)
     criterion = PairInformation(binning="codes", n_permutations=9, random_state=3).fit(X, y)
@@ -205,7 +205,7 @@ def test_p_values_are_those_of_permuted_targets(monkeypatch, levels):
     assert plain.interactions_[0].p_value is None
 
 
-def test_the_null_keeps_its_level_on_noise_and_finds_an_exclusive_or():
+def test_p_values_keep_their_level_on_noise_and_detect_an_exclusive_or():
     rng = np.random.default_rng(0)
     found, paired = [], []
     for _ in range(50):
@@ -223,7 +223,7 @@ def test_the_null_keeps_its_level_on_noise_and_finds_an_exclusive_or():
     assert [pair[:2] for pair in criterion.interactions_ if pair.p_value <= 0.05] == [(3, 8)]
 
 
-def test_the_null_is_that_of_a_whole_table(tmp_path):
+def test_null_maxima_of_row_blocks_agree_with_the_full_table(tmp_path):
     X, y = table()
     np.save(tmp_path / "table.npy", X)
     source = MemoryMap(tmp_path / "table.npy", y)
@@ -233,7 +233,7 @@ def test_the_null_is_that_of_a_whole_table(tmp_path):
         PairInformation(n_permutations=-1).fit(X, y)
 
 
-def test_p_values_of_pairs_are_in_the_record(tmp_path):
+def test_p_values_of_pairs_are_stored_in_the_record(tmp_path):
     X, y = table()
     search = Ranking(PairInformation(n_permutations=5), n_features_to_select=3).fit(X, y)
     assert search.interactions_[0].p_value is not None
@@ -243,7 +243,7 @@ def test_p_values_of_pairs_are_in_the_record(tmp_path):
     assert all(pair.p_value is not None for pair in seen)
 
 
-def test_a_real_target_categories_and_gaps():
+def test_a_numeric_target_categories_and_missing_values():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 8))
     X[:, 2] = rng.integers(3, size=300)
@@ -254,7 +254,7 @@ def test_a_real_target_categories_and_gaps():
 
 
 @pytest.mark.parametrize("top", [0, 1.5, "2"])
-def test_a_wrong_top_is_a_sentence(top):
+def test_an_invalid_top_is_refused(top):
     with pytest.raises(InvalidParameter, match="top"):
         PairInformation(top=top).fit(*table())
 
@@ -276,7 +276,7 @@ def test_one_column_has_no_pair():
     ],
     ids=["scan", "mrmr"],
 )
-def test_the_record_keeps_the_pairs_and_gives_them_back(search, tmp_path):
+def test_pairs_are_stored_in_the_record_and_restored(search, tmp_path):
     X, y = table()
     search.fit(X, y)
     expected = PairInformation().fit(X, y).interactions_
@@ -287,7 +287,7 @@ def test_the_record_keeps_the_pairs_and_gives_them_back(search, tmp_path):
     assert search.resume(X, y, record=loaded).interactions_ == expected
 
 
-def test_pairs_of_a_part_speak_of_the_whole_table():
+def test_pairs_of_a_second_search_refer_to_the_full_table():
     """A part sees the columns that the one before kept, and numbers them anew."""
     X, y = table()
     first = Ranking(FisherScore(), n_features_to_select=6)
@@ -301,7 +301,7 @@ def test_pairs_of_a_part_speak_of_the_whole_table():
     assert other.interactions_ == PairInformation().fit(X, y).interactions_
 
 
-def test_pairs_behind_an_encoder_speak_of_the_columns_of_the_frame():
+def test_pairs_after_an_encoder_refer_to_the_columns_of_the_frame():
     pl = pytest.importorskip("polars")
     rng = np.random.default_rng(0)
     a, b = rng.integers(2, size=(2, 300))
@@ -319,7 +319,7 @@ def test_pairs_behind_an_encoder_speak_of_the_columns_of_the_frame():
     assert sorted(names) == ["a", "b"]
 
 
-def test_a_search_that_looks_at_no_pairs_has_none_and_says_nothing_of_them():
+def test_a_search_without_pairs_reports_none():
     X, y = table()
     found = Ranking(FisherScore()).fit(X, y)
     assert found.interactions_ == []

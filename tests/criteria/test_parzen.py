@@ -40,7 +40,7 @@ def table(n_samples=40, n_features=5, n_classes=3, seed=0):
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_products_agree_with_rows(criterion, precision, monkeypatch):
+def test_matrix_products_agree_with_compiled_loops(criterion, precision, monkeypatch):
     """Columns of a wide window together by matrix products, and one by one."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     X, y = table(70, 24)
@@ -101,7 +101,7 @@ def by_loops(criterion, X, y, subset):
 
 @pytest.mark.parametrize("sigma", [0.5, 1.3])
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_equals_a_double_loop(criterion, sigma, either_path):
+def test_values_equal_a_double_loop(criterion, sigma, either_path):
     X, y = table()
     fitted = clone(criterion).set_params(sigma=sigma).fit(X, y)
     for subset in ([0], [1, 3], [0, 1, 2, 3, 4]):
@@ -110,7 +110,7 @@ def test_equals_a_double_loop(criterion, sigma, either_path):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_shortcuts_equal_their_definitions(criterion, either_path):
+def test_gains_and_losses_equal_their_definitions(criterion, either_path):
     X, y = table(n_samples=50)
     fitted = clone(criterion).fit(X, y)
     subset, rest = np.array([0, 2, 4]), np.array([1, 3])
@@ -126,7 +126,7 @@ def test_shortcuts_equal_their_definitions(criterion, either_path):
     assert fitted.value(nothing) == 0
 
 
-def test_both_paths_agree_with_unequal_classes_and_many_samples(monkeypatch):
+def test_numpy_and_compiled_loops_agree(monkeypatch):
     rng = np.random.default_rng(5)
     X = np.asfortranarray(rng.normal(size=(333, 4)))
     y = rng.choice([0, 1, 2, 3], p=[0.7, 0.2, 0.08, 0.02], size=333)
@@ -139,7 +139,7 @@ def test_both_paths_agree_with_unequal_classes_and_many_samples(monkeypatch):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_single_precision_ranks_alike(criterion, monkeypatch):
+def test_single_precision_gives_the_same_ranking(criterion, monkeypatch):
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     for load in (load_wine, load_breast_cancer):
         X, y = load(return_X_y=True)
@@ -162,7 +162,7 @@ def test_narrow_windows_stay_finite(sigma, either_path):
     assert itself.value(np.arange(5)) == pytest.approx(-(priors * np.log(priors)).sum())
 
 
-def test_leaving_the_sample_out_equals_a_log_sum_exp(either_path):
+def test_leave_one_out_agrees_with_a_log_sum_exp(either_path):
     from scipy.special import logsumexp
 
     X, y = table()
@@ -184,7 +184,7 @@ def test_leaving_the_sample_out_equals_a_log_sum_exp(either_path):
 
 
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
-def test_constant_columns_and_identical_rows_decide_nothing(criterion, either_path):
+def test_constant_columns_and_identical_rows_have_no_effect(criterion, either_path):
     y = np.arange(30) % 2
     same = clone(criterion).fit(np.zeros((30, 3)), y)
     assert_allclose(same.loss(np.arange(3)), 0, atol=1e-12)
@@ -219,12 +219,12 @@ def test_a_given_width_is_kept():
         (KwakInformation(sigma="wide"), "KwakInformation needs sigma to be a number above 0"),
     ],
 )
-def test_parameters_outside_what_is_possible(criterion, sentence):
+def test_invalid_parameters_are_refused(criterion, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         criterion.fit(*load_iris(return_X_y=True))
 
 
-def test_a_class_of_one_sample_cannot_be_left_out():
+def test_leave_one_out_needs_two_samples_per_class():
     X, y = table()
     y = np.where(np.arange(len(y)) == 3, 9, y)
     assert np.isfinite(ParzenInformation().fit(X, y).value(np.arange(5)))
@@ -234,7 +234,7 @@ def test_a_class_of_one_sample_cannot_be_left_out():
 
 @pytest.mark.parametrize("search", [Forward, Backward, RecursiveElimination, FloatingForward])
 @pytest.mark.parametrize("criterion", [ParzenInformation(), KwakInformation()], ids=["pw", "kwak"])
-def test_every_search_finds_what_tells_the_classes_apart(search, criterion):
+def test_every_search_finds_the_relevant_columns(search, criterion):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 5))
     y = (X[:, 1] + X[:, 3] > 0).astype(int)
@@ -265,7 +265,7 @@ def test_interacting_columns_are_found():
         (lambda seed: make_monks(50, problem=3, random_state=seed), 14, 1),
     ],
 )
-def test_hits_of_thirty(make, least, retune):
+def test_relevant_columns_are_found_in_thirty_draws(make, least, retune):
     hits = 0
     for seed in range(30):
         problem = make(seed)
@@ -278,5 +278,5 @@ def test_hits_of_thirty(make, least, retune):
 
 @pytest.mark.parametrize("criterion", [ParzenInformation(), KwakInformation()], ids=["pw", "kwak"])
 @pytest.mark.parametrize("search", [Forward, pytest.param(Backward, marks=pytest.mark.slow)])
-def test_is_a_good_scikit_learn_estimator(search, criterion):
+def test_searches_pass_the_checks_of_scikit_learn(search, criterion):
     check_estimator(search(clone(criterion)), on_skip=None)

@@ -28,7 +28,7 @@ def by_loops(X, y, subset, sigma):
     return 2 * total / len(y)
 
 
-def test_values_are_those_of_a_double_loop():
+def test_values_agree_with_a_double_loop():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 40)
     X = rng.normal(size=(40, 4)) + 0.5 * y[:, None]
@@ -37,7 +37,7 @@ def test_values_are_those_of_a_double_loop():
         assert_allclose(criterion.value(np.array(subset)), by_loops(X, y, subset, 0.8), rtol=1e-10)
 
 
-def test_many_rows_come_near_the_divergence_of_two_normal_classes():
+def test_the_estimate_approaches_the_divergence_of_two_normal_classes():
     rng = np.random.default_rng(0)
     y = np.arange(4000) % 2
     X = (rng.normal(size=4000) + 1.5 * y)[:, None]
@@ -45,7 +45,7 @@ def test_many_rows_come_near_the_divergence_of_two_normal_classes():
     assert_allclose(Divergence("parzen", sigma=0.3).fit(X, y).value(np.array([0])), 1.125, rtol=0.1)
 
 
-def test_clumps_of_equal_means_and_covariances_are_told_apart():
+def test_clusters_with_equal_means_and_covariances_are_separated():
     """Class 0 in one cloud, class 1 in two, with the same mean and variance in each column."""
     rng = np.random.default_rng(1)
     y = np.arange(300) % 2
@@ -64,6 +64,6 @@ def test_clumps_of_equal_means_and_covariances_are_told_apart():
     assert chosen["gaussian"] != 4
 
 
-def test_another_density_is_refused():
+def test_an_unknown_density_is_refused():
     with pytest.raises(InvalidParameter, match="density to be 'gaussian' or 'parzen', got 'flat'"):
         Divergence("flat").fit(np.eye(4), [0, 1, 0, 1])

@@ -83,7 +83,7 @@ WITH_PROBABILITIES = [
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", WITH_PROBABILITIES, ids=lambda m: type(m).__name__)
-def test_probabilities_as_they_stand(model, n_classes):
+def test_probabilities_are_used_directly(model, n_classes):
     X, y = table(n_classes)
     outputs = model.fit(X, y).predict_proba
     expected = [brute_marginal(outputs, X, j) for j in range(5)]
@@ -108,7 +108,7 @@ def machines():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("machine", list(machines()), ids=str)
-def test_calibrated_machines(machine, n_classes):
+def test_svms_are_calibrated_as_in_scikit_learn(machine, n_classes):
     """The reference is scikit-learn's own calibration of the same machine, row by row."""
     X, y = table(n_classes)
     base = machine if n_classes == 2 else OneVsRestClassifier(machine)
@@ -125,7 +125,7 @@ def test_calibrated_machines(machine, n_classes):
 
 
 @pytest.mark.parametrize("gamma", [0.02, 0.5])
-def test_a_column_with_one_value_among_the_centres(gamma):
+def test_a_column_that_is_constant_among_the_centres(gamma):
     """Rows and new values may lie elsewhere all the same."""
     X, y = table()
     machine = SVC(gamma=gamma)
@@ -152,7 +152,7 @@ def test_a_nearly_diagonal_kernel_is_calibrated_on_its_own_rows(n_classes):
     assert_allclose(zeroed.loss(all_of(X)), expected, atol=1e-9)
 
 
-def test_a_saturated_sigmoid_hides_nothing():
+def test_a_saturated_sigmoid_does_not_hide_changes():
     """40 columns, gamma times their number 5: out of fold A is -30, and every change a step."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 40))
@@ -167,7 +167,7 @@ def test_a_saturated_sigmoid_hides_nothing():
     assert scores[:2].min() > 1e-3
 
 
-def test_a_sigmoid_never_falls():
+def test_a_sigmoid_never_decreases():
     """Out-of-fold decisions of noise that point the wrong way do not count."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 20)), np.tile([0, 1], 30)
@@ -185,7 +185,7 @@ def test_a_sigmoid_never_falls():
      LogisticRegression(), KNeighborsClassifier(3), network()],
     ids=lambda m: type(m).__name__,
 )  # fmt: skip
-def test_the_decision_is_the_predicted_class(model, n_classes):
+def test_decision_output_is_the_share_of_changed_classes(model, n_classes):
     """FSPP1: the share of rows whose class changes."""
     X, y = table(n_classes)
     predict = model.fit(X, y).predict
@@ -197,7 +197,7 @@ def test_the_decision_is_the_predicted_class(model, n_classes):
     assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-12)
 
 
-def test_quantiles_stand_for_a_column():
+def test_quantiles_represent_a_column():
     X, y = table(n_samples=64)
     outputs = LogisticRegression().fit(X, y).predict_proba
     criterion = PosteriorSensitivity(LogisticRegression(), n_values=8).fit(X, y)
@@ -212,7 +212,7 @@ def test_quantiles_stand_for_a_column():
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
-def test_zero_in_the_centres_too(kernel):
+def test_zero_may_apply_to_the_centres_too(kernel):
     X, y = table()
     machine = SVC(kernel=kernel, gamma=0.4, coef0=1.0, C=2.0)
     cv = list(StratifiedKFold(5).split(X, y))
@@ -234,7 +234,7 @@ def test_zero_in_the_centres_too(kernel):
     assert_allclose(criterion.loss(all_of(X)), expected, atol=1e-9)
 
 
-def test_held_out_rows_are_judged_by_machines_that_did_not_see_them():
+def test_held_out_rows_are_predicted_by_models_trained_without_them():
     X, y = table(n_samples=80)
     machine, folds = SVC(gamma=0.3), list(StratifiedKFold(5).split(X, y))
     fits = [SVC(gamma=0.3).fit(X[train], y[train]) for train, _ in folds]
@@ -266,7 +266,7 @@ def _platt(f, y):
     return w
 
 
-def test_a_held_out_fraction_makes_the_sigmoid():
+def test_the_sigmoid_can_be_fitted_to_a_held_out_fraction():
     X, y = table(n_samples=90)
     criterion = PosteriorSensitivity(SVC(gamma=0.3), calibration=0.3, random_state=1).fit(X, y)
     train, [(same, rest)] = calibrating_parts(criterion._training, criterion.calibration)
@@ -286,7 +286,7 @@ def test_a_held_out_fraction_makes_the_sigmoid():
 
 
 @pytest.mark.parametrize("model", [LogisticRegression(), SVC(gamma=0.3)], ids=str)
-def test_removal_is_a_training_without_the_column(model):
+def test_removal_trains_a_model_without_the_column(model):
     X, y = table()
     cv = list(StratifiedKFold(5).split(X, y))
 
@@ -304,7 +304,7 @@ def test_removal_is_a_training_without_the_column(model):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-def test_the_derivative_is_that_of_a_machine_trained_again(kernel):
+def test_the_derivative_agrees_with_retrained_svms(kernel):
     """FSPP4 against central differences of refitted machines, the sigmoid held still."""
     X, y = table(n_samples=70, seed=2)
     X[0, 4] = 0.0
@@ -325,7 +325,7 @@ def test_the_derivative_is_that_of_a_machine_trained_again(kernel):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_derivative_of_a_machine_that_is_kept(n_classes, kernel):
+def test_the_derivative_agrees_with_a_fixed_svm(n_classes, kernel):
     """Central differences of the outputs as a column of the rows is scaled."""
     X, y = table(n_classes)
     machine = SVC(kernel=kernel, C=3.0, gamma=0.3, coef0=1.0)
@@ -341,7 +341,7 @@ def test_the_derivative_of_a_machine_that_is_kept(n_classes, kernel):
     assert_allclose(criterion.loss(all_of(X)), expected, rtol=1e-6, atol=1e-9)
 
 
-def test_a_kept_machine_finds_the_columns_of_an_easy_problem():
+def test_a_fixed_svm_finds_the_columns_of_an_easy_problem():
     """One that follows makes up for their scale by its multipliers, and finds hardly any."""
     found = {"fspp4-rfe": 0, "fspp4-rfe-printed": 0}
     for seed in range(3):
@@ -356,7 +356,7 @@ def test_a_kept_machine_finds_the_columns_of_an_easy_problem():
     assert found["fspp4-rfe-printed"] <= 3
 
 
-def test_the_sigmoid_may_follow_too():
+def test_the_sigmoid_may_be_differentiated_too():
     X, y = table(n_samples=70, seed=2)
     X[0, 4] = 0.0
     machine = SVC(C=1.0, gamma=0.3, tol=1e-10)
@@ -407,7 +407,7 @@ def test_duplicate_rows_do_not_break_the_derivative():
     assert np.isfinite(criterion.loss(all_of(X))).all()
 
 
-def test_a_column_that_the_model_ignores_scores_nothing():
+def test_a_column_that_the_model_ignores_scores_0():
     X, y = table()
     X = np.column_stack([X, np.full(len(X), 2.0)])
     criterion = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y)
@@ -418,7 +418,7 @@ def test_a_column_that_the_model_ignores_scores_nothing():
     assert_array_equal(PosteriorSensitivity(fixed).fit(X, y).loss(np.arange(6))[ignored], 0.0)
 
 
-def test_the_marginal_depends_on_no_seed():
+def test_the_marginal_does_not_depend_on_the_seed():
     X, y = table()
     scores = [
         PosteriorSensitivity(SVC(gamma=0.3), random_state=s).fit(X, y).loss(all_of(X))
@@ -450,7 +450,7 @@ def test_groups_stay_together_in_the_folds():
         PosteriorSensitivity(LogisticRegression()).fit(X, y, groups=groups)
 
 
-def test_the_marginal_is_the_mean_of_many_shuffles():
+def test_the_marginal_is_close_to_the_mean_of_many_shuffles():
     X, y = table()
     exact = PosteriorSensitivity(SVC(gamma=0.3)).fit(X, y).loss(all_of(X))
     many = PosteriorSensitivity(SVC(gamma=0.3), by="permutation", n_repeats=200, random_state=0)
@@ -460,7 +460,7 @@ def test_the_marginal_is_the_mean_of_many_shuffles():
     assert not np.allclose(found, exact, atol=1e-6)
 
 
-def test_standard_errors_are_those_of_the_shuffles():
+def test_standard_errors_are_computed_over_shuffles():
     X, y = table()
     criterion = PosteriorSensitivity(LogisticRegression(), by=Permutation(6), random_state=0).fit(
         X, y
@@ -478,7 +478,7 @@ def test_standard_errors_are_those_of_the_shuffles():
     assert criterion.errors(np.array([0, 1])) is None
 
 
-def test_repeats_stop_where_the_order_is_clear():
+def test_repeats_stop_when_the_order_is_clear():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = (X[:, 0] + 0.02 * rng.normal(size=200) > 0).astype(int)
@@ -517,7 +517,7 @@ def test_labels_of_any_kind():
         )
 
 
-def test_sample_weights_reach_the_machine():
+def test_sample_weights_are_passed_to_the_model():
     X, y = table()
     weight = np.where(np.arange(60) < 30, 3.0, 0.5)
     outputs = LogisticRegression().fit(X, y, sample_weight=weight).predict_proba
@@ -528,7 +528,7 @@ def test_sample_weights_reach_the_machine():
         PosteriorSensitivity(SVC()).fit(X3, y3, sample_weight=weight)
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch):
+def test_splitting_rows_into_blocks_changes_nothing(monkeypatch):
     import tamis.response.comparison as comparison
     from tamis.response.engines import base, kernel
 
@@ -557,7 +557,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
         ({"by": "derivative", "output": "decision"}, InvalidParameter, "no derivative"),
     ],
 )
-def test_bad_parameters_are_named(options, error, sentence):
+def test_invalid_parameters_are_reported_by_name(options, error, sentence):
     with pytest.raises(error, match=sentence):
         PosteriorSensitivity(SVC(), **options).fit(*table())
 
@@ -578,7 +578,7 @@ def test_bad_parameters_are_named(options, error, sentence):
     ],
 )
 @pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
-def test_what_cannot_be_used_is_refused_with_a_sentence(criterion, sentence):
+def test_unsupported_estimators_are_refused(criterion, sentence):
     X, y = table()
     with pytest.raises(IncompatibleCriterion, match=sentence):
         criterion.fit(X, y).loss(all_of(X))

@@ -61,7 +61,7 @@ def kl(noise, y, f, altered, symmetric=False):
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_the_reference_is_a_divergence(noise):
+def test_the_reference_formulas_agree_with_integrals(noise):
     """The formulas above are integrals of p log(p / q)."""
     kind = {"laplace": laplace, "gaussian": norm}[noise]
     y, f, altered = np.array([1.0, -1.0]), np.array([0.4, -0.3]), np.array([[1.9, 0.2]])
@@ -82,7 +82,7 @@ def test_the_reference_is_a_divergence(noise):
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_marginal(model, noise, symmetric):
+def test_marginal_agrees_with_brute_force(model, noise, symmetric):
     X, y = table()
     predict = clone(model).fit(X, y).predict
     expected = []
@@ -109,7 +109,7 @@ def test_each_shuffle_has_its_own_scale():
     assert_allclose(criterion.errors(np.arange(5)), errors, atol=1e-9)
 
 
-def test_zero_and_removal():
+def test_zero_and_removal_agree_with_brute_force():
     X, y = table()
     predict = SVR(C=20).fit(X, y).predict
     zeroed = [np.insert(np.delete(X, j, 1), j, 0.0, 1) for j in range(5)]
@@ -125,7 +125,7 @@ def test_zero_and_removal():
     assert_allclose(criterion.loss(np.array([2])), [kl("laplace", y, alone, nothing)], atol=1e-9)
 
 
-def test_held_out():
+def test_held_out_losses_agree_with_brute_force():
     X, y = table()
     f, versions = np.empty(50), np.empty((5, 50, 50))
     for train, test in KFold(5).split(X):
@@ -149,7 +149,7 @@ def test_a_perfect_fit_still_has_finite_scores():
 
 @pytest.mark.parametrize("by", ["marginal", "permutation", "zero", "removal"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-def test_a_machine_without_support_vectors_needs_no_column(kernel, by):
+def test_an_svm_without_support_vectors_scores_every_column_0(kernel, by):
     X, y = table()
     machine = SVR(kernel=kernel, epsilon=2 * np.ptp(y))
     assert len(machine.fit(X, y).support_) == 0
@@ -159,14 +159,14 @@ def test_a_machine_without_support_vectors_needs_no_column(kernel, by):
 
 
 @pytest.mark.parametrize("name", ["sd-l-rfe", "sd-g-rfe"])
-def test_a_constant_target_is_said_and_keeps_the_first(name):
+def test_a_constant_target_is_reported_and_the_first_column_is_selected(name):
     X, _ = table()
     with pytest.warns(DegenerateData, match=r"every row has the same target 3\.0"):
         search = recipe(name).fit(X, np.full(50, 3.0))
     assert_array_equal(search.order_, np.arange(5))
 
 
-def test_gaussian_scores_order_as_the_rise_of_the_error_does():
+def test_gaussian_scores_have_the_order_of_the_increase_in_error():
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:200] * 21, y[:200] / 50
     model = SVR(C=5, gamma=0.1)
@@ -176,7 +176,7 @@ def test_gaussian_scores_order_as_the_rise_of_the_error_does():
 
 
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc"])
-def test_scores_fall_as_permutation_importance_says(scoring):
+def test_score_decreases_agree_with_permutation_importance(scoring):
     X, y = make_classification(80, 5, random_state=0)
     model = LogisticRegression().fit(X, y)
     criterion = ScoreSensitivity(
@@ -196,7 +196,7 @@ def test_scores_fall_as_permutation_importance_says(scoring):
     assert_allclose(found, np.mean(falls, axis=0), atol=1e-12)
 
 
-def test_the_marginal_fall_is_the_mean_over_all_values():
+def test_the_marginal_decrease_is_the_mean_over_all_values():
     X, y = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)
     model = SVC(gamma=0.3).fit(X, y)
     expected = [
@@ -223,7 +223,7 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("on", ["training", "held-out"])
 @pytest.mark.parametrize("by", ["marginal", "permutation", "zero"])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
-def test_accuracies_by_engine_and_by_copies(model, by, on):
+def test_accuracies_of_engines_agree_with_altered_copies(model, by, on):
     """A score as a function of (estimator, X, y) is asked on altered copies of the rows."""
     for n_classes in (2, 3):
         if n_classes == 3 and isinstance(model, FixedThresholdClassifier):
@@ -245,7 +245,7 @@ def test_accuracies_by_engine_and_by_copies(model, by, on):
 @pytest.mark.parametrize("on", ["training", "held-out"])
 @pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_squared_error"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_errors_by_engine_and_by_copies(model, scoring, on):
+def test_errors_of_engines_agree_with_altered_copies(model, scoring, on):
     X, y = table()
     scorer = get_scorer("r2" if scoring is None else scoring)
     fast, slow = (
@@ -255,7 +255,7 @@ def test_errors_by_engine_and_by_copies(model, scoring, on):
     assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
 
 
-def test_no_copies_are_made_for_plain_scores(monkeypatch):
+def test_engines_need_no_copies_for_standard_scores(monkeypatch):
     X, y = make_classification(60, 4, random_state=0)
 
     def refuse(*_):
@@ -276,7 +276,7 @@ def test_r2_of_a_constant_target_is_left_to_the_scorer():
     assert_allclose(scores, 0.0, atol=1e-12)
 
 
-def test_the_fall_by_removal():
+def test_the_decrease_by_removal_agrees_with_retraining():
     X, y = make_classification(60, 4, n_informative=3, n_redundant=0, random_state=0)
     full = SVC().fit(X, y).score(X, y)
     rest = [np.delete(X, j, 1) for j in range(4)]
@@ -304,7 +304,7 @@ def test_the_fall_by_removal():
         (ScoreSensitivity(Ridge(), by=Zero(centres=True)), IncompatibleCriterion, "changes rows"),
     ],
 )
-def test_bad_input_is_named(criterion, error, sentence):
+def test_invalid_input_is_refused(criterion, error, sentence):
     X, y = table()
     with pytest.raises(error, match=sentence):
         criterion.fit(X, y).loss(np.arange(5))

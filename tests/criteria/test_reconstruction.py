@@ -70,7 +70,7 @@ def outside(d, subset):
     return np.setdiff1d(np.arange(d), subset)
 
 
-def test_value_is_what_least_squares_leaves(X):
+def test_the_value_is_minus_the_least_squares_error(X):
     criterion, scale = ColumnSubset().fit(X), error(X, EMPTY)
     assert criterion.value(EMPTY) == pytest.approx(-scale, rel=1e-13)
     for subset in some_subsets(X.shape[1]):
@@ -78,7 +78,7 @@ def test_value_is_what_least_squares_leaves(X):
     assert_allclose(criterion.value(np.arange(X.shape[1])), 0, atol=1e-10 * scale)
 
 
-def test_many_values_at_once(X):
+def test_many_values_are_computed_at_once(X):
     """As many as pay for batches, dependent subsets among them."""
     criterion, scale = ColumnSubset().fit(X), error(X, EMPTY)
     pairs = [np.array(pair) for pair in combinations(range(X.shape[1]), 2)]
@@ -97,7 +97,7 @@ def test_gains_and_losses_are_differences(X):
         assert_allclose(criterion.loss(subset), losses, rtol=1e-8, atol=1e-10 * scale)
 
 
-def test_what_a_subset_determines_is_worth_exactly_nothing():
+def test_dependent_columns_have_a_gain_of_exactly_0():
     X = degenerate()
     criterion = ColumnSubset().fit(X)
     # 0 and 2 are copies, 1 is zero, 5 = 2 - 3, 6 is constant, 7 a multiple of 8
@@ -128,7 +128,7 @@ def test_updates_do_not_drift(make):
 
 
 @pytest.mark.parametrize("make", TABLES.values())
-def test_greedy_forward_is_brute_force(make):
+def test_a_forward_search_agrees_with_brute_force(make):
     X = make()
     X = X - X.mean(axis=0)
     search = Forward(ColumnSubset(), n_features_to_select=6, standardize=False).fit(X)
@@ -180,7 +180,7 @@ def test_a_target_is_ignored():
     assert_array_equal(asked.fit(X, y + 0.5).order_, asked.fit(X).order_)
 
 
-def test_one_of_each_pair_of_copies_is_kept():
+def test_one_column_of_each_duplicate_pair_is_selected():
     X = load_breast_cancer(return_X_y=True)[0][:, :8]
     doubled = np.column_stack([X, X])
     for search in (Forward, Backward, FloatingForward):

@@ -35,7 +35,7 @@ def information(points, Z, y, sigma):
     return np.mean(np.log(densities[y, np.arange(len(y))] / (priors @ densities)))
 
 
-def test_removal_equals_new_densities_without_the_column():
+def test_removal_agrees_with_new_densities_without_the_column():
     X, y = table()
     fitted = ReducedParzenInformation(by="removal", sigma=0.8).fit(X, y)
     subset = np.array([0, 1, 3])
@@ -47,7 +47,7 @@ def test_removal_equals_new_densities_without_the_column():
     assert_allclose(fitted.loss(subset), expected, atol=1e-10)
 
 
-def test_permutation_equals_shuffled_samples():
+def test_permutation_agrees_with_shuffled_samples():
     X, y = table()
     fitted = ReducedParzenInformation(by="permutation", sigma=0.8, n_repeats=3, random_state=5).fit(
         X, y
@@ -71,7 +71,7 @@ def test_permutation_equals_shuffled_samples():
 
 
 @pytest.mark.parametrize("n_values", [None, 7])
-def test_marginal_equals_every_value_in_turn(n_values):
+def test_marginal_agrees_with_every_value_in_turn(n_values):
     X, y = table(n_samples=40)
     fitted = ReducedParzenInformation(sigma=0.8, n_values=n_values).fit(X, y)
     full = information(X, X, y, 0.8)
@@ -87,7 +87,7 @@ def test_marginal_equals_every_value_in_turn(n_values):
         assert loss == pytest.approx(full - np.mean(values), abs=1e-10)
 
 
-def test_scores_depend_on_seed_and_subset_alone():
+def test_scores_depend_only_on_seed_and_subset():
     X, y = table()
     shuffled = ReducedParzenInformation(by="permutation", random_state=3)
     first = shuffled.fit(X, y).loss(np.array([1, 2]))
@@ -98,7 +98,7 @@ def test_scores_depend_on_seed_and_subset_alone():
 
 
 @pytest.mark.parametrize("by", ["marginal", "permutation", "removal"])
-def test_constant_columns_and_identical_rows_decide_nothing(by):
+def test_constant_columns_and_identical_rows_have_no_effect(by):
     y = np.arange(30) % 2
     same = ReducedParzenInformation(by=by).fit(np.zeros((30, 3)), y)
     assert_allclose(same.loss(np.arange(3)), 0, atol=1e-12)
@@ -110,7 +110,7 @@ def test_constant_columns_and_identical_rows_decide_nothing(by):
         assert losses[1] == pytest.approx(0, abs=1e-9)
 
 
-def test_wide_tables_give_numbers():
+def test_wide_tables_have_finite_scores():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 200)), np.arange(40) % 2
     assert np.isfinite(ReducedParzenInformation(sigma=0.125).fit(X, y).loss(np.arange(200))).all()
@@ -143,7 +143,7 @@ def test_the_width_follows_the_subset_when_retuned():
         ({"n_values": 1}, "needs n_values to be an int of at least 2"),
     ],
 )
-def test_parameters_outside_what_is_possible(params, sentence):
+def test_invalid_parameters_are_refused(params, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         ReducedParzenInformation(**params).fit(*load_iris(return_X_y=True))
 
@@ -152,6 +152,6 @@ RARELY = [pytest.param(by, marks=pytest.mark.slow) for by in ("permutation", "re
 
 
 @pytest.mark.parametrize("by", ["marginal", *RARELY])
-def test_is_a_good_scikit_learn_estimator(by):
+def test_searches_pass_the_checks_of_scikit_learn(by):
     criterion = ReducedParzenInformation(by=by, random_state=0)
     check_estimator(RecursiveElimination(criterion), on_skip=None)

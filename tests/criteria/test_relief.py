@@ -81,7 +81,7 @@ def by_definition(X, y, codes, algorithm, n_neighbors, real):
 @pytest.mark.parametrize("kind", ["numbers", "mixed", "codes"])
 @pytest.mark.parametrize("n_classes", [2, 4, 0])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_scores_are_those_of_the_definition(algorithm, n_classes, kind, gaps):
+def test_scores_agree_with_the_definition(algorithm, n_classes, kind, gaps):
     X, y, codes = problem(kind, n_classes, n_rows=30, gaps=gaps)
     criterion = Relief(algorithm, n_neighbors=4, categories=codes).fit(X, y)
     expected = by_definition(X, y, codes, algorithm, 4, n_classes == 0)
@@ -101,7 +101,7 @@ def peer(algorithm, monkeypatch):
 @pytest.mark.parametrize("kind", ["numbers", "mixed", "codes"])
 @pytest.mark.parametrize("n_classes", [2, 3, 0])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_scores_are_those_of_scikit_rebate(algorithm, n_classes, kind, monkeypatch):
+def test_scores_agree_with_scikit_rebate(algorithm, n_classes, kind, monkeypatch):
     X, y, codes = problem(kind, n_classes)
     # 100 neighbours are more than there are: the default
     for n_neighbors in [5, 100] if algorithm == "relieff" else [100]:
@@ -114,7 +114,9 @@ def test_scores_are_those_of_scikit_rebate(algorithm, n_classes, kind, monkeypat
 @pytest.mark.parametrize("kind", ["numbers", "mixed"])
 @pytest.mark.parametrize("n_classes", [2, 3, 0])
 @pytest.mark.parametrize("algorithm", ["relieff", "multisurf"])  # with NaN its SURF halves the mean
-def test_scores_with_gaps_are_those_of_scikit_rebate(algorithm, n_classes, kind, monkeypatch):
+def test_scores_with_missing_values_agree_with_scikit_rebate(
+    algorithm, n_classes, kind, monkeypatch
+):
     X, y, codes = problem(kind, n_classes, gaps=0.1)
     more = {"n_neighbors": 5} if algorithm == "relieff" else {}
     theirs = peer(algorithm, monkeypatch)(categorical_features=codes, **more).fit(X.copy(), y)
@@ -134,7 +136,7 @@ def test_the_compiled_loop_and_blocks_of_rows_change_nothing(algorithm, kind, mo
     assert_allclose(again, plain, atol=1e-12)
 
 
-def test_pairs_that_matter_only_together_are_found():
+def test_interactions_are_found():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 20))
     y = (X[:, 3] - 0.5) * (X[:, 11] - 0.5) > 0
@@ -143,7 +145,7 @@ def test_pairs_that_matter_only_together_are_found():
         assert set(np.argsort(scores)[-2:]) == {3, 11}
 
 
-def test_columns_that_are_empty_or_constant_score_nothing():
+def test_empty_and_constant_columns_score_0():
     X, y, _ = problem("numbers")
     X[:, 2], X[:, 5] = 3.0, np.nan
     scores = Relief().fit(X, y).scores_
@@ -151,7 +153,7 @@ def test_columns_that_are_empty_or_constant_score_nothing():
     assert np.isfinite(scores).all()
 
 
-def test_parameters_that_cannot_work_are_refused():
+def test_invalid_parameters_are_refused():
     X, y, _ = problem("numbers")
     with pytest.raises(InvalidParameter, match="algorithm to be 'relieff', 'surf' or 'multisurf'"):
         Relief("relief").fit(X, y)
@@ -161,7 +163,7 @@ def test_parameters_that_cannot_work_are_refused():
 
 
 @pytest.mark.parametrize("algorithm", ["relieff", "surf", "multisurf"])
-def test_of_a_target_that_never_changes_nothing_is_told(algorithm):
+def test_all_columns_score_0_for_a_constant_target(algorithm):
     X = np.random.default_rng(0).normal(size=(30, 3))
     assert not Relief(algorithm).fit(X, np.full(30, 2.5)).scores_.any()
 
@@ -178,6 +180,6 @@ def test_a_constant_column_is_ranked_behind_noise(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_table_without_any_value_scores_nothing_without_a_warning(algorithm):
+def test_a_table_without_values_scores_0_without_a_warning(algorithm):
     scores = Relief(algorithm).fit(np.full((30, 2), np.nan), np.arange(30) % 3).scores_
     assert not scores.any()

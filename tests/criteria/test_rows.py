@@ -94,7 +94,7 @@ class TestUnlabelled:
     @pytest.mark.parametrize(
         "model", [LogisticRegression(), SVC(gamma=0.2), network()], ids=lambda m: type(m).__name__
     )
-    def test_they_train_nothing_and_are_judged(self, model, n_classes, output):
+    def test_unlabelled_rows_are_not_trained_on_but_compared(self, model, n_classes, output):
         X, y = table(n_classes)
         outputs = trained(model, X, y, output)
         base = outputs(X)
@@ -114,7 +114,7 @@ class TestUnlabelled:
 
     @pytest.mark.parametrize("output", ["probability", "decision"])
     @pytest.mark.parametrize("model", [LogisticRegression(), SVC(gamma=0.2)], ids=str)
-    def test_removal(self, model, output):
+    def test_removal_compares_unlabelled_rows(self, model, output):
         X, y = table()
         base = trained(model, X, y, output)(X)
         rest = [np.delete(X, j, axis=1) for j in range(4)]
@@ -127,7 +127,7 @@ class TestUnlabelled:
         assert_allclose(criterion.loss(np.array([1])), [alone], atol=1e-9)
 
     @pytest.mark.parametrize("output", ["probability", "decision"])
-    def test_held_out_they_are_dealt_to_the_folds(self, output):
+    def test_unlabelled_rows_are_split_among_the_folds(self, output):
         X, y = table()
         labelled, left = np.flatnonzero(y >= 0), np.flatnonzero(y < 0)
         expected = np.zeros(4)
@@ -144,7 +144,7 @@ class TestUnlabelled:
         criterion = PosteriorSensitivity(LogisticRegression(), output=output, on="held-out")
         assert_allclose(fitted(criterion, X, y).loss(ALL), expected, atol=1e-10)
 
-    def test_copies_without_a_label_change_nothing(self):
+    def test_unlabelled_copies_of_rows_change_nothing(self):
         """Also where a reference is hard to write: derivatives, held-out sigmoids, many classes."""
         X, y = table(3)
         X, y = X[y >= 0], y[y >= 0]
@@ -156,7 +156,7 @@ class TestUnlabelled:
 
     @pytest.mark.parametrize("name", ["fspp1-rfe", "fspp2-rfe", "fspp3-rfe", "fspp4-rfe",
                                       "fspp2-init", "mlp-fspp-rfe"])  # fmt: skip
-    def test_recipes_tune_without_them(self, name):
+    def test_recipes_tune_without_unlabelled_rows(self, name):
         X, y = table(2, 60)
         X, y = X[y >= 0], y[y >= 0]
         twice, mostly = np.tile(X, (2, 1)), np.r_[y, np.full(len(y), -1)]
@@ -168,7 +168,7 @@ class TestUnlabelled:
         assert_allclose(again.scores_, alone.scores_, atol=1e-9)
 
     @pytest.mark.parametrize("on", ["training", "held-out"])
-    def test_no_training_sees_them(self, on):
+    def test_no_model_is_trained_on_unlabelled_rows(self, on):
         X, y = table(3)
         tuned = GridSearchCV(Suspicious(), {"C": [0.1, 9.0]}, cv=3, error_score="raise")
         criterion = PosteriorSensitivity(tuned, on=on)
@@ -178,7 +178,7 @@ class TestUnlabelled:
         with pytest.raises(AssertionError):
             search.set_params(criterion__unlabelled=None).fit(X, y)
 
-    def test_two_labels_are_two_classes(self):
+    def test_two_labels_are_always_classes(self):
         X, y = table()
         signs = np.where(y == 1, 1, -1)
         with warnings.catch_warnings():
@@ -188,7 +188,7 @@ class TestUnlabelled:
         assert_allclose(criterion.loss(ALL), coded.loss(ALL))
 
     @pytest.mark.parametrize("labels", [["-1", "0", "1"], [-1, 0, 1], [-9, 0, 1]])
-    def test_none_and_texts_are_classes(self, labels):
+    def test_other_labels_are_classes(self, labels):
         X, y = table()
         named = np.array(labels)[y + 1]
         mark = None if labels[0] == -1 else -1
@@ -197,7 +197,7 @@ class TestUnlabelled:
             criterion = PosteriorSensitivity(LogisticRegression(), unlabelled=mark).fit(X, named)
         assert len(criterion.classes_) == 3
 
-    def test_another_number_may_stand_for_none(self):
+    def test_a_different_number_may_mark_unlabelled_rows(self):
         X, y = table()
         criterion = PosteriorSensitivity(LogisticRegression(), unlabelled=99)
         with pytest.warns(UnlabelledRows, match="18 rows of label 99"):
@@ -207,13 +207,13 @@ class TestUnlabelled:
         with pytest.raises(InvalidParameter, match="unlabelled to be an int or None"):
             PosteriorSensitivity(LogisticRegression(), unlabelled="none").fit(X, y)
 
-    def test_no_label_stands_for_a_row_of_several(self):
+    def test_several_targets_have_no_unlabelled_rows(self):
         _, y = table()
         both = np.column_stack([y > 0, y == 0]).astype(int)
         both[0] = -1
         assert_array_equal(labelled_rows("X", both, -1, len(y)), np.arange(len(y)))
 
-    def test_weights_of_labelled_rows(self):
+    def test_weights_of_labelled_rows_are_used(self):
         X, y = table()
         weight = np.linspace(0.2, 2, len(y))
         model = LogisticRegression().fit(X[y >= 0], y[y >= 0], weight[y >= 0])
@@ -284,7 +284,7 @@ class TestGroups:
         if "GroupKFold" not in str(criterion):  # which cannot do without
             assert self.trainings(criterion, routed)[1] > 0
 
-    def test_without_groups_twins_leak(self):
+    def test_without_groups_duplicate_rows_leak(self):
         """Rows whose twin was seen are known by heart; of noise nothing can be known."""
 
         def known(**params):
@@ -298,7 +298,7 @@ class TestGroups:
 
     @pytest.mark.parametrize("routed", [False, True])
     @pytest.mark.parametrize("n_features", [4, 32])
-    def test_tuned_machines_keep_groups_together(self, n_features, routed, monkeypatch):
+    def test_tuned_svms_keep_groups_together(self, n_features, routed, monkeypatch):
         """By cross-validation, and by thirds of the rows with folds inside."""
         monkeypatch.setattr(tuners, "RelativeSVC", Watched)
         X, y, groups = twins(60, n_features)
@@ -323,7 +323,7 @@ class TestGroups:
         found = TunedSVR().fit(self.X, z, groups=self.groups).best_params_
         assert criterion.estimator_.get_params() == found
 
-    def test_rows_without_a_label_go_where_their_group_is(self):
+    def test_unlabelled_rows_stay_with_their_group(self):
         y = self.y.copy()
         first = np.unique(self.groups, return_index=True)[1]
         y[first[:40]] = -1  # one of each of 40 pairs
@@ -334,7 +334,7 @@ class TestGroups:
         everything = np.sort(np.concatenate([rest for _, rest in criterion._training.parts]))
         assert_array_equal(everything, np.arange(len(y)))
 
-    def test_a_pipeline_routes_them(self):
+    def test_a_pipeline_routes_groups(self):
         criterion = PosteriorSensitivity(Watched())
         with config_context(enable_metadata_routing=True):
             for search in (
@@ -349,13 +349,13 @@ class TestGroups:
                 assert np.nanmax(np.abs(clone(search).fit(Z, self.y).scores_ - alone)) > 1e-6
 
     @pytest.mark.parametrize("routed", [False, True])
-    def test_where_there_are_no_folds_groups_are_refused(self, routed):
+    def test_groups_are_refused_if_there_are_no_folds(self, routed):
         criterion = PosteriorSensitivity(LogisticRegression())
         refused = pytest.raises((InvalidParameter, TypeError), match="groups")
         with config_context(enable_metadata_routing=routed), refused:
             criterion.fit(self.X, self.y, groups=self.groups)
 
-    def test_too_few_groups(self):
+    def test_too_few_groups_are_refused(self):
         criterion = PosteriorSensitivity(SVC())
         with pytest.raises(
             InvalidParameter, match="at least two groups to make folds of whole groups, not 1"
@@ -366,7 +366,7 @@ class TestGroups:
         with pytest.raises(InvalidParameter, match="one groups per row"):
             criterion.fit(self.X, self.y, groups=self.groups[:5])
 
-    def test_folds_of_a_regression(self):
+    def test_folds_of_a_regression_keep_groups_together(self):
         criterion = DensitySensitivity(Ridge(), on="held-out")
         criterion.fit(self.X, self.X[:, 0], groups=self.groups)
         assert all(
@@ -374,7 +374,7 @@ class TestGroups:
         )
 
 
-def test_a_model_that_fails_on_one_row_is_a_sentence():
+def test_a_model_that_cannot_be_trained_on_one_row_is_reported():
     X, y = np.array([[1.0, 2.0], [3.0, np.nan]]), np.array([0.0, 1.0])
     criterion = DensitySensitivity(HistGradientBoostingRegressor(), on="held-out", random_state=0)
     with pytest.raises(InvalidTable, match="cannot be trained on these 1 rows"):

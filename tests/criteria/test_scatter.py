@@ -29,7 +29,7 @@ def explicit(X, y, ridge=0.0):
 
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer, lambda return_X_y: table()])
 @pytest.mark.parametrize("ridge", [0.0, 0.01])
-def test_measures_are_their_definitions(load, ridge):
+def test_measures_agree_with_their_definitions(load, ridge):
     X, y = load(return_X_y=True)
     X = (X - X.mean(0)) / X.std(0)
     within, total = explicit(X, y, ridge)
@@ -69,7 +69,7 @@ def test_updates_do_not_drift(measure):
         assert_allclose(walked_to, expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
 
 
-def test_divergence_in_one_dimension_by_quadrature():
+def test_divergence_in_one_dimension_agrees_with_quadrature():
     X, y = table(n_classes=2)
     column = X[:, 2]
     groups = [stats.norm(column[y == k].mean(), column[y == k].std()) for k in (0, 1)]
@@ -82,7 +82,7 @@ def test_divergence_in_one_dimension_by_quadrature():
     assert_allclose(Divergence().fit(X, y).value(np.array([2])), expected, rtol=1e-7)
 
 
-def test_divergence_is_its_closed_form():
+def test_divergence_agrees_with_its_closed_form():
     X, y = table(n_classes=3)
     subset = np.array([0, 2, 5])
     criterion = Divergence().fit(X, y)
@@ -98,7 +98,7 @@ def test_divergence_is_its_closed_form():
     assert_allclose(criterion.value(subset), expected, rtol=1e-10)
 
 
-def test_divergence_sees_a_difference_in_spread():
+def test_divergence_detects_a_difference_in_spread():
     draw = np.random.default_rng(0)
     X, y = draw.normal(size=(400, 3)), np.repeat([0, 1], 200)
     X[y == 1, 1] *= 4
@@ -119,7 +119,7 @@ class TestSingular:
     copied = np.column_stack([X, X[:, 0]])
 
     @pytest.mark.parametrize("criterion", [Scatter("J2"), Scatter("J3"), Divergence()])
-    def test_copies_are_worth_nothing_together(self, criterion):
+    def test_a_subset_with_duplicates_has_no_value(self, criterion):
         fitted = criterion.fit(self.copied, self.y)
         assert fitted.value(np.array([0, 7])) == -np.inf
         assert fitted.gain(np.array([0]), np.array([1, 7]))[1] == -np.inf
@@ -129,7 +129,7 @@ class TestSingular:
             fitted.bound(np.array([0, 1, 7]), 2)
 
     @pytest.mark.parametrize("search", [Backward, RecursiveElimination, BranchAndBound])
-    def test_a_search_from_the_full_set_says_what_to_do(self, search):
+    def test_a_search_from_the_full_set_is_refused_with_a_remedy(self, search):
         with pytest.raises(SingularScatter, match="use Forward"):
             search(Scatter(), n_features_to_select=3).fit(self.copied, self.y)
         assert (
@@ -148,14 +148,14 @@ class TestSingular:
             Forward(Scatter(), n_features_to_select=20).fit(X, y)
         assert Forward(Scatter(ridge=1e-3), n_features_to_select=20).fit(X, y).n_features_ == 20
 
-    def test_a_column_that_gives_the_answer_away(self):
+    def test_a_column_that_determines_the_class_is_refused(self):
         X = np.column_stack([self.X, self.y])
         with pytest.raises(SingularScatter, match="Column 7 does not vary within a class"):
             Scatter().fit(X, self.y)
         assert Forward(Scatter(ridge=1e-6), n_features_to_select=1).fit(X, self.y).support_[7]
 
 
-def test_wrong_parameters_are_sentences():
+def test_invalid_parameters_are_refused():
     X, y = table()
     with pytest.raises(InvalidParameter, match="'J1', 'J2' or 'J3'"):
         Scatter("J4").fit(X, y)
@@ -165,7 +165,7 @@ def test_wrong_parameters_are_sentences():
         Divergence(ridge=np.nan).fit(X, y)
 
 
-def test_the_loss_beside_a_huge_column():
+def test_losses_are_accurate_next_to_a_huge_column():
     X, y = table()
     X[0, 2] = 1e9
     criterion = Scatter("J1").fit(X, y)

@@ -47,7 +47,7 @@ def made(n=120, d=60, seed=0, *, kind="counts"):
 @pytest.mark.parametrize("kind", ["counts", "real"])
 @pytest.mark.parametrize("binning", ["frequency", "width", "codes"])
 @pytest.mark.parametrize("n_bins", [2, 5, None])
-def test_levels_are_those_of_the_table_written_out(kind, binning, n_bins):
+def test_levels_agree_with_the_dense_table(kind, binning, n_bins):
     X, y, _ = made(kind=kind)
     categories = np.arange(60) < 20
     dense = coded_columns(np.asfortranarray(X), n_bins, binning, categories)
@@ -66,7 +66,7 @@ UNIVARIATE = [FisherScore, DiscriminantRatio, Correlation, PValue, MutualInforma
 
 @pytest.mark.parametrize("kind", ["counts", "real"])
 @pytest.mark.parametrize("cls", UNIVARIATE)
-def test_scores_are_those_of_the_table_written_out(cls, kind):
+def test_scores_agree_with_the_dense_table(cls, kind):
     X, y, z = made(kind=kind)
     for target in [y] if "regression" not in cls.targets else [y, z]:
         dense, sparse = cls().fit(X, target), cls().fit(csc_array(X), target)
@@ -80,7 +80,7 @@ def test_scores_are_those_of_the_table_written_out(cls, kind):
     ids=str,
 )
 @pytest.mark.parametrize("form", [csc_array, csr_array, csc_matrix, csr_matrix])
-def test_the_order_is_that_of_the_table_written_out(criterion, form):
+def test_the_order_agrees_with_the_dense_table(criterion, form):
     X, y, _ = made()
     dense = Forward(criterion, n_features_to_select=15).fit(X, y)
     sparse = Forward(criterion, n_features_to_select=15).fit(form(X), y)
@@ -92,7 +92,7 @@ def test_the_order_is_that_of_the_table_written_out(criterion, form):
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0**600, 2.0**-600])
-def test_helpers_are_those_of_the_table_written_out(scale):
+def test_helpers_agree_with_the_dense_table(scale):
     X, _, _ = made(kind="real")
     S = canonical(csc_array(X * scale))
     assert_array_equal(idle_columns(S), idle_columns(X * scale))
@@ -105,7 +105,7 @@ def test_helpers_are_those_of_the_table_written_out(scale):
     assert fingerprint(S, None) != fingerprint(S[:, ::-1], None)
 
 
-def test_entries_may_come_twice_or_be_zero():
+def test_entries_may_be_repeated_or_zero():
     X, y, _ = made()
     rows, columns = np.nonzero(X)
     twice = coo_array(
@@ -138,7 +138,7 @@ def test_models_get_the_sparse_table(monkeypatch):
     assert_array_equal(both.fit(S, y).support_, both.fit(X, y).support_)
 
 
-def test_records_of_sparse_tables_go_on():
+def test_searches_on_sparse_tables_can_be_resumed():
     X, y, _ = made()
     S = csr_array(X)
     three = Forward(MRMR(), n_features_to_select=3).fit(S, y)
@@ -147,7 +147,7 @@ def test_records_of_sparse_tables_go_on():
     pickle.loads(pickle.dumps(nine.criterion))
 
 
-def test_what_takes_no_sparse_table_says_so():
+def test_criteria_that_need_a_dense_table_refuse_a_sparse_one():
     X, y, _ = made()
     S = csr_array(X)
     for selection in (HSIC(), Forward(HSIC()), Then(Ranking(FisherScore()), Forward(HSIC()))):
@@ -159,7 +159,7 @@ def test_what_takes_no_sparse_table_says_so():
         MRMR().fit(S, y)
 
 
-def test_a_wide_table_is_never_written_out():
+def test_a_wide_sparse_table_is_never_made_dense():
     rng = np.random.default_rng(0)
     X = random_array((200, 20_000), density=0.01, rng=rng, format="csr")
     X.data[:] = np.ceil(3 * X.data)
@@ -173,7 +173,7 @@ def test_a_wide_table_is_never_written_out():
     assert peak < 200 * 20_000 * 8 / 2
 
 
-def test_columns_of_numbers_at_the_end_of_the_range():
+def test_tiny_and_huge_numbers_are_compared():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(40, 4)) * np.array([5e-324, 1e-310, 1.0, 1e30])
     y = rng.integers(0, 2, 40)

@@ -50,7 +50,7 @@ ONE_BY_ONE = [
 
 @pytest.mark.parametrize("criterion", ONE_BY_ONE, ids=str)
 @pytest.mark.parametrize("labels", [False, True])
-def test_several_targets_are_the_mean_over_each(criterion, labels):
+def test_scores_of_several_targets_are_averaged(criterion, labels):
     X, real, classes = tables()
     Y = classes if labels else real
     whole = criterion.fit(X, Y)
@@ -96,7 +96,7 @@ def test_importances_of_several_targets():
     assert_allclose(found, forest.fit(X, classes).feature_importances_)
 
 
-def test_searches_take_several_targets():
+def test_searches_accept_several_targets():
     X, real, classes = tables()
     kept = Forward(HSIC(), n_features_to_select=2).fit(X, real).get_support(indices=True)
     assert_array_equal(kept, [0, 2])
@@ -106,7 +106,7 @@ def test_searches_take_several_targets():
     assert both.fit(X, classes).n_features_ == 1
 
 
-def test_what_takes_one_target_says_so():
+def test_criteria_for_one_target_refuse_several():
     X, real, classes = tables()
     for selection in (Scatter(), Ranking(FisherScore()), Forward(CrossValidated(SVC()))):
         with pytest.raises(InvalidTarget, match=r"takes one target.* 3 columns.*Correlation"):
@@ -143,7 +143,7 @@ def partial_likelihood(beta, x, y):
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_cox_score_is_slope_and_curvature_of_the_likelihood(ties):
+def test_cox_score_agrees_with_slope_and_curvature_of_the_likelihood(ties):
     X, y = lives(ties=ties)
     found = CoxScore().fit(X, y).scores_
     h = 1e-3
@@ -173,7 +173,7 @@ def test_two_columns_are_time_and_event():
     assert_array_equal(again.order_, search.order_)
 
 
-def test_cox_score_far_out_and_of_columns_that_do_not_vary():
+def test_cox_score_of_extreme_and_constant_columns():
     X, y = lives(400)
     X[:, 0] = 1e8 + 0.1
     X[:, 3] = -y["t"]
@@ -196,20 +196,20 @@ def test_cox_score_far_out_and_of_columns_that_do_not_vary():
         (None, "requires y"),
     ],
 )
-def test_targets_that_are_not_censored(target, said):
+def test_invalid_censored_targets_are_refused(target, said):
     for selection in (CoxScore(), Ranking(CoxScore())):
         with pytest.raises(ValueError, match=said):
             selection.fit(lives()[0], target)
 
 
-def test_classes_cannot_be_had_from_times():
+def test_criteria_for_classes_refuse_a_censored_target():
     X, y = lives()
     for criterion in (FisherScore(), CrossValidated(SVC()), MutualInformation()):
         with pytest.raises(InvalidTarget, match=r"censored target.*CoxScore.*scikit-survival"):
             Ranking(criterion).fit(X, y)
 
 
-def test_cross_validation_by_the_concordance_index():
+def test_cross_validation_uses_the_concordance_index():
     linear = pytest.importorskip("sksurv.linear_model")
     X, y = lives()
     columns = np.column_stack([y["t"], y["dead"]])
@@ -232,7 +232,7 @@ def test_cross_validation_by_the_concordance_index():
 # -- the variance ----------------------------------------------------------------------------------
 
 
-def test_variance_is_that_of_the_columns_as_they_are():
+def test_variance_is_computed_on_the_original_scale():
     X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 5, 2, 3]
     assert_allclose(Variance().fit(X).scores_, X.var(axis=0))
     order = Ranking(Variance(), n_features_to_select=2).fit(X).order_
@@ -250,7 +250,7 @@ def test_variance_is_that_of_the_columns_as_they_are():
 # -- expressions -----------------------------------------------------------------------------------
 
 
-def test_expressions_know_survival_models(monkeypatch):
+def test_expressions_may_contain_survival_models(monkeypatch):
     if vocabulary.find("CoxPHSurvivalAnalysis") is not None:
         text = "Forward(CrossValidated(CoxPHSurvivalAnalysis(alpha=0.1)))"
         assert write(parse(text)) == text

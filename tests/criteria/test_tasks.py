@@ -42,7 +42,7 @@ FOR_CLASSES = [
 
 
 @pytest.mark.parametrize("criterion", FOR_CLASSES, ids=name)
-def test_many_numbers_are_no_classes_unless_said_to_be(criterion):
+def test_many_distinct_numbers_are_not_classes_by_default(criterion):
     X, y = load_diabetes(return_X_y=True)
     kind = Forward if isinstance(criterion, SubsetCriterion) else RecursiveElimination
     with pytest.raises(InvalidTarget, match=r"214 different numbers such as 151.*Write task='cl"):
@@ -57,7 +57,7 @@ def test_many_numbers_are_no_classes_unless_said_to_be(criterion):
     assert_allclose(told.loss(np.arange(4)), text.loss(np.arange(4)))
 
 
-def test_wrappers_ask_the_criterion_inside():
+def test_wrappers_use_the_task_of_the_wrapped_criterion():
     X, y = load_diabetes(return_X_y=True)
     for wrapper in (Remembered, Penalised):
         with pytest.raises(InvalidTarget, match="needs classes"):
@@ -65,13 +65,13 @@ def test_wrappers_ask_the_criterion_inside():
         wrapper(Scatter("J3", task="classification")).fit(X[:90], np.arange(90) % 30)
 
 
-def test_real_numbers_are_no_classes_whatever_is_said():
+def test_real_numbers_are_never_classes():
     X, y = table()
     with pytest.raises(InvalidTarget, match="discretise y"):
         FisherScore(task="classification").fit(X, y + 0.5)
 
 
-def test_a_task_that_is_impossible():
+def test_an_unsupported_task_is_refused():
     X, y = table()
     with pytest.raises(InvalidParameter, match="FisherScore can only do classification"):
         FisherScore(task="regression").fit(X, y)

@@ -29,14 +29,14 @@ def discretised(X, n_bins):
 
 
 @pytest.mark.parametrize("load", CLASSES)
-def test_fisher_score_is_anova(load):
+def test_fisher_score_agrees_with_anova(load):
     X, y = load(return_X_y=True)
     c, n = len(np.unique(y)), len(y)
     assert_allclose(FisherScore().fit(X, y).scores_, f_classif(X, y)[0] * (c - 1) / (n - c))
 
 
 @pytest.mark.parametrize("load", CLASSES)
-def test_discriminant_ratio_is_its_formula(load):
+def test_discriminant_ratio_agrees_with_its_formula(load):
     X, y = load(return_X_y=True)
     expected = np.zeros(X.shape[1])
     for k in np.unique(y):
@@ -47,7 +47,7 @@ def test_discriminant_ratio_is_its_formula(load):
     assert_allclose(DiscriminantRatio().fit(X, y).scores_, expected)
 
 
-def test_correlation_is_pearsons():
+def test_correlation_agrees_with_pearson():
     X, y = load_diabetes(return_X_y=True)
     assert_allclose(Correlation().fit(X, y).scores_, np.abs(r_regression(X, y)))
     X, y = load_breast_cancer(return_X_y=True)
@@ -62,7 +62,7 @@ def test_correlation_ratio_for_more_classes():
 
 
 @pytest.mark.parametrize("load", CLASSES)
-def test_kolmogorov_smirnov_is_scipys(load):
+def test_kolmogorov_smirnov_agrees_with_scipy(load):
     X, y = load(return_X_y=True)
     expected = [
         max(stats.ks_2samp(column[y == k], column[y != k]).statistic for k in np.unique(y))
@@ -72,7 +72,7 @@ def test_kolmogorov_smirnov_is_scipys(load):
 
 
 @pytest.mark.parametrize("load", CLASSES)
-def test_p_values_are_those_of_the_f_test(load):
+def test_p_values_agree_with_the_f_test(load):
     X, y = load(return_X_y=True)
     p = np.exp(-PValue().fit(X, y).scores_)
     assert_allclose(p, f_classif(X, y)[1], rtol=1e-6)
@@ -83,7 +83,7 @@ def test_p_values_of_a_regression():
     assert_allclose(np.exp(-PValue().fit(X, y).scores_), f_regression(X, y)[1], rtol=1e-8)
 
 
-def test_p_values_of_two_classes_are_students():
+def test_p_values_of_two_classes_agree_with_students_t_test():
     X, y = load_breast_cancer(return_X_y=True)
     expected = stats.ttest_ind(X[y == 0], X[y == 1]).pvalue
     assert_allclose(np.exp(-PValue().fit(X, y).scores_), expected, rtol=1e-6)
@@ -108,14 +108,14 @@ def test_p_values_do_not_underflow():
         assert_allclose(score, expected, rtol=1e-8)
 
 
-def test_no_degree_of_freedom_is_a_sentence():
+def test_too_few_degrees_of_freedom_are_refused():
     with pytest.raises(InvalidParameter, match="degrees of freedom"):
         PValue().fit(np.eye(3), [0, 1, 2])
 
 
 @pytest.mark.parametrize("load", CLASSES)
 @pytest.mark.parametrize("n_bins", [2, 5, None])
-def test_mutual_information_is_scikit_learns(load, n_bins):
+def test_mutual_information_agrees_with_scikit_learn(load, n_bins):
     X, y = load(return_X_y=True)
     codes = discretised(X, n_bins or int(np.ceil(np.cbrt(len(X)))))
     expected = [mutual_info_score(y, column) for column in codes.T]
@@ -131,7 +131,7 @@ def test_mutual_information_with_a_real_target():
         MutualInformation(n_bins=1).fit(X, y)
 
 
-def test_bins_have_equal_frequency_and_hold_equal_values_together():
+def test_bins_have_equal_frequency_and_equal_values_share_a_bin():
     column = np.random.default_rng(0).permutation(100).astype(float)
     assert_array_equal(np.bincount(discretised(column[:, None], 5)[:, 0]), [20] * 5)
     tied = np.repeat([3.0, 1.0, 2.0, 9.0], [70, 10, 10, 10])
@@ -146,14 +146,14 @@ def test_bins_have_equal_frequency_and_hold_equal_values_together():
     "criterion", [FisherScore(), DiscriminantRatio(), Correlation(), KolmogorovSmirnov(), PValue()]
 )
 @pytest.mark.parametrize("constant", [0.0, 1e6 + 0.1, -3e-9])
-def test_a_constant_column_scores_nothing(criterion, constant):
+def test_a_constant_column_scores_0(criterion, constant):
     X, y = load_iris(return_X_y=True)
     scores = criterion.fit(np.column_stack([X, np.full(150, constant)]), y).scores_
     assert scores[-1] == 0
     assert (scores[:-1] > 0).all()
 
 
-def test_a_column_that_is_constant_in_each_class_is_beyond_measure():
+def test_a_column_that_is_constant_in_each_class_scores_infinity():
     X, y = load_iris(return_X_y=True)
     X = np.column_stack([X, y])
     for criterion in (FisherScore(), DiscriminantRatio(), PValue()):

@@ -112,7 +112,7 @@ def check_like_sklearn(criterion, X, y, subset):
 
 class TestDefinition:
     @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_log_loss", "roc_auc_ovr"])
-    def test_is_cross_val_score(self, scoring):
+    def test_values_equal_cross_val_score(self, scoring):
         X, y = load_iris(return_X_y=True)
         model = LogisticRegression(C=0.1, max_iter=500)
         criterion = CrossValidated(model, scoring=scoring).fit(X, y)
@@ -162,7 +162,7 @@ class TestDefinition:
             (Ridge(), DummyRegressor(strategy="mean"), load_diabetes),
         ],
     )
-    def test_nothing_is_worth_the_dummy(self, model, dummy, load):
+    def test_the_empty_subset_has_the_score_of_a_dummy(self, model, dummy, load):
         X, y = load(return_X_y=True)
         criterion = CrossValidated(model).fit(X, y)
         assert criterion.value(EMPTY) == cross_val_score(dummy, X, y, cv=5).mean()
@@ -183,7 +183,7 @@ class TestDefinition:
         one = CrossValidated(model).fit(X, y).values(subsets)
         assert_array_equal(CrossValidated(model, n_jobs=2).fit(X, y).values(subsets), one)
 
-    def test_the_given_estimator_is_not_touched(self):
+    def test_the_given_estimator_is_not_changed(self):
         X, y = load_iris(return_X_y=True)
         model = SVC()
         CrossValidated(model).fit(X, y).value(np.array([0]))
@@ -198,7 +198,7 @@ class TestDefinition:
 
 
 class TestDiscriminantAnalysis:
-    def test_same_numbers(self, data):
+    def test_accuracies_are_identical_to_scikit_learn(self, data):
         X, y = data
         criterion = CrossValidated(LDA()).fit(X, y)
         assert isinstance(criterion._folds, LDAFolds)
@@ -217,7 +217,7 @@ class TestDiscriminantAnalysis:
         X = X * np.logspace(-4, 4, 13) + 1e5
         check_like_sklearn(CrossValidated(LDA()).fit(X, y), X, y, np.array([0, 4, 12]))
 
-    def test_it_answers_nearly_everything_itself(self, data, monkeypatch):
+    def test_scikit_learn_is_hardly_ever_needed(self, data, monkeypatch):
         X, y = data
         criterion = CrossValidated(LDA()).fit(X, y)
         monkeypatch.setattr("tamis.criteria.validation.FoldScores.mean_score", lambda *_: 1 / 0)
@@ -234,7 +234,7 @@ class TestDiscriminantAnalysis:
             make_pipeline(StandardScaler(), LDA()),
         ],
     )
-    def test_others_are_left_to_sklearn(self, model):
+    def test_other_estimators_are_left_to_sklearn(self, model):
         X, y = load_iris(return_X_y=True)
         criterion = CrossValidated(model).fit(X, y)
         assert criterion._folds is None
@@ -262,7 +262,7 @@ class TestDiscriminantAnalysis:
         for size in (1, 5, 13, 14, 15, 16, 25):
             check_like_sklearn(criterion, X, y, np.arange(size))
 
-    def test_constant_columns_count_for_nothing(self):
+    def test_constant_columns_are_ignored(self):
         X, y = load_iris(return_X_y=True)
         for constant in (0.0, 0.1, -3e7):
             Z = np.insert(X, 2, constant, axis=1)
@@ -291,7 +291,7 @@ class TestDiscriminantAnalysis:
         search = Forward(CrossValidated(LDA()), n_features_to_select=3).fit(X, y)
         assert search.support_.sum() == 3
 
-    def test_a_column_that_is_the_class(self):
+    def test_a_column_that_equals_the_class(self):
         # nothing varies inside a class, which scikit-learn cannot fit: the nearest mean answers
         X, y = load_iris(return_X_y=True)
         X = np.column_stack([X, y, y == 1])
@@ -303,7 +303,7 @@ class TestDiscriminantAnalysis:
         assert alone.support_[4]
 
     @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's own
-    def test_balanced_means_are_decided_as_sklearn_does(self):
+    def test_equal_class_means_are_decided_as_by_sklearn(self):
         # exclusive or: equal class means, so that rounding alone decides every row
         X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]] * 10)
         y = np.array([0, 1, 1, 0] * 10)
@@ -312,7 +312,7 @@ class TestDiscriminantAnalysis:
             criterion.gain(EMPTY, np.array([0, 1]))
         check_like_sklearn(criterion, X, y, np.array([0]))
 
-    def test_directions_below_its_tolerance(self):
+    def test_directions_below_the_tolerance_of_sklearn(self):
         # the second direction between the classes is a millionth of the first
         rng = np.random.default_rng(5)
         X, y = rng.normal(size=(300, 3)), np.repeat([0, 1, 2], 100)
@@ -321,7 +321,7 @@ class TestDiscriminantAnalysis:
         check_like_sklearn(CrossValidated(LDA()).fit(X, y), X, y, np.array([0]))
         check_like_sklearn(CrossValidated(LDA()).fit(X, y), X, y, np.array([0, 1]))
 
-    def test_selects_as_sklearn(self):
+    def test_the_selection_agrees_with_sklearn(self):
         X, y = load_breast_cancer(return_X_y=True)
         X = scale(X)[:, :15]
         theirs = SequentialFeatureSelector(LDA(), n_features_to_select=5, cv=5).fit(X, y)
@@ -342,7 +342,7 @@ class TestDiscriminantAnalysis:
 @pytest.mark.usefixtures("compiled")
 class TestNeighbours:
     @pytest.mark.parametrize("model", [KNN(), KNN(1), KNN(4, algorithm="brute")])
-    def test_same_numbers(self, data, model):
+    def test_accuracies_are_identical_to_scikit_learn(self, data, model):
         X, y = data
         criterion = CrossValidated(model).fit(X, y)
         assert isinstance(criterion._folds, KNNFolds)
@@ -350,7 +350,7 @@ class TestNeighbours:
             check_like_sklearn(criterion, X, y, subset)
 
     @pytest.mark.parametrize("algorithm", ["auto", "kd_tree", "ball_tree", "brute"])
-    def test_ties_are_broken_as_by_the_algorithm(self, algorithm):
+    def test_ties_are_broken_as_in_sklearn(self, algorithm):
         rng = np.random.default_rng(1)
         X = rng.integers(0, 3, size=(80, 18)).astype(float)  # nothing but ties
         y = rng.integers(0, 3, size=80)
@@ -365,7 +365,7 @@ class TestNeighbours:
         check_like_sklearn(CrossValidated(KNN()).fit(X, y), X, y, np.array([0, 4]))
         check_like_sklearn(CrossValidated(KNN()).fit(X, y), X, y, np.array([4]))
 
-    def test_one_column_outweighs_all(self):
+    def test_one_column_dominates_the_distances(self):
         X, y = load_wine(return_X_y=True)
         X = scale(X)
         X[:, 3] *= 1e7  # its removal leaves little of the sums
@@ -374,13 +374,13 @@ class TestNeighbours:
     @pytest.mark.parametrize(
         "model", [KNN(weights="distance"), KNN(p=1), KNN(metric="chebyshev"), KNN(119)]
     )
-    def test_others_are_left_to_sklearn(self, model):
+    def test_other_estimators_are_left_to_sklearn(self, model):
         X, y = load_iris(return_X_y=True)
         criterion = CrossValidated(model).fit(X, y)
         assert (criterion._folds is None) == (model.n_neighbors < 100)
         check_like_sklearn(criterion, X, y, np.array([0, 2]))
 
-    def test_blocks_change_nothing(self, monkeypatch):
+    def test_splitting_into_blocks_changes_nothing(self, monkeypatch):
         X, y = load_wine(return_X_y=True)
         criterion = CrossValidated(KNN()).fit(X, y)
         subset, new = np.arange(3), np.arange(3, 13)
@@ -391,7 +391,7 @@ class TestNeighbours:
 
 @pytest.mark.parametrize("model", [LDA(), KNN(), SVC()])
 @pytest.mark.usefixtures("compiled")
-def test_a_fitted_criterion_can_be_sent_elsewhere(model):
+def test_a_fitted_criterion_can_be_pickled(model):
     criterion = CrossValidated(model).fit(*load_iris(return_X_y=True))
     twin = pickle.loads(pickle.dumps(criterion))
     assert_array_equal(twin.loss(np.arange(4)), criterion.loss(np.arange(4)))
@@ -418,7 +418,7 @@ class TestTuning:
         assert criterion.estimator_.n_neighbors == best.n_neighbors
         assert criterion.value(np.array([0, 1])) == reference(best, X, y, [0, 1], cv=5)
 
-    def test_tuned_anew_and_restored(self):
+    def test_hyper_parameters_are_tuned_again_and_restored(self):
         X, y = load_wine(return_X_y=True)
         criterion = CrossValidated(GridSearchCV(KNN(), {"n_neighbors": np.array([1, 25])}))
         criterion.fit(X, y)
@@ -435,12 +435,12 @@ class TestTuning:
         criterion.use(other)
         assert criterion.value(np.array([2])) == reference(KNN(**other), X, y, [2], cv=5)
 
-    def test_nothing_to_tune(self):
+    def test_an_estimator_without_search_has_nothing_to_tune(self):
         assert CrossValidated(SVC()).fit(*load_iris(return_X_y=True)).tune(np.array([0])) == {}
 
 
 class TestMetadata:
-    def test_weights_reach_every_fold(self):
+    def test_weights_are_used_in_every_fold(self):
         X, y = load_iris(return_X_y=True)
         weight = np.random.default_rng(0).uniform(size=150)
         criterion = CrossValidated(DecisionTreeClassifier(random_state=0))
@@ -450,19 +450,19 @@ class TestMetadata:
         assert criterion.value(np.array([0, 1])) == expected
         assert criterion.value(np.array([0, 1])) != reference(model, X, y, [0, 1], cv=5)
 
-    def test_groups_reach_the_splitter(self):
+    def test_groups_are_passed_to_the_splitter(self):
         X, y = load_iris(return_X_y=True)
         groups = np.arange(150) % 7
         criterion = CrossValidated(LDA(), cv=GroupKFold(3)).fit(X, y, groups=groups)
         expected = reference(LDA(), X, y, [0, 1], cv=GroupKFold(3), groups=groups)
         assert criterion.value(np.array([0, 1])) == expected
 
-    def test_an_estimator_without_weights(self):
+    def test_an_estimator_that_does_not_accept_weights_is_refused(self):
         X, y = load_iris(return_X_y=True)
         with pytest.raises(InvalidParameter, match=r"KNeighborsClassifier\.fit does not take it"):
             CrossValidated(KNN()).fit(X, y, sample_weight=np.ones(150))
 
-    def test_a_pipeline_must_be_told_the_step(self):
+    def test_weights_for_a_pipeline_need_the_name_of_a_step(self):
         X, y = load_iris(return_X_y=True)
         criterion = CrossValidated(make_pipeline(StandardScaler(), SVC()))
         with pytest.raises(InvalidParameter, match="svc__sample_weight"):
@@ -472,7 +472,7 @@ class TestMetadata:
         expected = reference(criterion.estimator, X, y, [0, 1], cv=5, params=params)
         assert criterion.fit(X, y, **params).value(np.array([0, 1])) == expected
 
-    def test_one_weight_per_row(self):
+    def test_weights_need_one_number_per_row(self):
         X, y = load_iris(return_X_y=True)
         with pytest.raises(InvalidParameter, match="one sample_weight per row: 150, not 3"):
             CrossValidated(SVC()).fit(X, y, sample_weight=np.ones(3))
@@ -525,7 +525,7 @@ class TestMetadata:
 
 
 class TestBadInput:
-    def test_a_class_instead_of_an_instance(self):
+    def test_a_class_instead_of_an_instance_is_refused(self):
         with pytest.raises(InvalidParameter, match=r"Write CrossValidated\(SVC\(\)\)"):
             CrossValidated(SVC).fit([[0.0], [1.0]], [0, 1])
         with pytest.raises(InvalidParameter, match=r"Write CrossValidated\(SVC\(\)\)"):
@@ -555,7 +555,7 @@ class TestBadInput:
         with pytest.raises(InvalidScore, match=r"NaN in fold 0 on column\(s\) \[0, 1\]"):
             criterion.value(np.array([0, 1]))
 
-    def test_several_scores(self):
+    def test_several_scores_are_refused(self):
         with pytest.raises(InvalidParameter, match="needs one score"):
             CrossValidated(SVC(), scoring=["accuracy", "f1"]).fit(*load_iris(return_X_y=True))
 
@@ -570,7 +570,7 @@ class TestBadInput:
         ],
         ids=name,
     )
-    def test_an_estimator_that_does_not_predict(self, criterion):
+    def test_an_estimator_that_does_not_predict_is_refused(self, criterion):
         X, y = load_iris(return_X_y=True)
         with pytest.raises(IncompatibleCriterion, match=r"predicts the target, but .* does not"):
             Backward(criterion).fit(X, y)

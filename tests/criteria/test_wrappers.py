@@ -25,7 +25,7 @@ def test_remembered_computes_each_value_once():
     assert criterion.n_computed_ == computed + 2
 
 
-def test_remembered_forgets_when_it_is_tuned():
+def test_tuning_clears_the_cache():
     class Tunable(FisherScore):
         def tune(self, subset):
             self.scores_ = self.scores_ * 2
@@ -44,7 +44,7 @@ def test_remembered_forgets_when_it_is_tuned():
     assert_allclose(criterion.value(subset), 4 * before)
 
 
-def test_a_penalty_takes_the_same_from_each():
+def test_a_penalty_is_the_same_for_each_feature():
     X, y = table()
     plain, dear = Scatter().fit(X, y), Penalised(Scatter(), per_feature=0.25).fit(X, y)
     subset = np.array([0, 2, 3])
@@ -64,7 +64,7 @@ def test_additive_stays_additive():
     assert_array_equal(search.support_, scores > cut)
 
 
-def test_a_lambda_is_a_criterion():
+def test_a_lambda_can_be_a_criterion():
     X, y = table()
     search = Forward(Scored(lambda X, y: -abs(X.shape[1] - 3.0)), n_features_to_select="best")
     assert search.fit(X, y).n_features_ == 3
@@ -78,7 +78,7 @@ def test_processes_do_not_change_values():
     assert_array_equal(one, Scored(between_rows, n_jobs=2).fit(X, y).values(subsets))
 
 
-def test_wrong_parts_are_sentences():
+def test_invalid_parameters_are_refused():
     X, y = table()
     with pytest.raises(InvalidParameter, match="function of"):
         Scored(3).fit(X, y)
@@ -88,7 +88,7 @@ def test_wrong_parts_are_sentences():
         Penalised(Scatter(), per_feature=np.inf).fit(X, y)
 
 
-def test_the_task_of_the_criterion_inside_is_the_wrappers():
+def test_a_wrapper_has_the_task_of_the_wrapped_criterion():
     X, y = table()
     inside = Correlation(task="regression").fit(X, y)
     around = Remembered(Correlation(task="regression")).fit(X, y)
@@ -97,6 +97,6 @@ def test_the_task_of_the_criterion_inside_is_the_wrappers():
 
 
 @pytest.mark.parametrize("answer", [None, "much", np.arange(3), {}])
-def test_a_function_that_answers_no_number_is_a_sentence(answer):
+def test_a_function_that_returns_no_number_is_refused(answer):
     with pytest.raises(InvalidScore, match=f"one number, not {type(answer).__name__}. Write"):
         Forward(Scored(lambda X, y: answer)).fit(*table())

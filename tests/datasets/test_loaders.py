@@ -69,7 +69,7 @@ def test_bundled_sets(no_folder, name, own, classes):
         )
 
 
-def test_types_say_what_the_target_is(no_folder):
+def test_the_type_of_the_target_shows_its_kind(no_folder):
     wine, diabetes = load("wine"), load("diabetes")
     assert (wine.X.dtype, wine.y.dtype, diabetes.y.dtype) == (np.float64, np.int64, np.float64)
 
@@ -79,7 +79,7 @@ def test_loaded_arrays_are_the_callers_own(no_folder):
     assert load("iris").X.any()
 
 
-def test_a_table_travels(no_folder):
+def test_a_table_can_be_pickled(no_folder):
     table = pickle.loads(pickle.dumps(load("iris")))
     assert isinstance(table, Table)
     assert_array_equal(table.X, load("iris").X)
@@ -88,7 +88,7 @@ def test_a_table_travels(no_folder):
 # The folder
 
 
-def test_a_file_of_the_folder(archive):
+def test_a_file_in_the_folder_can_be_loaded(archive):
     archive(
         X=np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], dtype=np.float32),
         y=np.array([1, 0, 1]),
@@ -116,7 +116,7 @@ def test_repr_is_short(archive):
     assert "2 classes" in repr(load("classes"))
 
 
-def test_names_that_a_file_leaves_out(archive):
+def test_missing_names_are_generated(archive):
     archive(y=np.array([3, 7, 7, 5]))
     table = load("small")
     assert table.feature_names.tolist() == ["x0", "x1"]
@@ -148,7 +148,7 @@ def test_breast_cancer_without_a_folder_points_to_the_bundled_one(no_folder):
         load("breast_cancer")
 
 
-def test_names_follow_the_folder(archive, monkeypatch):
+def test_names_include_the_files_of_the_folder(archive, monkeypatch):
     archive("zebra")
     archive("wine")
     assert names() == ["diabetes", "digits", "iris", "wdbc", "wine", "zebra"]
@@ -180,7 +180,7 @@ def test_every_name_can_be_loaded(archive):
         ({"y": np.array([1, 2, 1, 2]), "target_names": np.array(["a", "b"])}, "from 0 to 1"),
     ],
 )
-def test_archives_that_are_no_tables(archive, arrays, sentence):
+def test_archives_that_are_not_tables_are_refused(archive, arrays, sentence):
     archive(**arrays)
     with pytest.raises(InvalidTable, match=f"load needs .*{sentence}"):
         load("small")
@@ -216,14 +216,14 @@ def empty(path):
 
 
 @pytest.mark.parametrize("spoil", [truncated, damaged, pickled, lone, text, empty])
-def test_files_that_cannot_be_read(folder, spoil):
+def test_unreadable_files_are_reported(folder, spoil):
     spoil(folder / "small.npz")
     with pytest.raises(InvalidTable, match=r"small\.npz cannot be read.*Write it with np\.savez"):
         load("small")
 
 
 @pytest.mark.parametrize("name", ["", "irsi", "IRIS", "sklearn:wdbc", "folder:digits", "../small"])
-def test_unknown_names_are_answered_with_what_there_is(archive, name):
+def test_the_message_for_an_unknown_name_lists_all_names(archive, name):
     archive()
     with pytest.raises(InvalidTable) as caught:
         load(name)
@@ -235,13 +235,13 @@ def test_unknown_names_are_answered_with_what_there_is(archive, name):
     ("name", "near"),
     [("irsi", "iris"), ("IRIS", "iris"), ("sklearn:wdbc", "wdbc"), ("smal", "small")],
 )
-def test_unknown_names_are_answered_with_near_ones(archive, name, near):
+def test_the_message_for_an_unknown_name_suggests_similar_ones(archive, name, near):
     archive()
     with pytest.raises(InvalidTable, match=f"Did you mean {near}"):
         load(name)
 
 
-def test_files_outside_the_folder_are_out_of_reach(archive, folder, monkeypatch):
+def test_files_outside_the_folder_are_refused(archive, folder, monkeypatch):
     archive()
     (folder / "inner").mkdir()
     monkeypatch.setenv("TAMIS_DATA", str(folder / "inner"))
@@ -249,18 +249,18 @@ def test_files_outside_the_folder_are_out_of_reach(archive, folder, monkeypatch)
         load("folder:../small")
 
 
-def test_unknown_sources():
+def test_unknown_sources_are_refused():
     with pytest.raises(InvalidTable, match=r"needs a source .*, got .kaggle.*openml:iris"):
         load("kaggle:iris")
 
 
 @pytest.mark.parametrize("name", [None, 61, b"iris"])
-def test_names_are_strings(name):
+def test_names_must_be_strings(name):
     with pytest.raises(InvalidParameter, match="load needs the name of a data set, got"):
         load(name)
 
 
-def test_a_variable_that_names_no_folder(tmp_path, monkeypatch):
+def test_an_environment_variable_that_names_no_folder_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("TAMIS_DATA", str(tmp_path / "absent"))
     assert load("iris").source == "sklearn:iris"
     with pytest.raises(InvalidTable, match=r"TAMIS_DATA needs to name a folder.*absent"):
@@ -397,7 +397,7 @@ def test_openml_needs_every_target(answer):
 
 
 @pytest.mark.parametrize("error", [OSError("no route"), ValueError("no such set")])
-def test_openml_failures_are_one_sentence(answer, error):
+def test_openml_failures_are_reported_in_one_sentence(answer, error):
     answer(error=error)
     with pytest.raises(InvalidTable, match=rf"could not fetch 'openml:lost' \({error}\). Check"):
         load("openml:lost")
@@ -415,7 +415,7 @@ def users(name):
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "wdbc"])
-def test_benchmark_files_equal_the_bundled_sets_of_their_names(name):
+def test_benchmark_files_agree_with_bundled_sets_of_the_same_name(name):
     table, bundle = users(name), load(name)
     assert bundle.source.startswith("sklearn:")
     assert_array_equal(table.X, bundle.X)
@@ -461,7 +461,7 @@ def claimed(shape, dtype="<f8", content=b"\0" * 80):
     [claimed((10**9, 10**6)), claimed((10**30,)), claimed((4,), dtype="<U99999999")],
     ids=["rows and columns", "beyond any address", "letters"],
 )
-def test_an_archive_that_claims_more_than_it_holds(folder, array):
+def test_an_archive_that_is_smaller_than_declared_is_refused(folder, array):
     with ZipFile(folder / "small.npz", "w") as archive:
         archive.writestr("X.npy", array)
         archive.writestr("y.npy", claimed((10,), "<i8"))
@@ -471,7 +471,7 @@ def test_an_archive_that_claims_more_than_it_holds(folder, array):
         load("small")
 
 
-def test_an_archive_that_holds_more_than_the_machine(folder, monkeypatch):
+def test_an_archive_larger_than_memory_is_refused(folder, monkeypatch):
     """Zeros are packed a thousandfold; the header says what they become."""
     np.savez_compressed(folder / "small.npz", X=np.zeros((1000, 100), np.int8), y=np.zeros(1000))
     monkeypatch.setattr(memory, "free_memory", lambda: 100_000.0)

@@ -88,7 +88,7 @@ def test_arrays_have_the_promised_types(case):
     assert len(equivalent) == len(relevant)
 
 
-def test_equivalent_columns_are_equal_and_hold_their_relevant_one(case):
+def test_equivalent_columns_are_equal_and_include_a_relevant_one(case):
     _, draw = case
     X, _, relevant, equivalent = draw()
     for j, group in zip(relevant, equivalent, strict=True):
@@ -104,7 +104,7 @@ def test_an_integer_seed_repeats_the_problem_and_another_does_not(case):
     assert not same(draw(seed=None), draw(seed=None))
 
 
-def test_a_generator_is_used_and_moved_on(case):
+def test_a_generator_is_used_and_advanced(case):
     _, draw = case
     rng = np.random.default_rng(3)
     first, second = draw(seed=rng), draw(seed=rng)
@@ -112,7 +112,7 @@ def test_a_generator_is_used_and_moved_on(case):
     assert not same(first, second)
 
 
-def test_a_random_state_repeats_too(case):
+def test_a_random_state_is_reproducible_too(case):
     _, draw = case
     assert same(draw(seed=np.random.RandomState(3)), draw(seed=np.random.RandomState(3)))
 
@@ -240,7 +240,7 @@ def test_monks_relevant_columns_are_exactly_those_that_change_the_class(problem)
     assert_array_equal(relevant, [j for j in range(6) if matters(X, y, j)])
 
 
-def test_monks_begins_the_domain_again_only_when_it_is_used_up():
+def test_monks_repeats_rows_only_after_the_whole_domain():
     few, many = make_monks(200, random_state=0).X, make_monks(1000, random_state=0).X
     assert len(np.unique(few, axis=0)) == 200
     counts = Counter(map(tuple, many))
@@ -248,7 +248,7 @@ def test_monks_begins_the_domain_again_only_when_it_is_used_up():
     assert set(counts.values()) == {2, 3}
 
 
-def test_monks_noise_turns_the_given_share():
+def test_monks_noise_flips_the_given_share():
     clean, noisy = (make_monks(200, problem=3, noise=s, random_state=0) for s in (0.0, 0.05))
     assert_array_equal(clean.X, noisy.X)
     assert (clean.y != noisy.y).sum() == 10
@@ -273,7 +273,7 @@ def exponential_by_factors(x):
         (make_exponential, exponential_by_factors, 2),
     ],
 )
-def test_regression_without_noise_is_the_formula(make, formula, relevant):
+def test_regression_without_noise_equals_the_formula(make, formula, relevant):
     problem = make(50, random_state=0, noise=0.0)
     assert_allclose(problem.y, [formula(row) for row in problem.X])
     assert_array_equal(problem.relevant, np.arange(relevant))
@@ -331,7 +331,7 @@ def test_xor_corners_and_classes():
         assert_allclose(X[clump, :2].std(axis=0), 0.3, atol=0.03)
 
 
-def test_xor_says_nothing_in_one_column_and_everything_in_two():
+def test_xor_is_informative_only_in_two_columns():
     X, y, *_ = make_xor(400, random_state=0)
     alone = [cross_val_score(SVC(), X[:, [j]], y).mean() for j in range(4)]
     assert max(alone) < 0.6
@@ -461,7 +461,7 @@ def test_madelon_columns_are_in_random_order():
     "make", sorted({make for make, _ in EVERY.values()}, key=lambda make: make.__name__)
 )
 @pytest.mark.parametrize("n_samples", [0, -3, 10.0, "10", True, None])
-def test_bad_numbers_of_rows(make, n_samples):
+def test_invalid_numbers_of_rows_are_refused(make, n_samples):
     sentence = rf"{make.__name__} needs n_samples to be an int of at least \d+, got "
     with pytest.raises(InvalidParameter, match=sentence):
         make(n_samples)
@@ -491,12 +491,12 @@ def test_bad_numbers_of_rows(make, n_samples):
         (make_madelon, {"n_probes": -1}, "n_probes to be an int of at least 0"),
     ],
 )
-def test_bad_options(make, options, sentence):
+def test_invalid_options_are_refused(make, options, sentence):
     with pytest.raises(InvalidParameter, match=f"{make.__name__} needs .*{sentence}"):
         make(**options)
 
 
-def test_numpy_numbers_are_numbers():
+def test_numpy_numbers_are_accepted():
     expected = make_corral(50, variant=46, random_state=0)
     assert same(make_corral(np.int64(50), variant=np.int32(46), random_state=np.int64(0)), expected)
 
@@ -504,7 +504,7 @@ def test_numpy_numbers_are_numbers():
 # Decoys
 
 
-def test_decoys_resemble_relevant_columns_and_nothing_else_does():
+def test_only_decoys_are_correlated_with_relevant_columns():
     X, y, relevant, equivalent = make_decoys(20_000, random_state=1, task="regression", noise=0.0)
     assert equivalent == tuple((j,) for j in relevant)
     correlation = np.abs(np.corrcoef(X.T)[relevant])
@@ -533,7 +533,7 @@ def test_classes_of_decoys_are_halves():
 
 
 @pytest.mark.parametrize("problem", ["ring", "xor", "ring+xor", "ring+xor+sum"])
-def test_interactions_are_those_printed(problem):
+def test_interactions_agree_with_the_published_function(problem):
     X, y, relevant, _ = make_interactions(20_000, random_state=3, n_features=8, problem=problem)
     a, b, c, d, e, f = X.T[:6] - 0.5
     distance = np.abs(np.sqrt(a**2 + b**2) - 0.35)
@@ -558,7 +558,7 @@ def test_interactions_are_those_printed(problem):
         assert (y == rule).all()
 
 
-def test_interactions_need_room():
+def test_interactions_need_enough_columns():
     with pytest.raises(InvalidParameter, match="n_features to be an int of at least 6"):
         make_interactions(n_features=4, problem="ring+xor+sum")
     with pytest.raises(InvalidParameter, match="problem to be 'ring'"):

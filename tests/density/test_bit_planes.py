@@ -23,7 +23,7 @@ def hard_columns(n, rng):
 
 @pytest.mark.parametrize(("listed", "cells"), [(1 << 22, 1 << 20), (0, 1 << 16), (0, 1 << 9)])
 @pytest.mark.parametrize(("block_rows", "n_ranks"), [(37, 9), (150, 9), (150, 60)])
-def test_order_statistics_are_those_of_sorting(monkeypatch, listed, cells, block_rows, n_ranks):
+def test_order_statistics_agree_with_sorting(monkeypatch, listed, cells, block_rows, n_ranks):
     monkeypatch.setattr(quantiles, "LISTED", listed)
     monkeypatch.setattr(quantiles, "CELLS", cells)
     monkeypatch.setattr(quantiles, "REFINED", cells)
@@ -39,7 +39,7 @@ def test_order_statistics_are_those_of_sorting(monkeypatch, listed, cells, block
         assert_array_equal(found[j], wanted)
 
 
-def test_what_is_missing_has_no_rank():
+def test_missing_values_have_no_rank():
     X = np.array([[3.0], [np.nan], [1.0], [2.0], [np.nan]])
     source = MemoryMap(X, np.zeros(5), block_rows=2)
     counts = source.reduce(KeyCounts(columns_of, 1))
@@ -47,7 +47,7 @@ def test_what_is_missing_has_no_rank():
     assert_array_equal(found, [[1.0, 2.0, 3.0]])
 
 
-def test_key_counts_have_the_same_bits_for_any_blocks():
+def test_key_counts_do_not_depend_on_the_blocks():
     X = hard_columns(300, np.random.default_rng(1))
     counts = [
         MemoryMap(X, np.zeros(300), block_rows=rows).reduce(KeyCounts(columns_of, X.shape[1]))
@@ -56,7 +56,7 @@ def test_key_counts_have_the_same_bits_for_any_blocks():
     assert_array_equal(*counts)
 
 
-def test_distinct_values_up_to_a_number():
+def test_distinct_values_are_listed_up_to_a_limit():
     X = np.column_stack([np.arange(60) % 4, np.arange(60), np.arange(60) % 7, np.zeros(60)])
     X[5, 0] = np.nan
     codes = np.array([False, False, True, False])
@@ -68,7 +68,7 @@ def test_distinct_values_up_to_a_number():
     assert_array_equal(one, [0])
 
 
-def test_too_many_codes_are_said(monkeypatch):
+def test_too_many_codes_are_refused(monkeypatch):
     monkeypatch.setattr(quantiles, "MOST_LEVELS", 20)
     look = DistinctValues(columns_of, 1, 4, np.ones(1, dtype=bool), ["post"], "MRMR")
     source = MemoryMap(np.arange(60.0)[:, None], np.zeros(60), block_rows=9)
@@ -98,7 +98,7 @@ def packed_blocks(ends, seed=0):
 
 @pytest.mark.parametrize("pivot", [(0,), (2,), (3,), (4,), (6,), (2, 6), (3, 6), (4, 6)])
 @pytest.mark.parametrize("by_planes", [True, False])
-def test_counts_are_those_of_bincount(pivot, by_planes):
+def test_counts_agree_with_bincount(pivot, by_planes):
     # more than a run of rows, one word, an empty block, whole words
     codes, cuts, packing, blocks = packed_blocks([8500, 8510, 8510, 8638])
     counting = PivotCounts(packing.first_plane, cuts.n_levels, pivot, slice(1, 6))
@@ -117,7 +117,7 @@ def test_counts_are_those_of_bincount(pivot, by_planes):
             assert_array_equal(tables[j], wanted)
 
 
-def test_planes_in_a_file_are_those_in_memory():
+def test_bit_planes_in_a_file_agree_with_those_in_memory():
     codes, cuts, packing, blocks = packed_blocks([100, 100, 250])
     for on_disk in (True, False):
         kept = KeptHere(iter(blocks), on_disk=on_disk)
@@ -126,7 +126,7 @@ def test_planes_in_a_file_are_those_in_memory():
             assert_array_equal(sizes[j, 1:n], np.bincount(codes[:, j], minlength=n)[1:])
 
 
-def test_a_value_takes_as_many_bits_as_its_levels_need():
+def test_a_value_takes_only_the_bits_that_its_levels_need():
     _, cuts, packing, blocks = packed_blocks([64_000])
     n_planes = int(np.ceil(np.log2(cuts.n_levels)).sum())
     assert len(blocks[0]) == 1 + 1000 * n_planes == 1 + 1000 * int(packing.first_plane[-1])

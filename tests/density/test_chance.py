@@ -18,7 +18,7 @@ def by_distribution(n, a, b):
     return (hypergeom(n, a, b).pmf(h) * h * np.log(np.maximum(h, 1))).sum()
 
 
-def test_expected_n_log_n_is_the_sum_over_the_distribution():
+def test_expected_n_log_n_equals_the_sum_over_the_distribution():
     rng = np.random.default_rng(0)
     n = rng.integers(1, 2000, 300)
     a, b = (rng.integers(0, n + 1) for _ in range(2))
@@ -27,7 +27,7 @@ def test_expected_n_log_n_is_the_sum_over_the_distribution():
     assert_allclose(expected_n_log_n(n, a, b), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_margins_that_leave_no_choice_are_exact():
+def test_degenerate_margins_are_exact():
     n = np.array([1, 7, 150, 10_000])
     assert_array_equal(expected_n_log_n(n, 0, n // 2), 0)
     assert_array_equal(expected_n_log_n(n, 1, n // 2), 0)
@@ -54,7 +54,7 @@ def test_levels_of_the_pivot_with_the_same_sizes_share_a_table():
 
 
 @pytest.mark.parametrize("levels", [2, 7, 90])
-def test_information_less_the_expectation_that_scikit_learn_finds(levels):
+def test_corrected_information_agrees_with_scikit_learn(levels):
     rng = np.random.default_rng(levels)
     X = rng.integers(0, levels, (120, 5)).astype(float)
     y = rng.integers(0, 3, 120)

@@ -19,7 +19,7 @@ CRITERIA = [
 @pytest.mark.parametrize("criterion", CRITERIA, ids=str)
 @pytest.mark.parametrize("far", [1e6, 1e9])
 @pytest.mark.parametrize("terms", [0, 1e9], ids=["large", "small"])
-def test_what_a_far_column_leaves_behind(criterion, far, terms, monkeypatch):
+def test_removing_a_far_column_keeps_the_digits_of_the_others(criterion, far, terms, monkeypatch):
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", terms)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2

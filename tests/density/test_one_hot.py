@@ -41,7 +41,7 @@ def sums_of_tables(coded, pivot, table):
 @pytest.mark.parametrize("block", [1 << 27, 1000])
 @pytest.mark.parametrize("exact", [1 << 24, 32])
 @pytest.mark.parametrize("even", [0, 1, 5])
-def test_sums_are_those_of_the_tables(kept, block, exact, even, monkeypatch):
+def test_sums_agree_with_contingency_tables(kept, block, exact, even, monkeypatch):
     for name, value in (("KEPT", kept), ("BLOCK", block), ("EXACT", exact), ("EVEN", even)):
         monkeypatch.setattr(one_hot, name, value)
     X, y = problem()
@@ -57,7 +57,7 @@ def test_sums_are_those_of_the_tables(kept, block, exact, even, monkeypatch):
                 assert_array_equal(found.sums_with(j), expected)
 
 
-def test_more_rows_than_single_precision_counts(monkeypatch):
+def test_more_rows_than_single_precision_can_count(monkeypatch):
     n = (1 << 24) + 5
     ones = torch.ones((1, n), dtype=torch.float32)
     assert int(count(ones, ones.T)[0, 0]) == n
@@ -69,7 +69,7 @@ def test_more_rows_than_single_precision_counts(monkeypatch):
      MRMR(adjusted=True), JMI(adjusted=True)],
     ids=str,
 )  # fmt: skip
-def test_scores_have_the_same_bits(criterion):
+def test_scores_are_identical(criterion):
     X, y = problem()
     chosen, rest = np.array([0, 2]), np.setdiff1d(np.arange(12), [0, 2])
     here = criterion.fit(X, y).gain(chosen, rest)
@@ -82,7 +82,7 @@ def test_scores_have_the_same_bits(criterion):
     "criterion", [PairInformation(), PairMRMR(), PairInformation(adjusted=True)], ids=str
 )
 @pytest.mark.parametrize("levels", [8, 4096])
-def test_pairs_have_the_same_bits(criterion, levels, monkeypatch):
+def test_pairs_are_identical(criterion, levels, monkeypatch):
     from tamis.density import scan
 
     monkeypatch.setattr(scan, "LEVELS_THERE", levels)
@@ -98,7 +98,7 @@ def test_pairs_have_the_same_bits(criterion, levels, monkeypatch):
 
 @pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
 @pytest.mark.parametrize("method", ["mrmr", "jmi", "pair-scan"])
-def test_picks_are_the_same(method):
+def test_selections_are_the_same(method):
     X, y = problem()
     X = np.nan_to_num(X)
     found = [select(X, y, method, n_features_to_select=4, device=on) for on in (None, "cpu")]
@@ -108,13 +108,13 @@ def test_picks_are_the_same(method):
 @pytest.mark.parametrize(
     "method", ["mrmr", "pair-scan", "Ranking(MutualInformation())", "Forward(PairMRMR())"]
 )
-def test_the_record_says_where_counts_were_made(method):
+def test_the_record_names_the_device_of_the_counts(method):
     X, y = problem()
     found = select(np.nan_to_num(X), y, method, n_features_to_select=2, device="cpu")
     assert "cpu (torch)" in found.record_.ran_on["scores"]
 
 
-def test_indicators_are_kept_as_far_as_memory_goes(monkeypatch):
+def test_indicators_are_cached_if_they_fit_into_memory(monkeypatch):
     X, y = problem()
     coded = Coded(X, 6)
     for spare, kept in ((1 << 30, True), (1 << 10, False), (None, True)):
@@ -125,7 +125,7 @@ def test_indicators_are_kept_as_far_as_memory_goes(monkeypatch):
             assert (found._kept is not None) == kept
 
 
-def test_a_processor_has_no_memory_of_its_own():
+def test_a_cpu_has_no_device_memory():
     assert spare_memory() is None
     with computing_on("cpu"):
         assert spare_memory() is None

@@ -26,7 +26,7 @@ def test_density_far_from_every_centre_has_a_logarithm():
     assert far[0] == pytest.approx(-0.5e8 + np.log(10) - 0.5 * np.log(2 * np.pi))
 
 
-def test_likelihood_is_that_of_the_samples_left_out():
+def test_the_likelihood_is_computed_on_held_out_samples():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(23, 2))
     folds = np.empty(23, dtype=int)
@@ -55,10 +55,10 @@ def test_width_grows_with_the_number_of_columns():
     assert best_width(X[:, :2]) < best_width(X)
 
 
-def test_identical_rows_take_the_narrowest_width():
+def test_identical_rows_get_the_narrowest_width():
     assert best_width(np.zeros((10, 2))) == WIDTHS[0]
 
 
-def test_far_samples_do_not_decide_by_underflow():
+def test_distant_samples_do_not_cause_underflow():
     X = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), [[1e3, 0]]])
     assert np.isfinite(held_out_likelihood(X)).all()

@@ -21,7 +21,7 @@ def test_weights_solve_the_program_with_true_constants():
     assert_allclose(found, expected, atol=1e-8)
 
 
-def test_few_wide_windows_are_sharper_than_all_of_them():
+def test_few_weighted_windows_are_closer_to_the_true_density():
     X = np.random.default_rng(1).normal(size=(300, 2))
     places, weights = reduced_set(X, 0.7)
     assert len(places) < 30
@@ -40,6 +40,6 @@ def test_any_number_of_columns(d):
     assert len(places) >= 1
 
 
-def test_identical_samples_and_a_single_one():
+def test_identical_samples_and_a_single_sample():
     assert reduced_set(np.zeros((5, 2)), 1.0)[1].sum() == pytest.approx(1)
     assert_allclose(reduced_set(np.zeros((1, 2)), 1.0)[1], [1])

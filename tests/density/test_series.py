@@ -91,7 +91,7 @@ SUBSETS = {
 
 @pytest.mark.parametrize("gamma", [1e-14, 1e-3, 0.05, 0.7])
 @pytest.mark.parametrize("name", SUBSETS)
-def test_pairs(name, gamma, to):
+def test_changes_of_sums_over_pairs_agree_with_full_kernels(name, gamma, to):
     X, W = columns(), symmetric_weights()
     members, altered, way = SUBSETS[name]
     expected = [(W * kernel_change(X, members, j, way, gamma)).sum() for j in altered]
@@ -162,7 +162,7 @@ def exact_shares(X, bounds, gamma, others):
 @pytest.mark.parametrize("others", [False, True])
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 0.7])
 @pytest.mark.parametrize("name", SUBSETS)
-def test_classes(name, gamma, others, to):
+def test_changes_of_class_sums_agree_with_full_kernels(name, gamma, others, to):
     X, bounds = columns(), np.array([0, 21, 30, N_ROWS])
     members, altered, way = SUBSETS[name]
     found = class_changes(
@@ -178,7 +178,7 @@ def test_classes(name, gamma, others, to):
 
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 0.7])
-def test_outputs(gamma, to):
+def test_changes_of_outputs_agree_with_full_kernels(gamma, to):
     X, S = columns(), columns(3)[:40]
     rng = np.random.default_rng(4)
     weights, points = rng.normal(size=(40, 2)), X[rng.integers(0, N_ROWS, 5)]
@@ -199,7 +199,7 @@ def test_outputs(gamma, to):
     assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
-def test_few_points_at_a_time(monkeypatch, to):
+def test_points_are_processed_in_blocks(monkeypatch, to):
     """Every value of a column need not be held for all rows at once."""
     X, points = columns(), np.sort(columns(), axis=0)
     weights = np.random.default_rng(4).normal(size=(N_ROWS, 1))
@@ -216,7 +216,7 @@ def test_few_points_at_a_time(monkeypatch, to):
 
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 0.7])
-def test_outputs_of_rows_with_values_of_their_own(gamma, to):
+def test_outputs_of_rows_with_different_new_values(gamma, to):
     X, S = columns(), columns(3)[:40]
     weights = np.random.default_rng(4).normal(size=(40, 2))
     shuffled = X[np.random.default_rng(5).permutation(N_ROWS)]
@@ -235,7 +235,7 @@ def test_outputs_of_rows_with_values_of_their_own(gamma, to):
 
 
 @pytest.mark.parametrize("way", [1, -1])
-def test_ranks_suffice(way):
+def test_the_number_of_terms_is_sufficient(way):
     for reach in (1e-9, 0.005, 0.02, 0.05, 0.1, 0.3, 1.0, 3.0):
         z = np.linspace(-1, 1, 41) * np.sqrt(reach)
         v = np.expm1(way * z**2 / 2)
@@ -309,14 +309,14 @@ class TestNamespace:
         with pytest.raises(InvalidTable, match=r"numpy, torch"):
             namespace(np.eye(2), torch.eye(2))
 
-    def test_takes_the_copy_of_scikit_learn(self, monkeypatch):
+    def test_the_compatibility_layer_of_scikit_learn_is_used(self, monkeypatch):
         torch = pytest.importorskip("torch", reason="torch is not installed")
         monkeypatch.setattr(_namespace, "find_spec", lambda name: None)
         monkeypatch.setattr(_namespace, "_compat", _namespace._compat.__wrapped__)
         assert "sklearn" in namespace(torch.eye(2)).__name__
 
 
-def test_late_terms_are_products_of_single_precision():
+def test_late_terms_are_multiplied_in_single_precision():
     """Where rounding is less than what the series leaves out; of single numbers there are none."""
     X = columns()
     for kind, split in ((np.float64, True), (np.float32, False)):

@@ -43,7 +43,7 @@ def assert_optimal(a, Q, p, atol):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_equals_scipy(seed):
+def test_the_optimum_agrees_with_scipy(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 20))
     A = rng.normal(size=(n, 3 * n))
@@ -56,7 +56,7 @@ def test_equals_scipy(seed):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_equals_scipy_for_kernels_that_are_nearly_singular(seed):
+def test_the_optimum_agrees_with_scipy_for_nearly_singular_kernels(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 2))
     X[11] = X[3]  # a copy: the optimum is not unique, its value is
@@ -84,14 +84,14 @@ def test_scale_of_the_program_does_not_matter():
         assert_allclose(scaled, minimise_on_simplex(Q, p), atol=1e-9)
 
 
-def test_linear_programs_and_trivial_ones():
+def test_linear_and_trivial_programs():
     assert_allclose(minimise_on_simplex(np.zeros((3, 3)), np.array([1.0, 5.0, 2.0])), [0, 1, 0])
     assert_allclose(minimise_on_simplex(np.zeros((3, 3)), np.zeros(3)), np.full(3, 1 / 3))
     assert_allclose(minimise_on_simplex(np.ones((4, 4)), np.zeros(4)).sum(), 1)
     assert_allclose(minimise_on_simplex(np.ones((1, 1)), np.ones(1)), [1])
 
 
-def test_shapes_must_fit():
+def test_shapes_must_agree():
     with pytest.raises(InvalidParameter, match="needs a square Q"):
         minimise_on_simplex(np.eye(3), np.ones(2))
 
@@ -105,7 +105,7 @@ def test_projection_is_the_nearest_point():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_smallest_sphere_touches_and_holds_its_points(seed):
+def test_the_smallest_sphere_touches_and_contains_its_points(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 3)) + np.array([50.0, 0, 0])  # a general diagonal
     squared, weights = smallest_sphere(X @ X.T)
@@ -131,5 +131,5 @@ def test_sphere_of_a_gaussian_kernel():
     assert 0 < squared < 1
 
 
-def test_sphere_of_one_place_has_no_radius():
+def test_the_sphere_of_identical_points_has_radius_0():
     assert smallest_sphere(np.full((3, 3), 4.0))[0] == 0

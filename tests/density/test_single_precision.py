@@ -48,7 +48,7 @@ def alike(exact, single):
      KwakInformation(sigma=8.0, leave_one_out=True)],
     ids=str,
 )  # fmt: skip
-def test_losses(criterion, device):
+def test_losses_agree_with_double_precision(criterion, device):
     if device:
         pytest.importorskip("torch", reason="torch is not installed")
     X, y = problem()
@@ -62,7 +62,7 @@ def test_losses(criterion, device):
 
 
 @pytest.mark.parametrize("scale", [1.0, 5.0])  # at the larger most probabilities are near 0 or 1
-def test_posteriors_of_a_machine(scale):
+def test_posteriors_of_an_svm_agree_with_double_precision(scale):
     X, y = problem(300)
     gamma, machine = 1 / X.shape[1], NewtonSVC(gamma=1 / X.shape[1]).fit(X, y)
     A = -2.0 * scale
@@ -90,7 +90,7 @@ def test_posteriors_of_a_machine(scale):
      DensitySensitivity(NewtonSVR(), n_values=16)],
     ids=str,
 )  # fmt: skip
-def test_sensitivities_on_a_device(criterion):
+def test_sensitivities_on_a_device_agree_with_double_precision(criterion):
     pytest.importorskip("torch", reason="torch is not installed")
     X, y = problem(300)
     target = X[:, 0] + X[:, 1] * X[:, 2] if isinstance(criterion, DensitySensitivity) else y
@@ -103,7 +103,7 @@ def test_sensitivities_on_a_device(criterion):
     alike(*found)
 
 
-def test_a_precision_that_does_not_exist_is_refused():
+def test_an_unknown_precision_is_refused():
     X, y = problem(50)
     with pytest.raises(InvalidParameter, match="precision to be 'double' or 'single', got 'half'"):
         PosteriorSensitivity(NewtonSVC(), precision="half").fit(X, y)

@@ -56,7 +56,7 @@ def experiment(method, path):
 
 
 @pytest.mark.parametrize("make", [Forward, Backward, Genetic])
-def test_a_stopped_search_goes_on(tmp_path, make):
+def test_an_interrupted_search_is_continued(tmp_path, make):
     options = {"n_features_to_select": 6}
     if make is Genetic:
         options |= {"n_generations": 8, "random_state": None}
@@ -78,7 +78,7 @@ def test_a_stopped_search_goes_on(tmp_path, make):
         assert not store.checkpoints()
 
 
-def test_a_checkpoint_that_cannot_be_read_is_passed_over(tmp_path):
+def test_an_unreadable_checkpoint_is_ignored(tmp_path):
     path = tmp_path / "s.sqlite"
     Fails.left = 4
     with pytest.raises(Power):
@@ -91,7 +91,7 @@ def test_a_checkpoint_that_cannot_be_read_is_passed_over(tmp_path):
     assert found.tasks[0].outcome.support is not None
 
 
-def test_short_searches_write_none(tmp_path, monkeypatch):
+def test_short_searches_write_no_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 60.0)
     path = tmp_path / "s.sqlite"
     evaluate(
@@ -137,7 +137,7 @@ FILTER = Ranking(FisherScore(), n_features_to_select=9)
     ],
     ids=["filter first", "filter last", "gates"],
 )
-def test_compositions_and_embedded_selectors_go_on(tmp_path, monkeypatch, method, share):
+def test_compositions_and_embedded_selectors_are_continued(tmp_path, monkeypatch, method, share):
     with monkeypatch.context() as patched:
         watched = Keeping(patched)
         whole = experiment(method, tmp_path / "whole.sqlite")
@@ -187,7 +187,7 @@ class Duck(BaseEstimator):
 EMPTY_RECORD = Ranking(FisherScore()).fit(WDBC.X, WDBC.y).record_
 
 
-def test_whatever_shows_a_record_is_continued(tmp_path):
+def test_any_selector_with_a_record_is_continued(tmp_path):
     Duck.calls.clear()
     Fails.left = 4
     with pytest.raises(Power):
@@ -197,7 +197,7 @@ def test_whatever_shows_a_record_is_continued(tmp_path):
     assert Duck.calls == [0, 4]
 
 
-def test_a_store_on_another_machine_is_not_written_to(tmp_path):
+def test_a_store_on_a_different_computer_is_not_written_to(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         here = checkpoint.Bookmark.of("k", 0.0, store, begun=False)
         (keeper,) = checkpoint.keepers_of(here)

@@ -92,7 +92,7 @@ class Remembers(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-def test_a_selection_by_hand():
+def test_a_selection_agrees_with_a_direct_computation():
     plan = Realizations(1, train=0.6, seed=4)
     train, test, _ = plan.split(WINE.y, "wine", 0)
     scaler = StandardScaler().fit(WINE.X[train])
@@ -108,7 +108,7 @@ def test_a_selection_by_hand():
         assert_allclose(values["ber"], 1 - balanced_accuracy_score(WINE.y[test], predicted))
 
 
-def test_a_method_sees_scaled_training_rows_only():
+def test_a_method_gets_only_scaled_training_rows():
     Chosen.seen.clear()
     plan = Realizations(2, train=0.4)
     evaluate(Chosen(), WINE, plan, "n_features", sizes="own")
@@ -128,7 +128,7 @@ class ByTwo(BaseEstimator):
         return self
 
 
-def test_a_trace_is_measured_after_its_steps():
+def test_a_trace_is_scored_after_each_step():
     plan = CrossValidation(3)
     found = evaluate(
         ByTwo(), WINE, plan, ["error", "n_features"], estimators=KNN, sizes=Steps([1, 3, 9])
@@ -143,13 +143,13 @@ def test_a_trace_is_measured_after_its_steps():
     assert {cell.size for cell in found.means() if cell.rule == "step 9"} == {5}
 
 
-def test_the_same_columns_are_trained_on_once():
+def test_the_same_columns_are_trained_only_once():
     Remembers.seeds.clear()
     evaluate(ByTwo(), WINE, CrossValidation(2), estimators=Remembers(), sizes=Steps([1, 3, 8, 9]))
     assert len(Remembers.seeds) == 4  # two subsets in two folds
 
 
-def test_every_realization_may_have_sizes_of_its_own(tmp_path):
+def test_every_realization_may_have_its_own_sizes(tmp_path):
     plan, store = CrossValidation(3), tmp_path / "s.sqlite"
     asked = {"methods": FISHER, "data": WINE, "plan": plan, "estimators": KNN, "store": store}
     whole = evaluate(**asked, sizes=[1, 4])
@@ -162,7 +162,7 @@ def test_every_realization_may_have_sizes_of_its_own(tmp_path):
         assert len(kept) == 5  # the last realization was there already
 
 
-def test_steps_are_kept_apart_from_sizes_in_a_store(tmp_path):
+def test_a_store_distinguishes_steps_from_sizes(tmp_path):
     store, plan = tmp_path / "s.sqlite", CrossValidation(2)
     for sizes in ([1, 2], Steps([1, 2])):
         evaluate(ByTwo(), WINE, plan, estimators=KNN, sizes=sizes, store=store)
@@ -177,7 +177,7 @@ def test_steps_need_a_trace_and_a_number():
         Steps([0, 2])
 
 
-def test_without_any_column_the_most_frequent_class_stands():
+def test_without_columns_the_most_frequent_class_is_predicted():
     method, plan = Ranking(Correlation(), n_features_to_select=Threshold(2)), CrossValidation(3)
     found = evaluate(
         {"none": method}, WINE, plan, ["error", "n_features"], estimators=KNN, sizes="own"
@@ -189,7 +189,7 @@ def test_without_any_column_the_most_frequent_class_stands():
         assert_allclose(error, np.mean(WINE.y[test] != most))
 
 
-def test_without_any_column_the_mean_stands():
+def test_without_columns_the_mean_is_predicted():
     data = make_additive(60, random_state=0)
     method = Ranking(Correlation(), n_features_to_select=Threshold(2))
     plan = Realizations(1, train=0.5)
@@ -201,20 +201,20 @@ def test_without_any_column_the_mean_stands():
     assert_allclose(found.values("mse", "none")[0], expected)
 
 
-def test_who_selects_nothing_cannot_be_measured_at_given_sizes():
+def test_a_method_that_selects_nothing_cannot_be_scored_at_given_sizes():
     method = Ranking(Correlation(), n_features_to_select=Threshold(2))
     with pytest.raises(TamisError, match="NothingSelected: No feature reaches the threshold"):
         evaluate(method, WINE, CrossValidation(2), estimators=KNN, sizes=[1, 2])
 
 
-def test_columns_stay_as_they_are_on_request():
+def test_columns_are_not_scaled_on_request():
     Chosen.seen.clear()
     plan = Realizations(1, train=0.4)
     evaluate(Chosen(), WINE, plan, "n_features", sizes="own", normalise=False)
     assert_array_equal(Chosen.seen[0][0], WINE.X[plan.split(WINE.y, "wine", 0).train])
 
 
-def test_a_tuned_classifier_tells_what_its_cross_validation_found():
+def test_a_tuned_classifier_reports_its_cross_validated_error():
     plan = Realizations(2, train=60)
     grid = {"C": [0.01, 1.0]}
     searches = {
@@ -235,7 +235,7 @@ def test_cross_validated_errors_need_a_search_by_error(method):
         evaluate(method, WINE, Realizations(1, train=60), "cv_error")
 
 
-def test_a_path_is_measured_by_its_events_and_by_the_rows_that_change():
+def test_a_path_is_measured_by_breakpoints_and_changed_rows():
     X, y = StandardScaler().fit_transform(WINE.X[:130, [1, 2, 3]]), WINE.y[:130]
     path = SVCPath("linear").fit(X[::2], y[::2])
     at, rows = path.breakpoints_, X[1::2]
@@ -251,7 +251,7 @@ def test_a_path_is_measured_by_its_events_and_by_the_rows_that_change():
         path_still(SVC().fit(X, y), X, y)
 
 
-def test_regression_metrics_by_hand():
+def test_regression_metrics_agree_with_a_direct_computation():
     problem = make_additive(300, random_state=0)
     plan = Realizations(1, train=100)
     train, test, _ = plan.split(problem.y, "data", 0)
@@ -299,14 +299,14 @@ def test_measures_of_columns():
     assert found.values("n_features", "bad", size=3)[1] == 3
 
 
-def test_a_table_may_say_which_columns_matter():
+def test_a_table_may_list_its_relevant_columns():
     table = WINE._replace(extras={"relevant_idx": np.array([0, 6])})
     with pytest.warns(SelectedOutside):
         found = evaluate({"c": [6, 1, 0]}, table, Realizations(1), ["useless"], sizes=[1, 2])
     assert [row.value for row in found.rows()] == [0, 0.5]
 
 
-def test_useless_columns_are_not_known_of_a_table():
+def test_useless_columns_are_unknown_for_an_ordinary_table():
     found = evaluate(FISHER, WINE, Realizations(1), ["useless", "found", "hit"], sizes=[2])
     assert all(np.isnan(row.value) for row in found.rows())
 
@@ -321,34 +321,34 @@ def test_useless_columns_are_not_known_of_a_table():
         (FISHER, True),
     ],
 )
-def test_selectors_of_other_libraries_are_read(method, has_order):
+def test_selectors_of_other_libraries_are_accepted(method, has_order):
     found = evaluate({"it": method}, WINE, Realizations(1), estimators=KNN, sizes="all")
     sizes = [row.size for row in found.rows()]
     assert sizes == list(range(1, 14)) if has_order else len(sizes) <= 4
     assert found.supports("it").sum() == (4 if method is not FISHER else 6)
 
 
-def test_a_support_vector_machine_chooses_no_columns():
+def test_an_svm_uses_all_columns():
     found = evaluate({"svm": SVC()}, WINE, Realizations(1), ["error", "n_features"])
     assert {row.estimator for row in found.rows()} == {"itself"}
     assert found.values("n_features", "svm")[0] == 13
     assert found.tasks[0].outcome.order is None
 
 
-def test_a_pipeline_that_predicts_is_measured_itself():
+def test_a_pipeline_that_predicts_is_scored_itself():
     found = evaluate({"p": make_pipeline(SelectKBest(k=3), KNN)}, WINE, Realizations(2))
     assert len(list(found.rows())) == 2
     assert all(0 < row.value < 0.3 for row in found.rows())
 
 
-def test_a_pipeline_is_counted_by_the_columns_that_it_passes_on():
+def test_the_number_of_columns_of_a_pipeline_is_that_of_its_selector():
     plan, metrics = Realizations(2), ["error", "n_features"]
     found = evaluate({"p": make_pipeline(SelectKBest(k=3), KNN)}, WINE, plan, metrics)
     assert found.values("n_features", "p") == {0: 3, 1: 3}
 
 
 @pytest.mark.parametrize("last", [KNN, LogisticRegression()], ids=lambda one: type(one).__name__)
-def test_a_pipeline_that_keeps_no_column_says_the_most_frequent_class(last):
+def test_a_pipeline_that_selects_no_column_predicts_the_most_frequent_class(last):
     metrics = ["error", "n_features"]
     methods = {
         "p": make_pipeline(SelectFpr(alpha=0.0), StandardScaler(), last),
@@ -359,19 +359,19 @@ def test_a_pipeline_that_keeps_no_column_says_the_most_frequent_class(last):
     assert found.values("error", "p") == found.values("error", "none")
 
 
-def test_a_pipeline_that_fails_for_other_reasons_is_not_excused():
+def test_a_pipeline_that_fails_for_other_reasons_is_an_error():
     failing = make_pipeline(SelectKBest(k=3), SVC(C=-1.0))
     with pytest.raises(TamisError, match="The 'C' parameter"):
         evaluate({"p": failing}, WINE, Realizations(1))
 
 
-def test_rfe_without_estimators_is_measured_itself():
+def test_rfe_without_estimators_is_scored_itself():
     found = evaluate({"rfe": RFE(LogisticRegression())}, WINE, Realizations(1))
     assert [row.estimator for row in found.rows()] == ["itself"]
     assert [row.size for row in found.rows()] == [6]
 
 
-def test_best_size_on_a_validation_part_by_hand():
+def test_the_best_size_agrees_with_a_direct_computation():
     problem = make_weston(600, random_state=1)
     plan = Realizations(1, train=100, validation=100, test=300)
     tree = {"tree": DecisionTreeClassifier(random_state=0)}
@@ -401,7 +401,7 @@ def test_best_size_on_a_validation_part_by_hand():
     assert_allclose(best.values("error", "f")[0], given.values("error", "f")[0])
 
 
-def test_two_level_cross_validation_by_hand():
+def test_nested_cross_validation_agrees_with_a_direct_computation():
     problem = make_weston(150, random_state=2)
     plan = CrossValidation(3, inner=4, seed=5)
     found = evaluate({"f": FISHER}, problem, plan, "error", estimators={"knn": KNN}, sizes="best")
@@ -431,7 +431,7 @@ def test_two_level_cross_validation_by_hand():
         assert_allclose(found.values("error", "f")[i], outer.values("error", "f")[0])
 
 
-def test_seeds_follow_from_the_label_and_the_realization():
+def test_seeds_depend_on_the_label_and_the_realization():
     Remembers.seeds.clear()
     for _ in range(2):
         evaluate({"r": Remembers()}, WINE, Realizations(3))
@@ -444,7 +444,7 @@ def test_seeds_follow_from_the_label_and_the_realization():
     assert Remembers.seeds == [7, 7]
 
 
-def test_the_order_and_company_of_methods_change_nothing():
+def test_results_do_not_depend_on_the_other_methods():
     methods = {"forest": DecisionTreeClassifier(), "knn": KNN, "dummy": DummyClassifier()}
     together = evaluate(methods, WINE, Realizations(3))
     alone = evaluate({"x": DecisionTreeClassifier()}, WINE, Realizations(2))
@@ -470,12 +470,12 @@ def test_a_failing_method_does_not_stop_the_rest(tmp_path):
         assert len(kept) == 2  # a failure is tried again
 
 
-def test_if_all_fail_the_reason_is_raised():
+def test_an_error_is_raised_if_all_methods_fail():
     with pytest.raises(TamisError, match=r"failed in all tasks.*no luck today"):
         evaluate({"bad": Breaks()}, WINE, Realizations(2), "n_features")
 
 
-def test_fresh_draws_differ_between_realizations_and_repeat():
+def test_fresh_draws_differ_between_realizations_and_are_reproducible():
     data = Fresh(make_corral, 64, {"variant": 47})
     found = evaluate({"f": FISHER}, data, Realizations(3, train=0.5), "hit")
     again = evaluate({"f": FISHER}, data, Realizations(2, train=0.5), "hit")
@@ -493,7 +493,7 @@ def test_several_data_sets_and_ranks():
     assert found.data == list(data)
 
 
-def test_compare_finds_what_is_there_and_prints_it_as_usual():
+def test_compare_finds_a_difference_and_prints_it():
     found = evaluate({"knn": KNN, "dummy": DummyClassifier(), "again": KNN}, WINE, Realizations(8))
     result = compare(found, "knn")
     assert [c.method for c in result.contrasts] == ["dummy", "again"]
@@ -514,7 +514,7 @@ def test_p_values_are_adjusted_over_all_contrasts():
     assert all(c.p_adjusted >= c.p_value for c in result.contrasts)
 
 
-def test_supports_are_read_by_stability():
+def test_supports_can_be_passed_to_stability():
     found = evaluate({"f": FISHER}, WINE, Realizations(5), "n_features", sizes=[3])
     assert found.supports("f", size=3).sum(axis=1).tolist() == [3] * 5
     assert 0 < stability(found.supports("f", size=3)).nogueira <= 1
@@ -558,7 +558,7 @@ def test_errors_that_overflow_are_infinite():
 # ---- honesty ----
 
 
-def test_on_noise_selection_inside_is_at_chance_and_outside_is_not():
+def test_selection_outside_the_folds_is_optimistic_on_noise():
     draw = np.random.default_rng(0)
     X, y = draw.normal(size=(60, 500)), np.repeat([0, 1], 30)
     plan = Realizations(40, train=0.5)
@@ -586,12 +586,12 @@ def test_on_noise_selection_inside_is_at_chance_and_outside_is_not():
     ],
     ids=["frozen", "prefit", "frozen in a pipeline", "columns", "mask"],
 )
-def test_a_selection_from_outside_is_warned_of(method):
+def test_a_selection_made_outside_the_folds_causes_a_warning(method):
     with pytest.warns(SelectedOutside):
         evaluate({"it": method}, WINE, Realizations(1), estimators=KNN, sizes="own")
 
 
-def test_a_fitted_method_is_fitted_anew_inside():
+def test_a_fitted_method_is_fitted_again_in_each_fold():
     fitted = SelectKBest(k=1).fit(np.eye(4, 2), [0, 1, 0, 1])
     found = evaluate({"it": fitted}, WINE, Realizations(1), estimators=KNN, sizes="own")
     assert found.tasks[0].outcome.n_features == 13
@@ -617,34 +617,34 @@ def test_a_fitted_method_is_fitted_anew_inside():
         ({"data": 3}, "as a pair"),
     ],
 )
-def test_bad_input_gets_a_sentence(arguments, sentence):
+def test_invalid_input_is_refused(arguments, sentence):
     given = {"methods": FISHER, "data": WINE, "plan": Realizations(1), **arguments}
     with pytest.raises(InvalidParameter, match=sentence):
         evaluate(**given)
 
 
-def test_bad_tables_get_a_sentence():
+def test_invalid_tables_are_refused():
     for data in (([["a"]], [0]), (np.eye(3), [0, 1]), (np.zeros(3), [0, 1, 1])):
         with pytest.raises(InvalidTable):
             evaluate(KNN, data, Realizations(1))
 
 
-def test_a_selector_without_estimators_says_what_it_needs():
+def test_a_selector_without_estimators_is_refused_with_a_remedy():
     with pytest.raises(TamisError, match=r"Write estimators=SVC\(\)"):
         evaluate(FISHER, WINE, Realizations(1))
 
 
-def test_neither_chooser_nor_predictor():
+def test_a_method_that_neither_selects_nor_predicts_is_refused():
     with pytest.raises(TamisError, match="nothing to measure"):
         evaluate(StandardScaler(), WINE, Realizations(1))
 
 
-def test_best_without_inner_rows():
+def test_best_needs_validation_rows():
     with pytest.raises(TamisError, match=r"validation=0\.25"):
         evaluate(FISHER, WINE, Realizations(1), estimators=KNN, sizes="best")
 
 
-def test_ambiguous_views_name_the_choices():
+def test_an_ambiguous_request_lists_the_options():
     found = evaluate({"f": FISHER}, WINE, Realizations(1), estimators=KNN, sizes=[1, 2])
     with pytest.raises(InvalidParameter, match=r"one of size \[1, 2\]"):
         found.values("error", "f")
@@ -657,7 +657,7 @@ def test_ambiguous_views_name_the_choices():
     assert json.dumps([row._asdict() for row in found.rows()])
 
 
-def test_the_time_of_a_method_can_be_the_measure():
+def test_the_time_of_a_method_can_be_the_metric():
     found = evaluate({"fisher": FISHER}, WINE, Realizations(2), "seconds")
     values = found.values("seconds", "fisher")
     assert len(values) == 2
@@ -672,12 +672,12 @@ def test_the_time_of_a_method_can_be_the_measure():
         (np.zeros((4, 2)), np.array(["a", 1, "a", 1], dtype=object), r"one type.*y\.astype\(str\)"),
     ],
 )
-def test_rows_that_no_method_could_be_tried_on_are_a_sentence(X, y, sentence):
+def test_unusable_rows_are_refused(X, y, sentence):
     with pytest.raises(InvalidTable, match=sentence):
         evaluate(DummyClassifier(), (X, y))
 
 
-def test_a_method_that_names_an_estimator_is_measured_by_it():
+def test_a_method_with_an_estimator_is_scored_by_it():
     named = SelectFromModel(LogisticRegression(), threshold=0.5)
     plan, metrics = Realizations(2, train=100), ["error", "n_features"]
     found = evaluate({"named": named}, WINE, plan, metrics, sizes="own")

@@ -61,11 +61,11 @@ def cluster():
         yield machines, client
 
 
-def test_two_processes_give_what_one_gives():
+def test_two_processes_give_the_same_result_as_one():
     assert numbers(experiment(n_jobs=2)) == numbers(experiment())
 
 
-def test_a_cluster_gives_what_one_process_gives(cluster, tmp_path):
+def test_a_cluster_gives_the_same_result_as_one_process(cluster, tmp_path):
     _, client = cluster
     alone = experiment()
     assert numbers(experiment(cluster=client)) == numbers(alone)
@@ -73,7 +73,7 @@ def test_a_cluster_gives_what_one_process_gives(cluster, tmp_path):
     assert numbers(by_address) == numbers(alone)
 
 
-def test_a_killed_worker_changes_nothing(cluster):
+def test_a_killed_worker_does_not_change_the_result(cluster):
     _, client = cluster
     alone = experiment({"slow": Slow()}, n=20)
     workers = list(client.run(os.getpid).values())
@@ -120,7 +120,7 @@ def valued(log):
         *(pytest.param(one, marks=pytest.mark.slow) for one in ("file", "file on another host")),
     ],
 )
-def test_a_search_goes_on_where_its_worker_was_killed(cluster, tmp_path, monkeypatch, place):
+def test_a_search_continues_after_its_worker_was_killed(cluster, tmp_path, monkeypatch, place):
     """By way of the scheduler, or of the store where the worker can write to it."""
     _, client = cluster
     monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
@@ -175,7 +175,7 @@ def test_a_cluster_that_loses_all_workers_is_sent_the_data_again(cluster):
     assert numbers(together) == numbers(alone)
 
 
-def test_data_are_sent_once_not_with_every_task(cluster, monkeypatch):
+def test_data_are_sent_only_once(cluster, monkeypatch):
     """A source counts how often it is pickled; tasks must only carry a reference."""
     from tamis.evaluation import sources
 
@@ -193,7 +193,7 @@ def test_data_are_sent_once_not_with_every_task(cluster, monkeypatch):
     assert 1 <= len(sent) <= 4
 
 
-def test_no_scheduler_gets_a_sentence(monkeypatch):
+def test_a_missing_scheduler_is_reported(monkeypatch):
     monkeypatch.setattr(_parallel, "REACH", 1)
     with pytest.raises(ClusterLost, match="No Dask scheduler answers at tcp"):
         experiment(cluster="tcp://127.0.0.1:9")

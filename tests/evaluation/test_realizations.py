@@ -20,7 +20,7 @@ PLANS = [
 
 @pytest.mark.parametrize("plan", PLANS, ids=repr)
 @pytest.mark.parametrize("y", [CLASSES, REAL], ids=["classification", "regression"])
-def test_parts_do_not_overlap_and_inner_rows_are_no_test_rows(plan, y):
+def test_training_test_and_inner_rows_do_not_overlap(plan, y):
     assert len(plan) == 6
     for i in range(6):
         train, test, inner = plan.split(y, "data", i)
@@ -31,7 +31,7 @@ def test_parts_do_not_overlap_and_inner_rows_are_no_test_rows(plan, y):
             assert not np.intersect1d(np.concatenate([fit, check]), test).size
 
 
-def test_counts_and_shares_are_kept():
+def test_counts_and_shares_of_rows_are_exact():
     split = Realizations(train=30, test=40, validation=20).split(CLASSES, "data", 0)
     assert (len(split.train), len(split.test), len(split.inner[0][1])) == (30, 40, 20)
     assert_array_equal(split.inner[0][0], split.train)
@@ -45,7 +45,7 @@ def test_classes_keep_their_proportions():
         assert_array_equal(np.bincount(CLASSES[split.test]), [10, 15, 25])
 
 
-def test_remainders_are_drawn():
+def test_remaining_rows_are_drawn_at_random():
     """Eleven rows of 20, 30, 50: the eleventh goes to the largest remainder, ties by draw."""
     y = np.repeat([0, 1], 50)
     odd = [np.bincount(y[Realizations(train=11).split(y, "data", i).train])[0] for i in range(40)]
@@ -58,7 +58,7 @@ def test_without_stratification_proportions_vary():
     assert len(counts) > 1
 
 
-def test_a_split_follows_from_seed_name_and_number_alone():
+def test_a_split_depends_only_on_seed_name_and_number():
     plan = Realizations(30, train=0.5, seed=1)
     again = Realizations(5, train=0.5, seed=1).split(CLASSES, "data", 3)
     assert_array_equal(plan.split(CLASSES, "data", 3).train, again.train)
@@ -87,14 +87,14 @@ def test_folds_cover_all_rows_once():
     assert not np.array_equal(plan.split(CLASSES, "d", 0).test, plan.split(CLASSES, "d", 5).test)
 
 
-def test_inner_folds_cover_the_training_part():
+def test_inner_folds_cover_the_training_rows():
     split = CrossValidation(5, inner=4).split(CLASSES, "data", 2)
     checks = np.concatenate([check for _, check in split.inner])
     assert_array_equal(np.sort(checks), split.train)
 
 
 @pytest.mark.parametrize("plan", [*PLANS, GivenSplits([[0], [1], [2]], [[3], [4], [5]])], ids=repr)
-def test_the_first_realizations_are_those_of_the_whole(plan):
+def test_the_first_realizations_do_not_depend_on_their_number(plan):
     some = plan.first(2)
     assert len(some) == 2
     for i in range(2):
@@ -104,14 +104,14 @@ def test_the_first_realizations_are_those_of_the_whole(plan):
         )
 
 
-def test_more_folds_than_one_round_go_on_to_the_next():
+def test_more_folds_than_one_repeat_continue_with_the_next_repeat():
     plan = CrossValidation(3).first(5)
     assert len(plan) == 5
     again = CrossValidation(3, n_repeats=2).split(CLASSES, "data", 4)
     assert_array_equal(plan.split(CLASSES, "data", 4).test, again.test)
 
 
-def test_given_splits_are_taken_as_they_are():
+def test_given_splits_are_not_changed():
     plan = GivenSplits([[3, 1], [0, 2]], [[0], [1, 3]])
     assert_array_equal(plan.split(CLASSES, "data", 0).train, [3, 1])
     assert plan.label(0) != plan.label(1)
@@ -140,6 +140,6 @@ def test_given_splits_are_taken_as_they_are():
         (lambda: GivenSplits([[-1]], [[1]]).split(CLASSES, "wine", 0), "got -1"),
     ],
 )
-def test_bad_input_gets_a_sentence(make, sentence):
+def test_invalid_input_is_refused(make, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         make()

@@ -44,13 +44,13 @@ DEMSAR = np.array(
 )
 
 
-def test_paired_t_is_scipys():
+def test_paired_t_agrees_with_scipy():
     ours, theirs = paired_t(A, B), stats.ttest_rel(A, B)
     assert_allclose([ours.statistic, ours.p_value], [theirs.statistic, theirs.pvalue])
     assert_allclose(ours.difference, A.mean() - B.mean())
 
 
-def test_corrected_t_by_hand():
+def test_corrected_t_agrees_with_a_hand_calculation():
     # differences -.1 -.2 0 -.2: mean -.125, variance .0275/3; times 1/4 + 1/3 the root is .0731247
     found = corrected_t([0.1, 0.3, 0.2, 0.4], [0.2, 0.5, 0.2, 0.6], test_ratio=1 / 3)
     assert_allclose(found.statistic, -0.125 / np.sqrt(0.0275 / 3 * (1 / 4 + 1 / 3)))
@@ -67,7 +67,7 @@ def test_corrected_t_of_ten_times_ten_folds():
     assert corrected.p_value > plain.p_value
 
 
-def test_the_plain_test_finds_too_much_where_splits_overlap_and_the_corrected_does_not():
+def test_only_the_corrected_test_keeps_its_level_if_splits_overlap():
     """Two equally bad predictors on random splits of one small sample: a false alarm each time."""
     alarms = {"plain": 0, "corrected": 0}
     for trial in range(200):
@@ -81,7 +81,7 @@ def test_the_plain_test_finds_too_much_where_splits_overlap_and_the_corrected_do
     assert alarms["corrected"] < 30
 
 
-def test_wilcoxon_is_scipys():
+def test_wilcoxon_agrees_with_scipy():
     ours, theirs = wilcoxon(A, B), stats.wilcoxon(A, B)
     assert_allclose([ours.statistic, ours.p_value], [theirs.statistic, theirs.pvalue])
 
@@ -94,26 +94,26 @@ def test_equal_scores_do_not_differ(test):
 
 @pytest.mark.parametrize("test", [paired_t, lambda a, b: corrected_t(a, b, 0.5)])
 @pytest.mark.parametrize("n", [2, 3, 10])
-def test_a_constant_difference_is_known_by_its_signs_alone(test, n):
+def test_a_constant_difference_is_tested_by_its_signs(test, n):
     # 0.3 - 0.2 and 0.2 - 0.1 are equal but for rounding
     a = np.arange(1, n + 1) / 10
     assert test(a, a + 0.1).p_value == 0.5 ** (n - 1)
     assert test(a, a + 0.1).statistic == -np.inf
 
 
-def test_rounding_is_no_difference():
+def test_rounding_is_not_a_difference():
     a = np.full(30, 0.1)
     assert paired_t(a, a * (1 + 1e-16)).p_value == 1
 
 
-def test_differences_that_cancel_are_no_difference():
+def test_differences_that_cancel_are_not_a_difference():
     first, second = np.array([0.08, 0.04, 0.12, 0.0]), np.array([0.04, 0.0, 0.04, 0.16])
     assert (first - second).mean() != 0  # by rounding
     assert corrected_t(first, second, 0.3).difference == 0
     assert corrected_t(first, second, 0.3).p_value == 1
 
 
-def test_holm_by_definition():
+def test_holm_agrees_with_its_definition():
     p = rng.random(7) * 0.1
     order = np.argsort(p)
     expected = np.empty(7)
@@ -137,11 +137,11 @@ def test_holms_published_example():
         ([1, 2, 1, 2], [2, 1, 2, 1.5], False, ""),
     ],
 )
-def test_sign_is_that_of_the_first(first, second, greater, expected):
+def test_the_sign_is_that_of_the_first_method(first, second, greater, expected):
     assert mark(paired_t(first, second), greater_is_better=greater) == expected
 
 
-def test_friedman_is_scipys_with_ties():
+def test_friedman_agrees_with_scipy_for_ties():
     scores = rng.integers(0, 5, size=(12, 4))
     theirs = stats.friedmanchisquare(*scores.T)
     ours = friedman(scores)
@@ -178,7 +178,7 @@ def test_critical_values_are_the_published_ones(k, q):
     assert_allclose(critical_difference(k, 30), q * np.sqrt(k * (k + 1) / 180), atol=5e-4)
 
 
-def test_all_tied_is_no_difference():
+def test_all_ties_are_not_a_difference():
     found = friedman(np.ones((5, 3)))
     assert found.statistic == 0
     assert found.p_value == 1
@@ -186,7 +186,7 @@ def test_all_tied_is_no_difference():
 
 
 @pytest.mark.parametrize("n_hits", [0, 1, 15, 27, 30])
-def test_hit_interval_by_wilsons_formula(n_hits):
+def test_the_interval_of_hits_agrees_with_wilsons_formula(n_hits):
     n, z = 30, 1.959963984540054
     p = n_hits / n
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -196,7 +196,7 @@ def test_hit_interval_by_wilsons_formula(n_hits):
     assert found.estimate == p
 
 
-def test_bootstrap_interval_is_scipys_and_repeats():
+def test_the_bootstrap_interval_agrees_with_scipy_and_is_reproducible():
     found = bootstrap_interval(A)
     theirs = stats.bootstrap((A,), np.mean, n_resamples=2000, rng=np.random.default_rng(0))
     assert_allclose([found.low, found.high], theirs.confidence_interval)
@@ -209,7 +209,7 @@ def test_bootstrap_interval_of_equal_values_is_a_point():
     assert (found.low, found.high) == (2.0, 2.0)
 
 
-def test_same_rate_is_fishers_exact_test():
+def test_same_rate_agrees_with_fishers_exact_test():
     assert_allclose(same_rate((27, 30), (19, 30)), stats.fisher_exact([[27, 3], [19, 11]]).pvalue)
 
 
@@ -228,6 +228,6 @@ def test_same_rate_is_fishers_exact_test():
         (lambda: bootstrap_interval([1.0]), "two finite values"),
     ],
 )
-def test_bad_input_gets_a_sentence(call, sentence):
+def test_invalid_input_is_refused(call, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         call()

@@ -34,7 +34,7 @@ def test_draws_are_rows_of_the_table_and_do_not_depend_on_the_blocks():
     assert Drawn(MemoryMap(X, y), 5000).at(0, 0).X.shape == (900, 6)
 
 
-def test_a_draw_serves_all_methods_and_travels_without_its_rows():
+def test_a_draw_is_shared_by_all_methods_and_pickled_without_its_rows():
     X, y = made()
     passes = []
 
@@ -56,7 +56,7 @@ def test_a_draw_serves_all_methods_and_travels_without_its_rows():
     assert len(pickle.dumps(drawn)) == small
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path):
+def test_invalid_draws_are_refused(tmp_path):
     X, y = made()
     with pytest.raises(InvalidParameter, match=r"evaluate needs a number of rows.*Drawn\("):
         evaluate(SelectKBest(), MemoryMap(X, y), estimators=GaussianNB())

@@ -33,7 +33,7 @@ GOOD = RNG.uniform(0.1, 0.2, (6, 3))
 POOR = GOOD + np.array([0.2, 0.15, 0.3]) + RNG.uniform(0, 0.05, (6, 3))
 
 
-def test_a_curve_has_means_and_widened_errors():
+def test_a_curve_has_means_and_corrected_standard_errors():
     row = standings(results({"good": GOOD})).rows[0]
     widened = np.sqrt(1 / 6 + 20 / 60)
     for k, point in enumerate(row.curve):
@@ -51,7 +51,7 @@ def test_each_realization_is_scored_at_the_best_size_of_the_others():
         assert row.scores[i] == GOOD[i, others.argmin()]
 
 
-def test_pure_luck_does_not_flatter():
+def test_scores_are_not_optimistic_if_all_sizes_are_equal():
     """Sizes that are all alike: the least mean is too small, the score is not."""
     least, scored = [], []
     for seed in range(300):
@@ -63,13 +63,13 @@ def test_pure_luck_does_not_flatter():
     assert abs(np.mean(scored)) < 0.08
 
 
-def test_enough_is_the_smallest_size_within_one_error_of_its_loss():
+def test_enough_is_the_smallest_size_within_one_standard_error():
     table = np.array([[0.30, 0.21, 0.20], [0.32, 0.19, 0.20], [0.31, 0.215, 0.20]])
     row = standings(results({"one": table})).rows[0]
     assert (row.size, row.enough) == (4, 2)
 
 
-def test_the_best_stands_first_and_the_others_are_tested_against_it():
+def test_the_best_method_comes_first_and_the_others_are_tested_against_it():
     found = standings(results({"poor": POOR, "good": GOOD}))
     assert [row.method for row in found.rows] == ["good", "poor"]
     assert np.isnan(found.rows[0].p_value)
@@ -89,7 +89,7 @@ def test_all_pairs_are_adjusted_together():
     ).tolist()
 
 
-def test_a_difference_that_is_always_the_same_is_no_proof_from_few_realizations():
+def test_a_constant_difference_is_not_significant_with_few_realizations():
     found = standings(results({"good": [[0.1]] * 3, "poor": [[0.2]] * 3}))
     assert found.pairs[0].p_value == 0.25  # all signs alike by chance
 
@@ -104,20 +104,20 @@ def test_baselines_are_neither_best_nor_ranked():
     assert found.ranks.ranks.tolist() == [2, 1]
 
 
-def test_what_a_method_keeps_itself_has_no_curve():
+def test_a_method_with_its_own_size_has_no_curve():
     row = standings(results({"own": GOOD[:, :1]})).rows[0]
     assert row.curve == ()
     assert row.size == row.enough == 3
     assert row.mean == pytest.approx(GOOD[:, 0].mean())
 
 
-def test_the_greatest_is_best_where_more_is_better():
+def test_the_greatest_score_is_best_if_greater_is_better():
     found = standings(results({"low": GOOD, "high": GOOD + 0.5}, "auc"))
     assert found.rows[0].method == "high"
     assert found.rows[0].size == SIZES[GOOD.mean(axis=0).argmax()]
 
 
-def test_realizations_that_failed_are_counted_and_left_out():
+def test_failed_realizations_are_counted_and_left_out():
     failures = [Failure("good", "here", 7, "ValueError: no")]
     row = standings(results({"good": GOOD}, failures=failures)).rows[0]
     assert (row.n_realizations, row.n_failed) == (6, 1)

@@ -83,7 +83,7 @@ def test_finished_tasks_are_not_run_again(tmp_path):
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_whatever_changes_a_result_is_part_of_the_key(tmp_path, change):
+def test_everything_that_changes_a_result_is_part_of_the_key(tmp_path, change):
     path = tmp_path / "s.sqlite"
     given = {
         "methods": {"f": FISHER},
@@ -97,7 +97,7 @@ def test_whatever_changes_a_result_is_part_of_the_key(tmp_path, change):
         assert len(store) == 4
 
 
-def test_fitted_parts_and_functions_are_told_apart(tmp_path):
+def test_different_fitted_parts_and_functions_have_different_keys(tmp_path):
     path = tmp_path / "s.sqlite"
     frozen = [FrozenEstimator(SelectKBest(k=2).fit(X, WINE.y)) for X in (WINE.X, -WINE.X[:, ::-1])]
     functions = [FunctionTransformer(np.abs), FunctionTransformer(np.sign)]
@@ -109,7 +109,7 @@ def test_fitted_parts_and_functions_are_told_apart(tmp_path):
         evaluate(FunctionTransformer(lambda x: x), WINE, Realizations(1), store=path)
 
 
-def test_a_store_outlives_its_call_and_reads_as_a_frame(tmp_path):
+def test_a_store_can_be_opened_later_and_read_as_a_frame(tmp_path):
     path = tmp_path / "s.sqlite"
     evaluate({"f": FISHER}, WINE, Realizations(2), "n_features", store=path, sizes=[3])
     with Store(path) as store:
@@ -119,7 +119,7 @@ def test_a_store_outlives_its_call_and_reads_as_a_frame(tmp_path):
     assert frame["expression"].to_list() == ["Ranking(FisherScore())"] * 2
 
 
-def test_numbers_survive_the_store_exactly(tmp_path):
+def test_numbers_are_stored_exactly(tmp_path):
     given = ({"f": FISHER, "k": KNN}, make_weston(80, random_state=0), Realizations(3))
     in_memory = evaluate(*given, estimators=KNN)
     kept = evaluate(*given, estimators=KNN, store=tmp_path / "s.sqlite")
@@ -127,7 +127,7 @@ def test_numbers_survive_the_store_exactly(tmp_path):
     assert numbers(in_memory) == numbers(kept) == numbers(again)
 
 
-def test_progress_counts_what_was_there(tmp_path):
+def test_progress_includes_stored_tasks(tmp_path):
     path, calls = tmp_path / "s.sqlite", []
     evaluate(FISHER, WINE, Realizations(2), "n_features", store=path)
     evaluate(
@@ -144,7 +144,7 @@ def test_progress_counts_what_was_there(tmp_path):
 # ---- files that cannot be used ----
 
 
-def test_a_foreign_database_is_left_alone(tmp_path):
+def test_a_foreign_database_is_not_changed(tmp_path):
     path = tmp_path / "foreign.sqlite"
     with sqlite3.connect(path) as file:
         file.execute("CREATE TABLE task (mine)")
@@ -155,7 +155,7 @@ def test_a_foreign_database_is_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_database_is_left_alone(tmp_path):
+def test_a_file_that_is_not_a_database_is_not_changed(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n" * 1000)
     before = path.read_bytes()
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_damaged_store_gets_a_sentence(tmp_path):
+def test_a_damaged_store_is_reported(tmp_path):
     path = tmp_path / "s.sqlite"
     evaluate(FISHER, WINE, Realizations(40), "n_features", store=path)
     whole = bytearray(path.read_bytes())
@@ -174,7 +174,7 @@ def test_a_damaged_store_gets_a_sentence(tmp_path):
         evaluate(FISHER, WINE, Realizations(40), "n_features", store=path)
 
 
-def test_a_truncated_store_gets_a_sentence(tmp_path):
+def test_a_truncated_store_is_reported(tmp_path):
     path = tmp_path / "s.sqlite"
     evaluate(FISHER, WINE, Realizations(40), "n_features", store=path)
     path.write_bytes(path.read_bytes()[:6000])
@@ -182,7 +182,7 @@ def test_a_truncated_store_gets_a_sentence(tmp_path):
         evaluate(FISHER, WINE, Realizations(40), "n_features", store=path)
 
 
-def test_another_format_is_refused(tmp_path):
+def test_a_different_format_is_refused(tmp_path):
     path = tmp_path / "s.sqlite"
     Store(path).close()
     with sqlite3.connect(path) as file:
@@ -192,7 +192,7 @@ def test_another_format_is_refused(tmp_path):
         Store(path)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(InvalidStore, match="is not a folder"):
         Store(tmp_path / "nowhere" / "s.sqlite")
     with pytest.raises(InvalidStore, match="cannot be opened"):
@@ -223,7 +223,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_row_is_named_and_computed_again(tmp_path, name):
+def test_a_damaged_row_is_reported_and_computed_again(tmp_path, name):
     path = tmp_path / "s.sqlite"
     asked = ({"f": FISHER}, WINE, Realizations(3), "n_features")
     whole = evaluate(*asked, store=path)
@@ -236,7 +236,7 @@ def test_a_damaged_row_is_named_and_computed_again(tmp_path, name):
 
 
 @pytest.mark.parametrize("text", ["null", "[" * 100_000, '{"scores": 3}', "7", ""])
-def test_a_text_with_the_right_checksum_that_is_no_outcome(tmp_path, text):
+def test_an_invalid_outcome_with_a_correct_checksum_is_computed_again(tmp_path, text):
     """Whoever writes checksums of his own gets no traceback either."""
     path = tmp_path / "s.sqlite"
     whole = evaluate({"f": FISHER}, WINE, Realizations(1), "n_features", store=path)
@@ -275,7 +275,7 @@ def test_no_flipped_bit_changes_an_outcome(tmp_path):
     assert min(said.values()) > 0
 
 
-def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path):
+def test_a_damaged_checkpoint_is_reported_and_ignored(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         store.checkpoint("k", "one")
@@ -289,7 +289,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["null", "[" * 100_000, "{}", "\udcff"])
-def test_a_checkpoint_that_is_no_record_is_passed_over(tmp_path, text):
+def test_a_checkpoint_that_is_not_a_record_is_ignored(tmp_path, text):
     path, asked = tmp_path / "s.sqlite", ({"f": FISHER}, WINE, Realizations(1), "n_features")
     whole = evaluate(*asked, store=tmp_path / "whole.sqlite")
     with Store(tmp_path / "whole.sqlite") as store:
@@ -299,7 +299,7 @@ def test_a_checkpoint_that_is_no_record_is_passed_over(tmp_path, text):
     assert numbers(evaluate(*asked, store=path)) == numbers(whole)
 
 
-def test_a_full_disk_loses_nothing(tmp_path):
+def test_nothing_is_lost_if_the_disk_is_full(tmp_path):
     """SQLite's own limit on the number of pages gives the error of a full disk."""
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
@@ -316,7 +316,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
 # ---- checkpoints ----
 
 
-def test_a_checkpoint_is_kept_until_it_is_forgotten(tmp_path):
+def test_a_checkpoint_is_stored_until_it_is_deleted(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         assert store.checkpointed("k") is None
         store.checkpoint("k", "one")
@@ -422,21 +422,21 @@ def killed_until_done(start, path, n, n_kills, seed):
 
 
 @needs_fork
-def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
+def test_killed_runs_end_with_the_same_results(tmp_path):
     assert Forked(tmp_path / "whole.sqlite", 30, 0.0).wait() == 0
     killed_until_done(Forked, tmp_path / "killed.sqlite", 30, n_kills=3, seed=0)
     assert content(tmp_path / "killed.sqlite") == content(tmp_path / "whole.sqlite")
 
 
 @pytest.mark.slow
-def test_twenty_kills(tmp_path):
+def test_a_run_killed_twenty_times_ends_with_the_same_results(tmp_path):
     assert started(tmp_path / "whole.sqlite", 200, 0.0).wait() == 0
     killed_until_done(started, tmp_path / "killed.sqlite", 200, n_kills=20, seed=1)
     assert content(tmp_path / "killed.sqlite") == content(tmp_path / "whole.sqlite")
 
 
 @needs_fork
-def test_many_processes_make_a_store_at_once(tmp_path):
+def test_many_processes_can_create_a_store_at_the_same_time(tmp_path):
     for attempt in range(10):
         path, go = tmp_path / f"{attempt}.sqlite", time.time() + 0.05
         children = []
@@ -470,7 +470,7 @@ def test_two_processes_share_a_store(tmp_path):
 
 @pytest.mark.skipif(shutil.which("mount") is None or os.geteuid() != 0, reason="needs root")
 @pytest.mark.slow
-def test_a_full_file_system(tmp_path):
+def test_nothing_is_lost_if_the_file_system_is_full(tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(

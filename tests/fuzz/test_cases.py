@@ -15,7 +15,7 @@ SEED, COUNT = 20, 60
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, 20))
-def test_anything_but_an_answer_or_a_sentence_is_a_failure(first):
+def test_every_case_ends_with_a_result_or_a_clear_error(first):
     cases = [Case(SEED, number) for number in range(first, first + 20)]
     failures = [f"{case} -> {wrong}" for case in cases if (wrong := case.run()[1])]
     assert failures == []
@@ -90,7 +90,7 @@ def plain():
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
-def test_it_sees(method, seen):
+def test_wrong_methods_are_detected(method, seen):
     case = plain()
     case.method = method
     assert (case.run()[1] or "nothing").startswith(seen)
@@ -102,7 +102,7 @@ def test_correct_code_passes():
     assert case.run() == ("answer", None)
 
 
-def test_tables_are_as_hostile_as_they_say():
+def test_tables_have_the_properties_that_they_list():
     kinds = frozenset({"classification"})
     tables = [table(np.random.default_rng([1, k]), kinds) for k in range(300)]
     words = {word for one in tables for word in one.words}

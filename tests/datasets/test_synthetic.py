@@ -533,7 +533,7 @@ def test_classes_of_decoys_are_halves():
 
 
 @pytest.mark.parametrize("problem", ["ring", "xor", "ring+xor", "ring+xor+sum"])
-def test_interactions_agree_with_the_published_function(problem):
+def test_interactions_agree_with_their_definition(problem):
     X, y, relevant, _ = make_interactions(20_000, random_state=3, n_features=8, problem=problem)
     a, b, c, d, e, f = X.T[:6] - 0.5
     distance = np.abs(np.sqrt(a**2 + b**2) - 0.35)

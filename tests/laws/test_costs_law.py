@@ -63,20 +63,20 @@ def knows_its_cost(member):
 @pytest.mark.parametrize(
     "criterion", [c for c in every(Criterion) if name(c) not in FOREIGN], ids=name
 )
-def test_criteria_know_their_cost(criterion):
+def test_criteria_estimate_their_memory(criterion):
     knows_its_cost(criterion)
 
 
-def test_foreign_members_are_those_listed():
+def test_only_the_listed_criteria_have_no_memory_estimate():
     assert {name(c) for c in every(Criterion) if c.cost(100, 10) is None} == FOREIGN
 
 
 @pytest.mark.parametrize("selection", list(embedded()), ids=name)
-def test_embedded_selections_know_their_cost(selection):
+def test_embedded_selections_estimate_their_memory(selection):
     knows_its_cost(selection)
 
 
-def test_the_law_rejects_a_member_without():
+def test_the_law_rejects_a_criterion_without_an_estimate():
     class Silent(ForwardCriterion):
         def _learn(self, X, y):
             pass
@@ -93,7 +93,7 @@ def test_the_law_rejects_a_member_without():
             knows_its_cost(member)
 
 
-def test_around_a_search_that_cannot_say_nobody_can():
+def test_meta_selectors_have_no_estimate_if_their_search_has_none():
     for kind in (Probes, HonestSize):
         assert kind(Forward(Scored(between_rows))).cost(100, 10) is None
     assert (

@@ -34,28 +34,28 @@ from tests.laws.catalogue import every, name
 
 @pytest.mark.parametrize("criterion", every(Criterion), ids=name)
 @pytest.mark.parametrize("law", laws.FOR_ALL, ids=name)
-def test_every_criterion(law, criterion):
+def test_every_criterion_obeys_the_laws(law, criterion):
     law(criterion)
 
 
 @pytest.mark.parametrize("criterion", every(SubsetCriterion), ids=name)
 @pytest.mark.parametrize("law", laws.FOR_SUBSET_CRITERIA, ids=name)
-def test_every_subset_criterion(law, criterion):
+def test_every_subset_criterion_obeys_the_laws(law, criterion):
     law(criterion)
 
 
 @pytest.mark.parametrize("criterion", every(ForwardCriterion), ids=name)
-def test_every_forward_criterion(criterion):
+def test_every_forward_criterion_obeys_the_law_of_candidates(criterion):
     laws.candidates_may_be_some_and_in_any_order(criterion)
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(SubsetCriterion) if c.monotone], ids=name)
-def test_what_calls_itself_monotone_is(criterion):
+def test_criteria_declared_monotone_are_monotone(criterion):
     laws.monotone_means_that_more_is_worth_more(criterion)
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(SubsetCriterion) if c.additive], ids=name)
-def test_what_calls_itself_additive_is(criterion):
+def test_criteria_declared_additive_are_additive(criterion):
     laws.additive_means_a_sum(criterion)
 
 
@@ -87,7 +87,7 @@ COUNT_CONSTANTS = {
 
 
 @pytest.mark.parametrize("criterion", every(Criterion), ids=name)
-def test_a_constant_column_changes_no_score(criterion):
+def test_a_constant_column_does_not_change_the_scores(criterion):
     if name(criterion) not in COUNT_CONSTANTS:
         laws.a_constant_column_changes_no_score(criterion)
         return
@@ -112,7 +112,7 @@ WEIGHTED = [
 
 
 @pytest.mark.parametrize("criterion", WEIGHTED, ids=name)
-def test_a_weight_of_two_is_a_copied_row(criterion):
+def test_a_weight_of_2_is_equivalent_to_a_duplicate_row(criterion):
     if type(criterion).__name__ not in COUNT_ROWS:
         laws.a_weight_of_two_is_a_copied_row(criterion)
         return
@@ -140,14 +140,14 @@ TAKING_NAN += [ScoreSensitivity(IMPUTING, n_values=4), JMI(missing="pairs")]
 
 
 @pytest.mark.parametrize("criterion", TAKING_NAN, ids=name)
-def test_what_says_so_takes_nan(criterion):
+def test_criteria_declared_to_accept_nan_do(criterion):
     laws.nan_is_accepted(criterion)
 
 
 @pytest.mark.parametrize(
     "criterion", [c for c in every(Criterion) if not c.takes_missing], ids=name
 )
-def test_what_does_not_refuses_nan_in_a_sentence(criterion):
+def test_other_criteria_refuse_nan(criterion):
     X, y = table()
     X[3, 2] = np.nan
     with pytest.raises(InvalidTable, match=r"1 missing value\(s\) \(NaN\) in column\(s\) 2\."):
@@ -155,7 +155,7 @@ def test_what_does_not_refuses_nan_in_a_sentence(criterion):
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_categories], ids=name)
-def test_what_takes_categories_takes_codes_as_names(criterion):
+def test_criteria_that_accept_categories_ignore_the_order_of_codes(criterion):
     laws.codes_have_no_order(criterion)
 
 
@@ -172,12 +172,12 @@ TIED = KNeighborsClassifier
     ],
     ids=name,
 )
-def test_what_says_so_takes_a_sparse_table(criterion):
+def test_criteria_declared_to_accept_sparse_tables_do(criterion):
     laws.sparse_is_dense(criterion)
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.takes_blocks], ids=name)
-def test_what_says_so_learns_from_blocks_of_rows(criterion):
+def test_criteria_declared_to_accept_row_blocks_do(criterion):
     laws.blocks_are_the_table(criterion)
 
 
@@ -186,7 +186,7 @@ def test_what_says_so_learns_from_blocks_of_rows(criterion):
     [c for c in every(Criterion) if not c.takes_blocks and type(c).fit is Criterion.fit],
     ids=name,
 )
-def test_what_does_not_refuses_blocks_of_rows(criterion):
+def test_other_criteria_refuse_row_blocks(criterion):
     X, y = table()
     source = MemoryMap(X, y)
     labels = source.reduce(TargetLabels("law"), target_only=True)
@@ -195,7 +195,7 @@ def test_what_does_not_refuses_blocks_of_rows(criterion):
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if not c.takes_sparse], ids=name)
-def test_what_does_not_refuses_a_sparse_table(criterion):
+def test_other_criteria_refuse_a_sparse_table(criterion):
     X, y = table()
     with pytest.raises(InvalidTable, match="X is sparse"):
         criterion.fit(csr_array(X), y)
@@ -210,16 +210,16 @@ def test_what_does_not_refuses_a_sparse_table(criterion):
     ],
     ids=name,
 )
-def test_what_takes_several_targets_takes_each_alike(criterion):
+def test_criteria_that_accept_several_targets_treat_them_equally(criterion):
     laws.targets_may_be_several(criterion)
 
 
 @pytest.mark.parametrize("criterion", [c for c in every(Criterion) if c.opinion], ids=name)
-def test_what_has_a_second_opinion(criterion):
+def test_a_second_opinion_is_about_the_resulting_subset(criterion):
     laws.an_opinion_is_of_the_subset_that_results(criterion)
 
 
-def test_some_have_a_second_opinion():
+def test_some_criteria_have_a_second_opinion():
     assert sum(bool(c.opinion) for c in every(Criterion)) >= 3
 
 
@@ -387,14 +387,14 @@ class LosesOnCopies(BackwardCriterion):
     ],
     ids=name,
 )
-def test_the_law_rejects_a_wrong_member(law, member):
+def test_the_law_rejects_a_wrong_criterion(law, member):
     # numpy, pickle and float() speak for these themselves
     others = {"WritesIntoTheData": ValueError, "HoldsALock": TypeError, "NeedsNumbers": ValueError}
     with pytest.raises(others.get(type(member).__name__, AssertionError)):
         law(member)
 
 
-def test_a_forgotten_method_cannot_be_instantiated():
+def test_a_criterion_with_a_missing_method_cannot_be_instantiated():
     class Unfinished(SubsetCriterion):
         def _learn(self, X, y, **params): ...
 

@@ -117,7 +117,7 @@ TWINS = {"sd-g-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permu
     "name",
     [pytest.param(n, marks=pytest.mark.slow if n in TWINS else ()) for n in supervised()],
 )
-def test_every_recipe_finds_what_matters(name):
+def test_every_recipe_finds_the_relevant_columns(name):
     quick = [problem for problem, slow in problems_for(name) if not slow]
     options = {"n_estimators": 25} if name in FEW_TREES else {}
     follows(laws.finds_what_matters, name, quick, **options)
@@ -125,7 +125,7 @@ def test_every_recipe_finds_what_matters(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in sorted(SLOW_ON_WIDE) if n not in PRINTED])
-def test_every_recipe_finds_what_matters_in_all_problems(name):
+def test_every_recipe_finds_the_relevant_columns_of_all_problems(name):
     problems = [problem for problem, _ in problems_for(name)]
     if name in IN_TENTHS:
         wide = [problem for problem in problems if problem.name == "wide"]
@@ -135,11 +135,11 @@ def test_every_recipe_finds_what_matters_in_all_problems(name):
 
 
 @pytest.mark.parametrize("name", sorted(UNSUPERVISED))
-def test_no_recipe_takes_a_constant_column(name):
+def test_no_recipe_selects_a_constant_column(name):
     follows(laws.takes_no_constant_column, name, [laws.linear(), laws.copies()])
 
 
-def test_the_lists_name_recipes():
+def test_the_lists_contain_only_recipes():
     listed = FEW_TREES | UNSUPERVISED | SEE_PAIRS | SLOW | SLOW_ON_WIDE | DECIDE | IN_TENTHS
     assert listed <= set(names())
     assert all(name.endswith("-printed") for name in PRINTED)
@@ -199,7 +199,7 @@ TRIED_SLOWLY |= {"sffs-knn", "span-rfe-retrain-printed", "rmb-rfe-retrain-printe
     ],
     ids=lambda part: getattr(part, "__name__", part),
 )
-def test_every_recipe_keeps_to_what_does_not_matter(law, name):
+def test_every_recipe_obeys_the_invariances(law, name):
     exempt = {n for names_of_reason in EXEMPT[law].values() for n in names_of_reason}
     if name in exempt:
         pytest.skip("; ".join(why for why, some in EXEMPT[law].items() if name in some))
@@ -258,7 +258,7 @@ class LikesConstants(FisherScore):
     ids=["turned", "takes what costs", "draws lots", "likes constants"],
 )
 @KEPT_CONSTANTS
-def test_the_law_rejects_a_wrong_member(make):
+def test_the_law_rejects_a_wrong_search(make):
     problems = [laws.linear(), laws.copies()]
     laws.finds_what_matters(
         lambda size: RecursiveElimination(FisherScore(), n_features_to_select=size), problems
@@ -296,7 +296,7 @@ class LikesSmallTargets(Correlation):
     ],
     ids=["rows", "columns", "constants", "units"],
 )
-def test_a_law_of_what_does_not_matter_rejects_a_wrong_member(law, criterion):
+def test_a_law_of_invariance_rejects_a_wrong_criterion(law, criterion):
     X, y = small_table("regression" if isinstance(criterion, Correlation) else "classification")
     law(lambda size: Ranking(Correlation(), n_features_to_select=size), X, y)
     with pytest.raises(AssertionError):
@@ -304,7 +304,7 @@ def test_a_law_of_what_does_not_matter_rejects_a_wrong_member(law, criterion):
 
 
 @KEPT_CONSTANTS
-def test_a_member_that_takes_constants_is_rejected_where_it_needs_no_target_too():
+def test_a_search_that_selects_constants_is_rejected_without_a_target_too():
     with pytest.raises(AssertionError):
         laws.takes_no_constant_column(
             lambda size: Ranking(LikesConstants(), n_features_to_select=size),
@@ -313,7 +313,7 @@ def test_a_member_that_takes_constants_is_rejected_where_it_needs_no_target_too(
 
 
 @KEPT_CONSTANTS
-def test_what_puts_the_relevant_last_is_behind_chance():
+def test_a_search_that_ranks_relevant_columns_last_is_worse_than_chance():
     problem = laws.linear()
     right = RecursiveElimination(FisherScore(), n_features_to_select=3).fit(problem.X, problem.y)
     wrong = TakesWhatCosts(FisherScore(), n_features_to_select=3).fit(problem.X, problem.y)

@@ -30,7 +30,7 @@ def ranked_then_grown(criterion, *, n_features_to_select):
 
 @pytest.mark.parametrize("cls", searches(), ids=name)
 @pytest.mark.parametrize("law", laws.LAWS, ids=name)
-def test_every_search(law, cls):
+def test_every_search_obeys_the_laws(law, cls):
     law(maker(cls))
 
 
@@ -38,7 +38,7 @@ def test_every_search(law, cls):
 @pytest.mark.parametrize(
     "cls", [c for c in searches() if c not in (Exhaustive, BranchAndBound, Genetic)], ids=name
 )
-def test_one_huge_score_hides_no_other(cls):
+def test_one_huge_score_does_not_hide_the_others(cls):
     laws.one_huge_score_hides_no_other(maker(cls))
 
 
@@ -66,7 +66,7 @@ def test_a_size_without_gain_is_reported(cls):
     ],
     ids=name,
 )
-def test_then_obeys_them_too(law):
+def test_then_obeys_the_laws_too(law):
     law(ranked_then_grown)
 
 
@@ -76,7 +76,7 @@ def test_the_record_of_a_composed_search_is_extended():
 
 
 @pytest.mark.parametrize("cls", [c for c in searches() if c is not BranchAndBound], ids=name)
-def test_a_walk_the_whole_way_is_resumed_too(cls):
+def test_a_search_over_all_sizes_can_be_resumed_too(cls):
     if cls is Ranking:
         pytest.skip("Ranking never values subsets by Scatter")
     laws.stopped_anywhere_and_resumed_it_ends_the_same(maker(cls), sizes=["best"])
@@ -231,7 +231,7 @@ class NeverTheSame(_Wrong):
     ],
     ids=name,
 )
-def test_the_law_rejects_a_wrong_member(law, member):
+def test_the_law_rejects_a_wrong_search(law, member):
     with pytest.raises((AssertionError, InvalidStep)):
         law(member)
 
@@ -245,7 +245,7 @@ CHECKED = [
 
 
 @pytest.mark.parametrize(("cls", "criterion"), CHECKED, ids=name)
-def test_scikit_learn_finds_no_fault(cls, criterion):
+def test_searches_pass_the_checks_of_scikit_learn(cls, criterion):
     if cls is Then:
         search = Then(Ranking(criterion, n_features_to_select=1.0), Forward(criterion))
     else:
@@ -255,6 +255,6 @@ def test_scikit_learn_finds_no_fault(cls, criterion):
     assert len([r for r in results if r["status"] == "passed"]) > 40
 
 
-def test_the_catalogue_holds_all_eleven_searches():
+def test_the_catalogue_contains_all_eleven_searches():
     assert len(searches()) >= 11
     assert BranchAndBound in searches()

@@ -39,7 +39,7 @@ def test_groups_of_one_column_change_nothing(criterion):
 
 @pytest.mark.parametrize("criterion", every(SubsetCriterion), ids=name)
 @pytest.mark.parametrize("law", FOR_SUBSET_CRITERIA, ids=name)
-def test_every_subset_criterion(law, criterion):
+def test_every_subset_criterion_obeys_the_laws_of_groups(law, criterion):
     law(criterion)
 
 
@@ -56,7 +56,7 @@ def test_a_group_is_one_discrete_variable(criterion):
 
 @pytest.mark.parametrize("cls", searches(), ids=name)
 @pytest.mark.parametrize("law", FOR_SEARCHES, ids=name)
-def test_every_search(law, cls):
+def test_every_search_obeys_the_laws_of_groups(law, cls):
     law(maker(cls))
 
 
@@ -122,7 +122,7 @@ class ShiftsSingles(Scatter):
     ],
     ids=name,
 )
-def test_the_law_rejects_a_wrong_member(law, member):
+def test_the_law_rejects_a_wrong_criterion(law, member):
     with pytest.raises(AssertionError):
         law(member)
 
@@ -186,17 +186,17 @@ def ranked_then(second):
 @pytest.mark.parametrize(
     "law", [law for law in FOR_SEARCHES if "unions" not in law.__name__], ids=name
 )
-def test_then_obeys_them_too(law, second):
+def test_then_obeys_the_laws_of_groups_too(law, second):
     law(ranked_then(second))
 
 
-def test_the_parts_of_then_have_no_groups_of_their_own():
+def test_groups_in_a_part_of_then_are_refused():
     X, y = table()
     with pytest.raises(InvalidParameter, match=r"Write Then.*feature_groups"):
         Then(Ranking(FisherScore(), feature_groups=laws.GROUPS), Forward(Scatter())).fit(X, y)
 
 
 @pytest.mark.parametrize("criterion", [MRMR(), JMI()], ids=name)
-def test_compiled_counts_know_groups(criterion, monkeypatch):
+def test_compiled_counts_support_groups(criterion, monkeypatch):
     monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 1)
     laws.a_group_is_one_discrete_variable(criterion)

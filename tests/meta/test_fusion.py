@@ -43,7 +43,7 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("by", ["borda", "mean-rank", "reciprocal"])
-def test_places_are_added_up(by):
+def test_ranks_are_combined(by):
     X, y = table()
     found = Fusion(SEARCHES, by=by, n_features_to_select=3, random_state=0).fit(X, y)
     ranks = [rankdata(-Ranking(FisherScore()).fit(X, y).scores_)]
@@ -63,7 +63,7 @@ def test_places_are_added_up(by):
     assert set(np.argsort(-score, kind="stable")[:3]) == set(np.flatnonzero(found.support_))
 
 
-def test_columns_a_walk_never_came_to_share_their_places():
+def test_columns_that_a_search_never_reached_share_their_mean_rank():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 60)), rng.integers(0, 2, 60)
     found = Fusion([Forward(JMI())], random_state=0).fit(X, y)
@@ -72,14 +72,14 @@ def test_columns_a_walk_never_came_to_share_their_places():
     assert found.ranks_[0].max() == 50.5
 
 
-def test_equal_searches_change_nothing():
+def test_equal_searches_do_not_change_the_order():
     X, y = table()
     one = Ranking(MutualInformation(), n_features_to_select=3)
     both = Fusion([one, one], n_features_to_select=3, random_state=0).fit(X, y)
     assert_array_equal(both.support_, one.fit(X, y).support_)
 
 
-def test_stopped_and_resumed_and_on_two_processes():
+def test_a_resumed_or_parallel_run_gives_the_same_result():
     X, y = table()
     whole = Fusion(SEARCHES, n_features_to_select=2, random_state=3).fit(X, y)
     trace = whole.record_.trace.head(0)
@@ -91,7 +91,7 @@ def test_stopped_and_resumed_and_on_two_processes():
     assert_array_equal(again.order_, whole.order_)
 
 
-def test_groups_stand_together():
+def test_groups_are_ranked_together():
     X, y = table()
     found = Fusion(
         SEARCHES[:2], n_features_to_select=1, feature_groups={"pair": [1, 4]}, random_state=0
@@ -137,13 +137,13 @@ def test_groups_stand_together():
         ),
     ],
 )
-def test_what_it_cannot_use_is_a_sentence(make, error, match):
+def test_unsupported_searches_are_refused(make, error, match):
     with pytest.raises(error, match=match):
         make().fit(*table())
 
 
 @pytest.mark.parametrize("damage", ["gone", "abc", [1.0, 2.0], None])
-def test_damaged_places_are_said(damage):
+def test_damaged_ranks_are_reported(damage):
     X, y = table()
     fusion = Fusion(SEARCHES, random_state=0)
     plain = json.loads(json.dumps(clone(fusion).fit(X, y).record_.to_dict()))
@@ -156,12 +156,12 @@ def test_damaged_places_are_said(damage):
         clone(fusion).resume(X, y, record=Record.from_dict(plain))
 
 
-def test_a_choice_reads_the_points():
+def test_a_choice_uses_the_combined_scores():
     found = Fusion(SEARCHES, n_features_to_select=Threshold(12), random_state=0).fit(*table())
     assert (found.scores_[found.support_] >= 12).all()
 
 
-def test_gaps_categories_and_several_targets_go_to_members_that_take_them():
+def test_missing_values_categories_and_several_targets_are_passed_on_if_supported():
     X, y = table()
     assert not Fusion(SEARCHES).takes_categories
     takes = Fusion([Forward(JMI()), Ranking(MutualInformation())], n_features_to_select=2)
@@ -176,7 +176,7 @@ def test_gaps_categories_and_several_targets_go_to_members_that_take_them():
     assert_array_equal(several.order_, clone(several).fit(X, y).order_)
 
 
-def test_categories_of_a_frame_reach_the_members():
+def test_categories_of_a_frame_are_passed_to_the_searches():
     mixed = make_mixed(200, random_state=0, like="incomes")
     frame = mixed.to_frame()
     fusion = Fusion([Ranking(MutualInformation()), Forward(JMI())], n_features_to_select=3)
@@ -192,7 +192,7 @@ def test_categories_of_a_frame_reach_the_members():
     assert {swap.column for swap in swaps} == set(found.columns)
 
 
-def test_its_stability_stands_beside_that_of_its_members():
+def test_the_stability_is_reported_next_to_that_of_each_search():
     X, y = table()
     fusion = Fusion(SEARCHES, n_features_to_select=3, random_state=5)
     found = fusion.stability(X, y, n_resamples=4)
@@ -211,7 +211,7 @@ def test_its_stability_stands_beside_that_of_its_members():
     assert list(Fusion([SEARCHES[0]] * 2).stability(X, y, n_resamples=2))[2].endswith(" #2")
 
 
-def test_stability_of_groups_and_what_it_refuses():
+def test_stability_supports_groups_and_refuses_invalid_input():
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdefg"))
     grouped = Fusion(
@@ -224,7 +224,7 @@ def test_stability_of_groups_and_what_it_refuses():
         grouped.stability(frame, y, share=1)
 
 
-def test_the_kinds_of_target_are_those_of_all_members():
+def test_the_kinds_of_target_are_those_that_all_searches_support():
     assert targets_of(Fusion([Ranking(Correlation()), Forward(JMI())])) == {
         "classification",
         "regression",
@@ -234,7 +234,7 @@ def test_the_kinds_of_target_are_those_of_all_members():
     }
 
 
-def test_a_sparse_table_goes_to_members_that_all_take_it():
+def test_a_sparse_table_is_accepted_if_all_searches_accept_it():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((60, 8)) < 0.3, rng.normal(size=(60, 8)), 0.0)
     y = (X[:, 2] + X[:, 5] > 0).astype(int)

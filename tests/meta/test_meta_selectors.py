@@ -110,7 +110,7 @@ def name(value):
 
 
 @pytest.mark.parametrize("around", AROUND, ids=name)
-def test_what_matters_is_kept_and_said(around):
+def test_relevant_columns_are_selected_and_reported(around):
     X, y = signal()
     found = clone(around).fit(X, y)
     assert found.support_[[2, 7]].all()
@@ -121,7 +121,7 @@ def test_what_matters_is_kept_and_said(around):
 
 
 @pytest.mark.parametrize("around", AROUND, ids=name)
-def test_nothing_is_an_answer(around):
+def test_nothing_may_be_selected(around):
     X, y = noise(seed=7)
     strict = clone(around)
     if isinstance(around, Probes):
@@ -142,7 +142,7 @@ def test_nothing_is_an_answer(around):
 
 @pytest.mark.parametrize("around", AROUND, ids=name)
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_stopped_run_ends_as_an_undisturbed_one(around, n_jobs):
+def test_an_interrupted_run_can_be_resumed_with_the_same_result(around, n_jobs):
     X, y = signal()
     whole = clone(around).fit(X, y)
     state = whole.record_.trace.state
@@ -158,7 +158,7 @@ def test_a_stopped_run_ends_as_an_undisturbed_one(around, n_jobs):
 
 
 @pytest.mark.parametrize("around", AROUND, ids=name)
-def test_a_seed_makes_it_again(around):
+def test_a_seed_makes_the_result_reproducible(around):
     X, y = signal()
     assert_array_equal(clone(around).fit(X, y).scores_, clone(around).fit(X, y).scores_)
 
@@ -178,7 +178,7 @@ def test_a_seed_makes_it_again(around):
 @pytest.mark.parametrize(
     "kind", [Probes, Contest, StabilitySelection, HonestSize], ids=lambda k: k.__name__
 )
-def test_any_search_can_stand_inside(kind, search):
+def test_any_search_can_be_used(kind, search):
     X, y = signal(d=8)
     labels = np.where(y > 0, "high", "low")
     quick = {
@@ -195,19 +195,19 @@ def test_any_search_can_stand_inside(kind, search):
 # ------------------------------------------------------------------------------------------ probes
 
 
-def test_probes_ahead_are_counted():
+def test_probes_that_score_better_are_counted():
     rng = np.random.default_rng(0)
     standing = np.array([5.0, 1.0, 3.0, 4.0, 2.0, 0.0])  # columns 0-2, probes 3-5
     assert_array_equal(count_ahead(standing, 3, rng), [0, 2, 1])
 
 
-def test_lots_decide_ties_of_column_and_probe():
+def test_ties_of_column_and_probe_are_broken_at_random():
     rng = np.random.default_rng(0)
     found = np.mean([count_ahead(np.zeros(8), 4, rng) for _ in range(4000)], axis=0)
     assert_allclose(found, 2.0, atol=0.1)  # of four probes two, on average
 
 
-def test_p_values_are_those_of_the_definition():
+def test_p_values_agree_with_their_definition():
     X, y = signal(n=40, d=5)
     found = Probes(Ranking(Correlation()), n_rounds=7, random_state=3).fit(X, y)
     ahead = np.zeros(5)
@@ -221,7 +221,7 @@ def test_p_values_are_those_of_the_definition():
     assert_array_equal(found.support_, found.p_values_ <= 1 / 5)
 
 
-def test_a_rate_in_place_of_a_number():
+def test_a_false_discovery_rate_may_be_given():
     X, y = signal()
     found = Probes(Ranking(Correlation()), fdr=0.2, n_rounds=10, random_state=0).fit(X, y)
     p = np.sort(found.p_values_)
@@ -231,7 +231,7 @@ def test_a_rate_in_place_of_a_number():
     assert "unrelated to the target" in found.choice_.reason
 
 
-def test_probes_keep_about_as_many_of_noise_as_they_say():
+def test_probes_select_about_the_stated_number_of_noise_columns():
     kept = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingFound)
@@ -252,12 +252,12 @@ def test_probes_keep_about_as_many_of_noise_as_they_say():
         ({"n_rounds": 0}, "n_rounds"),
     ],
 )
-def test_probes_refuse_what_could_keep_nothing(params, match):
+def test_probes_refuse_parameters_that_could_never_select_a_column(params, match):
     with pytest.raises(InvalidParameter, match=match):
         Probes(Ranking(Correlation()), **params).fit(*signal())
 
 
-def test_where_all_may_be_false_nothing_is_asked_and_that_is_said():
+def test_all_columns_are_selected_if_all_may_be_false():
     X, y = noise(d=1)
     found = Probes(Ranking(Correlation()), random_state=0).fit(X, y)
     assert found.choice_.reason.startswith("all of 1 column: expected_false=1 allows all of them")
@@ -271,7 +271,7 @@ def test_a_search_is_needed():
 # ----------------------------------------------------------------------------------------- contest
 
 
-def test_wins_and_their_test_are_those_of_the_definition():
+def test_wins_and_p_values_agree_with_their_definition():
     X, y = signal(n=40, d=5)
     found = Contest(Ranking(Correlation()), n_rounds=9, random_state=3).fit(X, y)
     wins = np.zeros(5, dtype=int)
@@ -298,7 +298,7 @@ def test_wins_and_their_test_are_those_of_the_definition():
         ({"early_rejection": 1}, "early_rejection to be True or False, got 1"),
     ],
 )
-def test_a_contest_refuses_what_could_keep_nothing(params, match):
+def test_a_contest_refuses_parameters_that_could_never_select_a_column(params, match):
     with pytest.raises(InvalidParameter, match=match):
         Contest(Ranking(Correlation()), **params).fit(*signal())
 
@@ -335,7 +335,7 @@ def played_by_hand(X, y, seed, n_rounds, alpha=0.05):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_columns_that_lose_leave_with_their_probes(seed):
+def test_rejected_columns_are_dropped_with_their_probes(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, 60))
     y = X[:, :6] @ np.linspace(1, 0.2, 6) + rng.normal(size=50)
@@ -351,7 +351,7 @@ def test_columns_that_lose_leave_with_their_probes(seed):
     assert (plain.n_rounds_ == 60).all()
 
 
-def test_a_contest_ends_when_all_is_decided_and_says_what_is_not():
+def test_a_contest_ends_when_all_columns_are_decided_and_reports_the_others():
     X, y = signal(n=300)
     sure = Contest(Ranking(Correlation()), n_rounds=200, early_rejection=True, random_state=0)
     found = sure.fit(X, y)
@@ -365,7 +365,7 @@ def test_a_contest_ends_when_all_is_decided_and_says_what_is_not():
     assert f"Undecided and not selected: {n_open} column" in found.choice_.reason
 
 
-def test_groups_leave_a_contest_together():
+def test_groups_are_rejected_together():
     X, y = signal(d=12)
     search = Ranking(Scatter("J3"), feature_groups=[*"aabbccddeeff"])
     contest = Contest(search, n_rounds=60, early_rejection=True, random_state=0)
@@ -377,7 +377,7 @@ def test_groups_leave_a_contest_together():
 # ---------------------------------------------------------------------------------------- stability
 
 
-def test_the_bound_gives_the_number_of_best():
+def test_the_bound_determines_the_number_of_best_columns():
     X, y = signal()
     found = StabilitySelection(
         Ranking(Correlation()), expected_false=1.5, threshold=0.75, n_pairs=3, random_state=0
@@ -391,7 +391,7 @@ def test_the_bound_gives_the_number_of_best():
         StabilitySelection(Ranking(Correlation()), threshold=0.5).fit(X, y)
 
 
-def test_halves_hold_every_class():
+def test_both_halves_contain_every_class():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 6)), np.repeat(["a", "b", "c"], [22, 4, 4])
     X[:, 1] += np.unique(y, return_inverse=True)[1] * 3
@@ -400,7 +400,7 @@ def test_halves_hold_every_class():
 
 
 @pytest.mark.parametrize("search", [Ranking(Correlation()), Forward(JMI())], ids=str)
-def test_equal_columns_are_told_apart_by_lot_in_each_half(search):
+def test_ties_between_columns_are_broken_at_random_in_each_half(search):
     """The first columns are not found again and again where none says anything."""
     X, y = np.ones((40, 50)), np.arange(40) % 2
     X[:, 30] = y + 0.1 * np.arange(40)
@@ -408,7 +408,7 @@ def test_equal_columns_are_told_apart_by_lot_in_each_half(search):
     assert_array_equal(found.get_support(indices=True), [30])
 
 
-def test_units_of_shuffled_columns_are_those_of_the_table():
+def test_shuffled_columns_keep_their_units():
     X, y = signal(d=8)
     groups = {"b": [7, 2], "a": [0, 5], "c": [1, 3], "d": [4], "e": [6]}
     search = Ranking(MutualInformation(), feature_groups=groups)
@@ -425,7 +425,7 @@ def test_units_of_shuffled_columns_are_those_of_the_table():
     ],
     ids=name,
 )
-def test_a_class_of_one_row_is_said(around):
+def test_a_class_with_one_row_is_refused(around):
     X, _ = signal(n=30)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -442,7 +442,7 @@ def test_a_class_of_one_row_is_said(around):
     ],
     ids=name,
 )
-def test_parts_of_a_single_row_are_said(around):
+def test_subsamples_of_a_single_row_are_refused(around):
     X, y = signal(n=3, d=8)
     with pytest.raises(InvalidTable, match=f"{name(around)} .* has a single row"):
         around.fit(X, y)
@@ -459,7 +459,7 @@ def decaying(d, rho=0.7):
     return rho ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
 
 
-def test_strengths_are_those_of_knockpy():
+def test_strengths_agree_with_knockpy():
     C = decaying(5)
     assert_allclose(mvr_strengths(C), MVR, rtol=2e-3)
     best = sdp_strengths(C)
@@ -467,7 +467,7 @@ def test_strengths_are_those_of_knockpy():
     assert_allclose(best, SDP, atol=0.01)
 
 
-def test_strengths_of_least_reconstructability_are_stationary():
+def test_mvr_strengths_are_a_stationary_point():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(8, 12))
     C = np.corrcoef(A)
@@ -477,7 +477,7 @@ def test_strengths_of_least_reconstructability_are_stationary():
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.8])
-def test_strengths_of_two_columns_by_hand(rho):
+def test_strengths_of_two_columns_agree_with_a_hand_calculation(rho):
     C = np.array([[1.0, rho], [rho, 1.0]])
     assert_allclose(sdp_strengths(C).sum(), 2 * min(1, 2 * (1 - rho)), atol=2e-3)
 
@@ -494,7 +494,7 @@ def test_knockoffs_have_the_correlations_of_their_columns(strengths):
     assert_allclose(Z.T @ knockoffs / len(Z), C - np.diag(s), atol=0.015)
 
 
-def test_the_threshold_against_its_definition():
+def test_the_threshold_agrees_with_its_definition():
     rng = np.random.default_rng(0)
     for _ in range(50):
         W = np.round(rng.normal(0.5, 1, size=15), 1)
@@ -506,7 +506,7 @@ def test_the_threshold_against_its_definition():
         assert knockoff_threshold(W, 0.3) == (good[0] if good else np.inf)
 
 
-def test_a_shadow_does_not_beat_its_knockoff_as_its_original_does():
+def test_redundant_columns_are_not_discoveries():
     shares, power = [], []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -521,7 +521,7 @@ def test_a_shadow_does_not_beat_its_knockoff_as_its_original_does():
     assert_allclose(found.strengths_, mvr_strengths(np.corrcoef(X.T)), rtol=1e-3)
 
 
-def test_constant_columns_say_nothing_against_the_others():
+def test_constant_columns_have_a_statistic_of_0():
     X, y = signal(n=100, d=8)
     X[:, [0, 5]] = 3.0
     found = Knockoffs(Ranking(Correlation()), fdr=0.5, random_state=0).fit(X, y)
@@ -529,7 +529,7 @@ def test_constant_columns_say_nothing_against_the_others():
     assert found.support_[[2, 7]].all()
 
 
-def test_knockoffs_need_rows():
+def test_knockoffs_need_enough_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 20)), rng.normal(size=30)
     with pytest.raises(InvalidTable, match="3 rows per column"):
@@ -546,13 +546,13 @@ def test_knockoffs_need_rows():
 # -------------------------------------------------------------------------------------- honest size
 
 
-def test_sizes_that_are_tried():
+def test_sizes_that_are_compared():
     assert sizes_of(3) == [0, 1, 2, 3]
     assert sizes_of(12) == [0, 1, 2, 3, 4, 5, 7, 10, 12]
     assert sizes_of(500)[-1] == 40
 
 
-def test_losses_are_those_of_rows_left_out():
+def test_losses_are_computed_on_held_out_rows():
     X, y = signal(n=60, d=6)
     found = HonestSize(Ranking(Correlation()), LinearRegression(), n_folds=4, random_state=1).fit(
         X, y
@@ -578,7 +578,7 @@ def test_losses_are_those_of_rows_left_out():
 
 
 @pytest.mark.parametrize("estimator", [None, KNeighborsClassifier(), LinearSVC()], ids=str)
-def test_classes_by_their_probabilities_or_what_is_at_hand(estimator):
+def test_estimators_with_or_without_probabilities_work_for_classes(estimator):
     X, y = signal(n=150)
     labels = np.digitize(y, [-1, 1]).astype(str)
     found = HonestSize(Ranking(FisherScore()), estimator, random_state=0).fit(X, labels)
@@ -586,7 +586,7 @@ def test_classes_by_their_probabilities_or_what_is_at_hand(estimator):
     assert found.losses_[0] > found.losses_.min()
 
 
-def test_subsets_of_a_walk_that_is_not_nested_are_its_own():
+def test_a_search_that_is_not_nested_has_its_own_subset_of_each_size():
     X, y = signal(n=80, d=8)
     labels = np.where(y > 0, 1, 0)
     walked = FloatingForward(Scatter("J3"), n_features_to_select=6).fit(X, labels)
@@ -603,7 +603,7 @@ def test_subsets_of_a_walk_that_is_not_nested_are_its_own():
     "first",
     [Ranking(Correlation(), n_features_to_select=4), Forward(JMI(), n_features_to_select=4)],
 )
-def test_a_composition_whose_walk_has_no_values_has_an_honest_size(first):
+def test_a_composition_without_values_has_an_honest_size(first):
     X, y = signal(n=80, d=8)
     found = HonestSize(Then(first, Forward(JMI())), n_folds=3, random_state=0).fit(X, y)
     assert found.support_[[2, 7]].all()
@@ -611,7 +611,7 @@ def test_a_composition_whose_walk_has_no_values_has_an_honest_size(first):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_one_that_only_regresses_may_answer_with_one_number(n_classes):
+def test_a_regressor_with_a_single_output_works_for_classes(n_classes):
     X, y = signal(n=80, d=8)
     labels = np.digitize(y, [-0.5, 0.5][: n_classes - 1])
     found = HonestSize(Ranking(FisherScore()), SVR(), n_folds=3, random_state=0).fit(X, labels)
@@ -628,13 +628,13 @@ def test_one_that_only_regresses_may_answer_with_one_number(n_classes):
     ],
     ids=str,
 )
-def test_what_cannot_predict_is_said(estimator, task, error, match):
+def test_unsuitable_estimators_are_refused(estimator, task, error, match):
     X, y = signal(n=60, d=5)
     with pytest.raises(error, match=match):
         HonestSize(Ranking(Correlation()), estimator, task=task, n_folds=3).fit(X, y)
 
 
-def test_labels_are_no_numbers():
+def test_labels_are_refused_for_regression():
     X, y = signal(n=60, d=5)
     with pytest.raises(
         InvalidTarget, match="needs numbers in y for regression, but y holds labels"
@@ -651,7 +651,7 @@ def test_a_composition_has_the_task_of_its_last_criterion():
     assert_allclose(losses[0], counts.var(), rtol=0.1)
 
 
-def test_folds_are_those_of_the_task():
+def test_folds_depend_on_the_task():
     """Of numbers that could be classes, each of which is in fewer rows than there are folds."""
     X, y = signal(n=60, d=5)
     ranks = np.argsort(np.argsort(y)) // 3
@@ -663,7 +663,7 @@ def test_folds_are_those_of_the_task():
 
 
 @pytest.mark.parametrize("unit", [1e150, 1e-150])
-def test_units_of_the_target_play_no_part_in_an_honest_size(unit):
+def test_the_unit_of_the_target_does_not_matter(unit):
     X, y = signal(n=80, d=8)
     around = HonestSize(Ranking(Correlation()), n_folds=3, random_state=0)
     found, other = clone(around).fit(X, y), clone(around).fit(X, y * unit)
@@ -678,7 +678,7 @@ def test_a_target_is_needed():
         HonestSize(Forward(ColumnSubset())).fit(signal()[0])
 
 
-def test_in_a_pipeline_nothing_leaks():
+def test_nothing_leaks_in_a_pipeline():
     X, y = noise(n=60, d=40, seed=1)
     labels = np.where(y > 0, "a", "b")
     from sklearn.model_selection import cross_val_score
@@ -692,7 +692,7 @@ def test_in_a_pipeline_nothing_leaks():
     assert score.mean() < 0.7
 
 
-def test_wrappers_inside():
+def test_searches_with_wrapped_models_work():
     X, y = signal(n=60, d=4)
     labels = np.where(y > 0, 1, 0)
     search = Forward(CrossValidated(KNeighborsClassifier(), cv=3))
@@ -704,7 +704,7 @@ def test_wrappers_inside():
 
 
 @pytest.mark.parametrize("around", AROUND, ids=name)
-def test_groups_of_the_search_are_kept_or_left_whole(around):
+def test_groups_of_the_search_are_selected_as_a_whole(around):
     X, y = signal(n=200)
     groups = {"first": [2, 0], "second": [7, 1], "other": [4, 3, 5]}
     search = clone(around.search).set_params(feature_groups=groups)
@@ -716,7 +716,7 @@ def test_groups_of_the_search_are_kept_or_left_whole(around):
     assert_array_equal(singles.fit(X, y).support_, clone(around).fit(X, y).support_)
 
 
-def test_a_group_is_charged_for_all_of_its_columns():
+def test_the_penalty_of_a_group_counts_all_of_its_columns():
     from tamis.choice import Information
 
     X, y = signal(n=200)
@@ -734,7 +734,7 @@ def test_fixed_features_are_refused():
 
 
 @pytest.mark.parametrize("around", [Probes, StabilitySelection, Knockoffs, HonestSize])
-def test_searches_that_no_rounds_can_read_are_refused(around):
+def test_unsuitable_searches_are_refused(around):
     ranking = Ranking(Correlation())
     with pytest.raises(IncompatibleCriterion, match="chooses the number of columns itself"):
         around(Probes(ranking)).fit(*signal())
@@ -747,7 +747,7 @@ def test_searches_that_no_rounds_can_read_are_refused(around):
 
 
 @pytest.mark.parametrize("around", [Probes, Knockoffs, HonestSize])
-def test_one_subset_of_a_size_has_no_order(around):
+def test_a_search_for_a_single_subset_is_refused_if_an_order_is_needed(around):
     search = Exhaustive(CrossValidated(LinearRegression()), n_features_to_select=2)
     with pytest.raises(IncompatibleCriterion, match="Exhaustive finds one subset"):
         around(search).fit(*signal(d=4))
@@ -755,7 +755,7 @@ def test_one_subset_of_a_size_has_no_order(around):
     assert found.fit(*signal(d=4)).get_support(indices=True).tolist() == [2, 3]
 
 
-def test_units_that_a_composition_fixes_are_kept_beside_what_rounds_keep():
+def test_fixed_units_of_a_composition_are_selected_too():
     X, y = signal()
     ranking = Ranking(Correlation())
     first = Ranking(Correlation(), n_features_to_select=5)
@@ -770,7 +770,7 @@ def test_units_that_a_composition_fixes_are_kept_beside_what_rounds_keep():
         assert found.choice_.reason.endswith("This does not apply to the fixed features.")
 
 
-def test_groups_of_the_search_are_those_of_the_rounds_wherever_they_are():
+def test_groups_of_the_search_apply_in_any_composition():
     X, y = signal()
     names = [f"x{j}" for j in range(X.shape[1])]
     grouped = Probes(
@@ -784,7 +784,7 @@ def test_groups_of_the_search_are_those_of_the_rounds_wherever_they_are():
         Then(Ranking(Correlation()), grouped).fit(frame, y)
 
 
-def test_an_empty_answer_inside_a_composition_is_said():
+def test_an_empty_selection_inside_a_composition_is_reported():
     X, y = noise(d=6)
     first = Ranking(Correlation())
     strict = Probes(first, expected_false=0.05, random_state=0)
@@ -798,7 +798,7 @@ def test_an_empty_answer_inside_a_composition_is_said():
 
 
 @pytest.mark.parametrize("around", [Probes, Contest, StabilitySelection])
-def test_what_the_search_takes_is_passed_on(around):
+def test_inputs_that_the_search_accepts_are_passed_on(around):
     X, y = signal()
     rng = np.random.default_rng(1)
     gaps = np.where(rng.random(X.shape) < 0.05, np.nan, X)
@@ -810,7 +810,7 @@ def test_what_the_search_takes_is_passed_on(around):
     assert set(around(Ranking(CoxScore()), random_state=0).fit(X, times).get_support(True)) & {2, 7}
 
 
-def test_what_rounds_cannot_take_is_said_without_advice_that_does_not_help():
+def test_unsupported_inputs_are_refused_without_useless_advice():
     X, y = signal()
     times = np.array([(True, time) for time in np.exp(y)], dtype=CENSORED)
     with pytest.raises(InvalidTable, match=r"but X is sparse\. Write X\.toarray\(\)\.$"):
@@ -830,7 +830,7 @@ CENSORED = [("event", bool), ("time", float)]
 
 @pytest.mark.parametrize("around", AROUND, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("damage", ["abc", None, {}, "gone", "no rounds"])
-def test_damaged_rounds_are_said(around, damage):
+def test_damaged_rounds_are_reported(around, damage):
     X, y = signal()
     plain = json.loads(json.dumps(clone(around).fit(X, y).record_.to_dict()))
     rounds = plain["trace"]["state"]["rounds"]
@@ -852,7 +852,7 @@ def breaks_on_all_rows(X, y):
     return abs(np.corrcoef(X[:, 0], y)[0, 1])
 
 
-def test_an_error_of_a_search_that_goes_on_is_not_one_of_the_record():
+def test_errors_of_a_resumed_search_are_not_blamed_on_the_record():
     X, y = signal()
     around = HonestSize(Ranking(Scored(breaks_on_all_rows)), n_folds=3, random_state=0)
     with pytest.raises(ValueError, match=r"^something of a criterion$"):
@@ -908,7 +908,7 @@ class Plain(Search):
         lambda search: Fusion([search, Ranking(Correlation())], random_state=0),
     ],
 )
-def test_a_search_need_not_name_groups_among_its_parameters(around):
+def test_a_search_need_not_have_a_parameter_for_groups(around):
     X, y = signal()
     plain, known = (around(kind(Correlation())).fit(X, y) for kind in (Plain, Forward))
     assert_array_equal(plain.support_, known.support_)

@@ -83,7 +83,7 @@ def expected(criterion, kept, X, truth, y):
 
 
 @pytest.mark.parametrize("classes", [False, True])
-def test_all_swaps_one_by_one(classes):
+def test_swaps_agree_with_a_direct_computation(classes):
     X, y = doubled()
     criterion, truth = Correlation(), y
     if classes:
@@ -100,7 +100,7 @@ def test_all_swaps_one_by_one(classes):
         assert swap.stands_in == (swap.loss_change <= found.max_loss)
 
 
-def test_what_stands_in_is_within_the_loss_that_is_stated():
+def test_substitutes_are_within_the_stated_loss():
     X, y = doubled()
     search = Forward(CrossValidated(LinearRegression()), n_features_to_select=2).fit(X, y)
     assert search.columns == [1, 2]
@@ -116,7 +116,7 @@ def test_what_stands_in_is_within_the_loss_that_is_stated():
     assert list(found.to_frame().columns) == list(found.swaps[0]._fields)
 
 
-def test_few_candidates_and_the_most_alike_first():
+def test_the_number_of_candidates_is_limited_and_the_most_similar_come_first():
     X, y = doubled()
     search = Forward(Correlation(), n_features_to_select=1).fit(X, y)
     found = search.substitutes(X, y, min_correlation=0.0, n_candidates=2, random_state=0)
@@ -125,7 +125,7 @@ def test_few_candidates_and_the_most_alike_first():
     assert r == sorted(r, reverse=True)
 
 
-def test_any_estimator_and_the_same_answer_for_a_seed():
+def test_any_estimator_can_be_used_and_results_are_reproducible():
     X, y = doubled()
     labels = np.where(y > 0, "high", "low")
     search = Forward(Scatter("J3"), n_features_to_select=2).fit(X, labels)
@@ -144,7 +144,7 @@ def test_any_estimator_and_the_same_answer_for_a_seed():
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_every_selection_has_them(selection):
+def test_every_selection_has_substitutes(selection):
     X, y = doubled()
     labels = (y > 0).astype(int)
     found = selection.fit(X, labels).substitutes(X, labels, **EVERY)
@@ -154,7 +154,7 @@ def test_every_selection_has_them(selection):
     assert np.isfinite([swap.loss_change for swap in found]).all()
 
 
-def test_additions_are_scored_beside_the_other_columns_kept():
+def test_additions_are_scored_given_the_other_selected_columns():
     X, y = doubled()
     labels = (y > 0).astype(int)
     search = Forward(JMI(), n_features_to_select=3).fit(X, labels)
@@ -178,7 +178,7 @@ def test_without_a_target_nothing_is_predicted():
     assert np.isnan(censored.substitutes(X, times, **EVERY).loss)
 
 
-def test_groups_stand_in_as_one_and_what_is_fixed_stays():
+def test_groups_are_swapped_as_a_whole_and_fixed_columns_are_not_swapped():
     X, y = doubled()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     search = Backward(
@@ -198,7 +198,7 @@ def test_groups_stand_in_as_one_and_what_is_fixed_stays():
     assert_allclose(pair.correlation, abs(np.corrcoef(best, X[:, 0])[0, 1]))
 
 
-def test_correlations_leave_gaps_out():
+def test_correlations_ignore_missing_values():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((50, 5)) < 0.2, np.nan, rng.normal(size=(50, 5)) + 3)
     want = pd.DataFrame(X).corr().abs().to_numpy()
@@ -216,7 +216,7 @@ def test_correlations_with_a_sparse_table():
     assert np.isnan(want[:, 6]).all()
 
 
-def test_a_category_by_its_levels():
+def test_the_similarity_of_a_category_is_computed_from_its_levels():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, 80).astype(float)
     number = np.array([5.0, -1.0, 5.5])[codes.astype(int)] + 0.1 * rng.normal(size=80)
@@ -227,7 +227,7 @@ def test_a_category_by_its_levels():
     assert_allclose(found[0, 1], 1)
 
 
-def test_sparse_tables_answer_as_dense_ones():
+def test_sparse_and_dense_tables_give_the_same_result():
     X, y = doubled()
     X[np.abs(X) < 0.3] = 0
     dense = Ranking(Correlation(), n_features_to_select=2).fit(X, y).substitutes(X, y, **EVERY)
@@ -240,7 +240,7 @@ def test_sparse_tables_answer_as_dense_ones():
 
 
 @pytest.mark.parametrize("search", [Forward(JMI()), Forward(Scatter("J3", ridge=1e-3))], ids=str)
-def test_frames_of_any_kinds(search):
+def test_mixed_frames_have_substitutes(search):
     table = make_mixed(200, random_state=0, like="incomes")
     frame = table.to_frame()
     with warnings.catch_warnings():
@@ -253,7 +253,7 @@ def test_frames_of_any_kinds(search):
     assert all(np.isfinite(swap[2:6]).all() for swap in swaps)
 
 
-def test_nothing_kept_has_none():
+def test_an_empty_selection_has_no_substitutes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)), rng.normal(size=60)
     with warnings.catch_warnings():
@@ -264,7 +264,7 @@ def test_nothing_kept_has_none():
     assert repr(found) == "<Substitutes for 0 of 0 selected columns>"
 
 
-def test_another_table_is_refused():
+def test_a_different_table_is_refused():
     X, y = doubled()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     search = Forward(Correlation(), n_features_to_select=2).fit(frame, y)
@@ -288,14 +288,14 @@ def test_another_table_is_refused():
         ({"n_folds": 999}, "fewer folds"),
     ],
 )
-def test_bad_parameters_are_said(params, match):
+def test_invalid_parameters_are_refused(params, match):
     X, y = doubled()
     search = Ranking(Variance(), n_features_to_select=2).fit(X, y)
     with pytest.raises(InvalidParameter, match=match):
         search.substitutes(X, y, **params)
 
 
-def test_swaps_are_judged_at_the_same_time():
+def test_swaps_can_be_computed_in_parallel():
     X, y = doubled()
     found = Forward(Scatter("J3"), n_features_to_select=2).fit(X, y > 0)
     one, two = (found.substitutes(X, y > 0, n_jobs=n_jobs, **EVERY) for n_jobs in (None, 2))
@@ -307,7 +307,7 @@ def test_swaps_are_judged_at_the_same_time():
 
 
 @pytest.mark.parametrize("classes", [False, True])
-def test_weights_of_rows_one_by_one(classes):
+def test_weighted_swaps_agree_with_a_direct_computation(classes):
     X, y = doubled()
     truth, weights = y, np.random.default_rng(1).uniform(0.2, 3, size=len(y))
     if classes:
@@ -347,7 +347,7 @@ def test_the_criterion_is_trained_with_the_weights():
         assert_allclose(swap.score_change, change, atol=1e-10)
 
 
-def test_a_row_without_weight_is_as_if_it_were_not_there():
+def test_rows_with_weight_0_are_ignored():
     X, y = doubled()
     there = np.arange(len(y)) % 4 > 0
     piped = make_pipeline(StandardScaler(), Ridge())
@@ -360,14 +360,14 @@ def test_a_row_without_weight_is_as_if_it_were_not_there():
 @pytest.mark.parametrize(
     "weights", [np.ones(5), -np.ones(90), np.zeros(90), np.full(90, np.nan), "heavy", [[1]] * 90]
 )
-def test_weights_that_are_none_are_said(weights):
+def test_invalid_weights_are_refused(weights):
     X, y = doubled()
     search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
     with pytest.raises(InvalidParameter, match="sample_weight as 90 numbers"):
         search.substitutes(X, y, sample_weight=weights)
 
 
-def test_an_estimator_that_takes_no_weights_is_said():
+def test_an_estimator_without_weights_is_refused():
     X, y = doubled()
     search = Ranking(Correlation(), n_features_to_select=2).fit(X, y > 0)
     model = KNeighborsClassifier()
@@ -385,14 +385,14 @@ def test_an_estimator_that_takes_no_weights_is_said():
     ],
     ids=str,
 )
-def test_a_model_that_cannot_predict_the_target_is_said(model, error, match):
+def test_a_model_that_cannot_predict_the_target_is_refused(model, error, match):
     X, y = doubled()
     search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
     with pytest.raises(error, match=f"substitutes .*{match}"):
         search.substitutes(X, y, estimator=model)
 
 
-def test_one_number_at_a_time_is_enough_for_classes():
+def test_a_regressor_with_a_single_output_works_for_classes():
     X, y = doubled()
     labels = np.digitize(y, [-1, 1])
     search = Ranking(FisherScore(), n_features_to_select=2).fit(X, labels)

@@ -60,7 +60,7 @@ def peak(selector, X, y):
         (UFeSCoR(random_state=0, restarts=1, redundancy="information"), (100, 400)),
     ],
 )
-def test_bytes_are_those_that_are_measured(selector, shape):
+def test_memory_estimates_agree_with_measurements(selector, shape):
     """Within a factor of three, on tables where the numbers outweigh the program."""
     needed = selector.cost(*shape)
     measured = peak(selector, *table(*shape))
@@ -74,14 +74,14 @@ def test_more_rows_and_columns_need_more_memory(selector):
     assert min(rows, columns) > few
 
 
-def test_a_weight_left_to_the_data_needs_more_memory():
+def test_choosing_a_weight_automatically_needs_more_memory():
     found, given = (GateSelector(**how).cost(1000, 50) for how in ({}, GIVEN))
     assert found > given
     assert GateSelector().cost(1000, 50, n_classes=9) > found
 
 
 @pytest.mark.parametrize("selector", [GateSelector(**GIVEN), UFeSCoR()])
-def test_what_does_not_fit_is_refused_with_what_would(selector, monkeypatch):
+def test_a_table_that_does_not_fit_is_refused_with_a_size_that_does(selector, monkeypatch):
     X, y = table(100, 50)
     monkeypatch.setattr(costs, "free_memory", lambda: selector.cost(100, 20))
     with pytest.raises(NotEnoughMemory, match=r"100 rows and 50 columns.* 20 columns would.*Then"):
@@ -111,7 +111,7 @@ def test_free_memory_is_known():
         (UFeSCoR(restarts=1000), (500, 1000)),
     ],
 )
-def test_an_interrupt_is_answered(selector, shape):
+def test_training_can_be_interrupted(selector, shape):
     """In the middle of a training that would go on for minutes."""
     X, y = table(*shape)
 

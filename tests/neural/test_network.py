@@ -26,7 +26,7 @@ def test_it_is_a_scikit_learn_classifier(solver):
 
 
 @pytest.mark.parametrize(("load", "decay"), [(load_iris, 0.01), (load_breast_cancer, 0.01)])
-def test_it_is_as_good_as_that_of_scikit_learn(load, decay):
+def test_the_objective_is_as_low_as_with_scikit_learn(load, decay):
     """The same objective: their alpha is divided by the number of rows."""
     X, y = load(return_X_y=True)
     ours = NetworkClassifier(5, decay=decay, validation=None, restarts=5, max_iter=500)
@@ -49,7 +49,7 @@ def test_it_is_as_good_as_that_of_scikit_learn(load, decay):
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 @pytest.mark.parametrize("combine", ["best", "mean"])
-def test_cross_validated_accuracy(solver, combine):
+def test_the_cross_validated_accuracy_is_high(solver, combine):
     net = NetworkClassifier(3, solver=solver, combine=combine, random_state=0)
     assert cross_val_score(net, X, y, cv=5).mean() >= 0.945
 
@@ -73,7 +73,7 @@ def test_scale_and_offset_of_columns_do_not_matter():
     assert np.mean(plain == moved) > 0.98
 
 
-def test_a_constant_column_is_never_looked_at():
+def test_a_constant_column_is_ignored():
     """Not even where new rows differ in it."""
     held = np.column_stack([X, np.full(len(X), 5.0)])
     other = np.column_stack([X, np.full(len(X), 500.0)])
@@ -81,14 +81,14 @@ def test_a_constant_column_is_never_looked_at():
     np.testing.assert_array_equal(net.predict_proba(held), net.predict_proba(other))
 
 
-def test_the_best_network_is_the_one_of_the_greatest_validation_accuracy():
+def test_the_best_network_has_the_greatest_validation_accuracy():
     net = NetworkClassifier(3, random_state=0, restarts=2).fit(X, y)
     history = net.history_["validation_accuracy"]
     assert history.shape[1] == net.n_networks_ == 10
     assert net.validation_score_ == np.nanmax(history)
 
 
-def test_early_stopping_keeps_a_better_network_than_the_last():
+def test_early_stopping_finds_a_better_network_than_the_last_one():
     """Noisy labels: the validation loss at the end is well above its minimum."""
     X, y = make_classification(80, 30, flip_y=0.4, random_state=0)
     net = NetworkClassifier(20, decay=0.0, random_state=0).fit(X, y)
@@ -97,7 +97,7 @@ def test_early_stopping_keeps_a_better_network_than_the_last():
     assert np.nanmax(accuracy, axis=0).mean() > ended.mean() + 0.05
 
 
-def test_a_network_is_kept_where_it_was_best():
+def test_the_weights_of_the_best_epoch_are_kept():
     """Its accuracy on the rows it left out is the greatest on its way."""
     X, y = make_classification(80, 30, flip_y=0.4, random_state=0)
     Z = StandardScaler().fit_transform(X)
@@ -112,7 +112,7 @@ def test_a_network_is_kept_where_it_was_best():
     assert last.accuracy.mean() < trained.accuracy.mean()
 
 
-def test_a_training_that_diverges_is_warned_of():
+def test_diverging_training_causes_a_warning():
     labels = (np.arange(len(X)) % 10 == 0).astype(int)
     net = NetworkClassifier(3, solver="adam", learning_rate=1e308, max_iter=30, random_state=0)
     with pytest.warns(NotConverged, match="smaller learning_rate"):
@@ -121,13 +121,13 @@ def test_a_training_that_diverges_is_warned_of():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_columns_of_any_size(size):
+def test_columns_of_any_scale(size):
     net = NetworkClassifier(3, random_state=0)
     assert net.fit(X * [1, 1, size, size], y).score(X * [1, 1, size, size], y) > 0.95
 
 
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
-def test_rows_that_are_out_of_all_proportion(activation):
+def test_rows_with_huge_values(activation):
     X, y = load_iris(return_X_y=True)
     constant = np.column_stack([X * 1e-300, np.full(len(X), 1e-300)])
     network = NetworkClassifier(3, activation=activation, random_state=0).fit(constant, y)
@@ -137,7 +137,7 @@ def test_rows_that_are_out_of_all_proportion(activation):
     np.testing.assert_allclose(p.sum(axis=1), 1)
 
 
-def test_groups_of_networks_are_those_of_one_computation(monkeypatch):
+def test_training_networks_in_groups_changes_nothing(monkeypatch):
     """Memory decides how many are trained together, never what they learn."""
     X, y = load_iris(return_X_y=True)
     whole = NetworkClassifier(3, restarts=2, random_state=0).fit(X, y)
@@ -156,7 +156,7 @@ def test_without_held_out_rows_there_is_no_validation_score():
     assert net.n_networks_ == 3
 
 
-def test_the_result_is_that_of_the_seed():
+def test_the_result_is_determined_by_the_seed():
     nets = [NetworkClassifier(3, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
     p, again, other = (net.predict_proba(X) for net in nets)
     np.testing.assert_array_equal(p, again)
@@ -164,7 +164,7 @@ def test_the_result_is_that_of_the_seed():
 
 
 @pytest.mark.parametrize("n_folds", [2, 5, 7])
-def test_rows_are_dealt_evenly(n_folds):
+def test_rows_are_divided_evenly_among_the_folds(n_folds):
     codes = np.repeat([0, 1, 2], [50, 23, 1])
     folds = deal(codes, n_folds, seed=0)
     sizes = np.bincount(folds, minlength=n_folds)
@@ -173,7 +173,7 @@ def test_rows_are_dealt_evenly(n_folds):
         assert np.ptp(np.bincount(folds[codes == c], minlength=n_folds)) <= 1
 
 
-def test_who_leaves_out_what():
+def test_held_out_rows_of_each_network():
     codes = np.arange(40) % 2
     assert not held_out_rows(codes, None, 3, 0).any()
     folds = held_out_rows(codes, 4, 2, 0)
@@ -200,7 +200,7 @@ def test_more_columns_than_rows():
     assert net.score(X, y) == 1
 
 
-def test_in_a_pipeline_with_names():
+def test_it_works_in_a_pipeline_with_text_labels():
     labels = np.array(["setosa", "versicolor", "virginica"])[y]
     net = make_pipeline(StandardScaler(), NetworkClassifier(3, random_state=0)).fit(X, labels)
     assert set(net.predict(X)) == set(labels)
@@ -222,17 +222,17 @@ def test_in_a_pipeline_with_names():
         ({"restarts": 1.5}, "restarts to be an int"),
     ],
 )
-def test_wrong_parameters_get_a_sentence(wrong, said):
+def test_invalid_parameters_are_refused(wrong, said):
     with pytest.raises(InvalidParameter, match=said):
         NetworkClassifier(**wrong).fit(X, y)
 
 
-def test_one_class_gets_a_sentence():
+def test_a_single_class_is_refused():
     with pytest.raises(InvalidTarget, match="at least two classes"):
         NetworkClassifier().fit(X, np.zeros(len(X), dtype=int))
 
 
-def test_hidden_units_are_chosen_by_five_folds():
+def test_the_number_of_hidden_units_is_chosen_by_five_folds():
     some, target = X[::2, :2], y[::2]
     quick = {"max_iter": 30, "random_state": 4}
     tried = [1, 2, 3, 4, 5, 6]

@@ -81,7 +81,7 @@ def test_gradient_of_relu_away_from_its_kinks():
     assert_gradient(objective, points, step=1e-9 ** (2 / 3))
 
 
-def test_half_the_redundancy_is_no_gradient():
+def test_the_published_gradient_lacks_a_factor_of_2():
     """The printed gradients have lost a factor 2, which finite differences see."""
 
     class Printed(GateLoss):
@@ -98,7 +98,7 @@ def network(stack, k, x):
     return softmax(hidden @ stack.outer[k] + stack.outer_bias[k])
 
 
-def test_the_global_objective_is_the_printed_sum():
+def test_the_global_objective_equals_the_published_sum():
     """(3.4), in loops, for the first run: all rows, the two networks of the first fold."""
     objective, points = problem("global")
     b, folds, mu, lam = points[0], objective.folds, objective.mu[0, 0], objective.lam[0, 0]
@@ -112,7 +112,7 @@ def test_the_global_objective_is_the_printed_sum():
 
 
 @pytest.mark.parametrize("run", [0, 1])
-def test_the_class_objective_is_the_printed_sum(run):
+def test_the_class_objective_equals_the_published_sum(run):
     """(3.6), in loops; the second run leaves out the rows of its fold."""
     objective, points = problem("class", "bell", sparsity="bell")
     gate = np.exp(-(points[run].reshape(C, F) ** 2))
@@ -131,7 +131,7 @@ def test_the_class_objective_is_the_printed_sum(run):
     np.testing.assert_allclose(objective(points, np.arange(3))[0][run], expected, rtol=1e-12)
 
 
-def test_one_vs_rest_is_the_balanced_binary_cross_entropy():
+def test_one_vs_rest_equals_the_balanced_binary_cross_entropy():
     objective, points = problem("one-vs-rest", mu=np.zeros((3, C)), lam=np.zeros((3, C)))
     gate, folds = points[0].reshape(C, F), objective.folds
     X, codes = folds.X, folds.codes
@@ -145,7 +145,7 @@ def test_one_vs_rest_is_the_balanced_binary_cross_entropy():
     np.testing.assert_allclose(objective(points, np.arange(3))[0][0], expected, rtol=1e-12)
 
 
-def test_runs_do_not_meet():
+def test_runs_do_not_affect_each_other():
     """A run alone is what it is among others."""
     objective, points = problem("class", joint=True)
     together = objective(points, np.arange(3))
@@ -182,7 +182,7 @@ def test_gradient_of_networks(loss, masked):
         np.testing.assert_allclose(inner[k, kept], expected[0], rtol=1e-12)
 
 
-def test_weights_survive_packing():
+def test_weights_can_be_packed_and_unpacked():
     stack = Stack.drawn(0, 2, F, H, C)
     again = Stack.unpacked(stack.packed(), *stack.shape)
     for part, copy in zip(stack, again, strict=True):

@@ -33,7 +33,7 @@ def test_shapes_and_order():
     assert len(repr(path).splitlines()) == 7
 
 
-def test_open_gates_are_fewer_as_redundancy_costs_more():
+def test_a_larger_redundancy_weight_leaves_fewer_gates_open():
     selector = GateSelector(
         n_features_to_select=Threshold(0.5), gate="bell", sparsity="bell", mu=1, network=SMALL
     )
@@ -43,14 +43,14 @@ def test_open_gates_are_fewer_as_redundancy_costs_more():
     assert 0 < path.size[-1] < 4
 
 
-def test_where_no_gate_is_open_the_most_frequent_class_is_said():
+def test_the_most_frequent_class_is_predicted_if_no_gate_is_open():
     selector = GateSelector(n_features_to_select=Threshold(1.5), gate="bell", sparsity="bell")
     path = gate_path(selector.set_params(network=SMALL, random_state=0), X, y, mu=[1], lam=[1])
     assert path.size[0] == 0
     assert path.accuracy[0] == pytest.approx(np.bincount(y).max() / len(y), abs=0.02)
 
 
-def test_labels_that_are_noise_are_told_at_chance():
+def test_the_accuracy_on_noise_is_at_chance():
     """Honest: neither networks nor gates saw the rows that score, whatever is selected."""
     draws = np.random.default_rng(0)
     noise, coins = draws.normal(size=(200, 60)), draws.integers(2, size=200)
@@ -64,7 +64,7 @@ def test_labels_that_are_noise_are_told_at_chance():
     assert np.all(np.abs(path.accuracy - 0.5) < 0.11)
 
 
-def test_labels_of_rows_left_out_choose_nothing():
+def test_labels_of_held_out_rows_do_not_affect_the_selection():
     """Neither networks nor gates nor redundancy of a fold know them."""
     selector = GateSelector(
         n_features_to_select=3,
@@ -92,7 +92,7 @@ def test_labels_of_rows_left_out_choose_nothing():
         assert not np.array_equal(after, before)
 
 
-def test_each_step_begins_where_the_one_before_ended(monkeypatch):
+def test_each_step_starts_from_the_previous_result(monkeypatch):
     calls = []
 
     def spy(*args, start=None, **more):
@@ -108,14 +108,14 @@ def test_each_step_begins_where_the_one_before_ended(monkeypatch):
         np.testing.assert_array_equal(start, end.points)
 
 
-def test_columns_without_variance_are_never_chosen():
+def test_constant_columns_are_never_selected():
     constant = np.column_stack([np.ones((len(X), 6)), X])
     selector = GateSelector(n_features_to_select=2, gate="bell", sparsity="bell", network=SMALL)
     path = gate_path(selector.set_params(random_state=0), constant, y, mu=[1], lam=[0, 5, 20])
     assert not path.support[..., :6].any()
 
 
-def test_where_every_row_is_told_there_is_no_error():
+def test_the_accuracy_never_exceeds_1():
     """Shares of 18 rows add up to a little more than 1."""
     codes = np.arange(54) % 2
     shifted = codes[:, None] + 0.01 * np.random.default_rng(0).normal(size=(54, 3))
@@ -126,14 +126,14 @@ def test_where_every_row_is_told_there_is_no_error():
     assert (path.accuracy[0], path.error[0]) == (1, 0)
 
 
-def test_the_seed_decides():
+def test_the_result_is_determined_by_the_seed():
     selector = GateSelector(n_features_to_select=3, network=SMALL, random_state=1)
     one, two = (gate_path(selector, X, y, mu=[1], lam=[1]) for _ in range(2))
     np.testing.assert_array_equal(one.support, two.support)
     assert not hasattr(selector, "support_")
 
 
-def test_default_grid_rises_from_where_gates_close():
+def test_the_default_grid_is_centred_where_gates_close():
     levels = rising(np.array([1.0, 4.0]), None, 0.25)
     assert levels[0].tolist() == [0, 0]
     assert [2.0, 8.0] in levels.tolist()
@@ -151,12 +151,12 @@ def test_default_grid_rises_from_where_gates_close():
         ({"lam": ["a"]}, "lam to be a number"),
     ],
 )
-def test_wrong_grids_get_a_sentence(wrong, said):
+def test_invalid_grids_are_refused(wrong, said):
     with pytest.raises(InvalidParameter, match=said):
         gate_path(GateSelector(random_state=0), X, y, **wrong)
 
 
-def test_selectors_that_have_no_path():
+def test_selectors_without_a_path_are_refused():
     with pytest.raises(InvalidParameter, match="needs selector to be a GateSelector"):
         gate_path(Ranking(FisherScore()), X, y)
     with pytest.raises(InvalidParameter, match="one mu for all classes"):

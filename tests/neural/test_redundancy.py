@@ -70,14 +70,14 @@ def test_dependence_inside_classes(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_copies_are_wholly_redundant_and_constants_are_not(kind):
+def test_duplicates_have_redundancy_1_and_constants_0(kind):
     phi = dense(dependences(kind, X)[0])
     assert phi[0, 7] == pytest.approx(1)
     assert np.all(phi[6] == 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_class_of_one_row_or_none_has_no_redundancy(kind):
+def test_a_class_with_at_most_one_row_has_no_redundancy(kind):
     parts = dependences(kind, X, np.array([0] * 39 + [2]), 4)
     assert len(parts) == 4
     for empty in parts[1:]:
@@ -86,21 +86,21 @@ def test_a_class_of_one_row_or_none_has_no_redundancy(kind):
     np.testing.assert_allclose(dense(parts[0]), expected(kind, X[:39]), atol=1e-10)
 
 
-def test_squares_go_through_the_columns_where_that_is_less_work():
+def test_squared_correlations_are_computed_from_the_columns_if_that_is_faster():
     wide = DRAWS.normal(size=(5, 60))
     (little,), (much,) = dependences("squared", wide), dependences("squared", wide[:, :40])
     assert isinstance(little, SquaredCorrelation)
     assert isinstance(much, PairMatrix)
 
 
-def test_wide_tables_are_held_in_single_precision(monkeypatch):
+def test_wide_tables_are_stored_in_single_precision(monkeypatch):
     monkeypatch.setattr(module, "SINGLE_FROM", 8)
     (phi,) = dependences("pearson", X)
     assert phi.phi.dtype == np.float32
     np.testing.assert_allclose(dense(phi), expected("pearson", X), atol=1e-6)
 
 
-def test_too_many_columns_are_refused_with_a_way_out(monkeypatch):
+def test_too_many_columns_are_refused_with_a_remedy(monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 7)
     with pytest.raises(InvalidParameter, match=r"redundancy='squared'"):
         dependences("pearson", X)

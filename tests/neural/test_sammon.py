@@ -42,7 +42,7 @@ def X():
 
 
 @pytest.mark.parametrize("weights", [(0, 0, 0), (3, 0, 0), (0, 2, 0), (0, 0, 5), (1.5, 0.3, 0.7)])
-def test_objective_and_gradient(X, weights):
+def test_objective_and_gradient_are_right(X, weights):
     rng = np.random.default_rng(0)
     (phi,) = dependences("squared", X)
     objective = SammonObjective(X, 4, weights, phi, GateUnits(np.arange(13)))
@@ -80,7 +80,7 @@ def test_sammon_error_of_a_subset(X):
 
 @pytest.mark.parametrize(("load", "size"), [(load_iris, 2), (load_wine, 4), (load_wine, 7)])
 @pytest.mark.parametrize("seed", range(3))
-def test_distances_are_kept_better_than_by_random_columns(load, size, seed):
+def test_distances_are_preserved_better_than_by_random_columns(load, size, seed):
     X = scale(load(return_X_y=True)[0])
     chosen = UFeSCoR(n_features_to_select=size, gamma=0, random_state=seed).fit(X)
     rng = np.random.default_rng(1)
@@ -90,7 +90,7 @@ def test_distances_are_kept_better_than_by_random_columns(load, size, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_of_each_pair_of_copies_is_kept(seed):
+def test_one_column_of_each_near_duplicate_pair_is_selected(seed):
     rng = np.random.default_rng(seed)
     columns = rng.normal(size=(80, 4))
     copies = columns + 0.05 * rng.normal(size=(80, 4))
@@ -110,7 +110,7 @@ def test_rows_that_are_all_equal_in_the_sample():
 
 
 @pytest.mark.parametrize("weight", ["alpha", "beta", "gamma"])
-def test_weights_too_large_get_a_sentence(weight):
+def test_weights_that_overflow_are_refused(weight):
     X = load_iris(return_X_y=True)[0]
     selector = UFeSCoR(n_features_to_select=1, redundancy="pearson", random_state=0)
     with pytest.raises(InvalidParameter, match="needs a finite objective"):
@@ -118,14 +118,14 @@ def test_weights_too_large_get_a_sentence(weight):
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200, 1.7e307])
-def test_columns_of_any_size(size):
+def test_columns_of_any_scale(size):
     X = load_iris(return_X_y=True)[0]
     plain = UFeSCoR(random_state=0).fit(X)
     stretched = UFeSCoR(random_state=0).fit(X * [1, size / 10, 1, 1])
     assert_allclose(stretched.gates_, plain.gates_, atol=1e-5)
 
 
-def test_redundancy_costs():
+def test_a_larger_redundancy_weight_selects_less_correlated_columns():
     """A heavier weight leaves less correlation among what is kept."""
     X = load_breast_cancer(return_X_y=True)[0]
     rho2 = np.corrcoef(X.T) ** 2
@@ -139,7 +139,7 @@ def test_redundancy_costs():
     assert shared(20) < 0.8 * shared(0)
 
 
-def test_what_it_knows():
+def test_fitted_attributes():
     X = load_wine(return_X_y=True)[0]
     found = UFeSCoR(n_features_to_select=5, restarts=2, random_state=0).fit(X)
     assert found.n_features_ == 5
@@ -156,14 +156,14 @@ def test_what_it_knows():
     assert write(parse(write(found))) == write(found)
 
 
-def test_the_target_is_ignored_and_seeds_repeat():
+def test_the_target_is_ignored_and_results_are_reproducible():
     X, y = load_wine(return_X_y=True)
     asked = UFeSCoR(n_features_to_select=5, restarts=2, random_state=3)
     first, second = asked.fit(X).gates_, asked.fit(X, y).gates_
     assert_array_equal(first, second)
 
 
-def test_resumed_it_is_the_same():
+def test_a_resumed_fit_is_the_same():
     X = load_wine(return_X_y=True)[0]
     one = UFeSCoR(n_features_to_select=5, restarts=2).fit(X)
     again = UFeSCoR(n_features_to_select=5, restarts=2).resume(X, record=one.record_)
@@ -179,7 +179,7 @@ def test_many_rows_are_sampled():
     assert UFeSCoR(max_rows=50, restarts=2, random_state=0).fit(X[:40]).rows_.shape == (40,)
 
 
-def test_columns_and_rows_that_do_not_differ():
+def test_constant_columns_and_duplicates():
     X = load_iris(return_X_y=True)[0]
     X = np.column_stack([np.full(150, 3.0), X[:, 0], X, np.zeros(150)])
     found = UFeSCoR(n_features_to_select=4, restarts=2, random_state=0).fit(X)
@@ -202,7 +202,7 @@ def test_more_columns_than_rows():
     assert found.alpha_ > 3
 
 
-def test_a_threshold_leaves_the_number_open():
+def test_a_threshold_does_not_fix_the_number_of_columns():
     X = load_wine(return_X_y=True)[0]
     found = UFeSCoR(n_features_to_select=Threshold(0.5), gamma=20, restarts=2, random_state=0).fit(
         X
@@ -221,17 +221,17 @@ def test_a_threshold_leaves_the_number_open():
         ({"n_features_to_select": 5}, "between 1 and 4"),
     ],
 )
-def test_impossible_parameters(params, sentence):
+def test_invalid_parameters_are_refused(params, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         UFeSCoR(**params).fit(load_iris(return_X_y=True)[0])
 
 
-def test_gates_value_no_subsets():
+def test_best_is_refused_because_subsets_have_no_value():
     with pytest.raises(IncompatibleCriterion):
         UFeSCoR(n_features_to_select="best").fit(load_iris(return_X_y=True)[0])
 
 
-def test_scikit_learn_finds_no_fault():
+def test_it_passes_the_checks_of_scikit_learn():
     results = check_estimator(UFeSCoR(restarts=1), on_fail=None, on_skip=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
     assert len([r for r in results if r["status"] == "passed"]) > 35

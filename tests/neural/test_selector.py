@@ -98,7 +98,7 @@ def planted(n=300, noise=6, seed=0):
         {"gate": "linear", "network__loss": "squared", "network__activation": "sigmoid"},
     ],
 )
-def test_every_kind_of_gate_prefers_what_is_useful(kind, joint, solver):
+def test_every_kind_of_gate_finds_the_useful_columns(kind, joint, solver):
     X, y = planted()
     selector = GateSelector(
         n_features_to_select=3,
@@ -115,7 +115,7 @@ def test_every_kind_of_gate_prefers_what_is_useful(kind, joint, solver):
     assert np.isfinite(selector.gates_).all()
 
 
-def test_redundancy_closes_one_of_two_copies():
+def test_redundancy_closes_one_of_two_duplicates():
     X, y = planted()
     free, controlled = (
         GateSelector(
@@ -134,7 +134,7 @@ def test_redundancy_closes_one_of_two_copies():
 @pytest.mark.parametrize(
     "lam", [pytest.param(1, marks=pytest.mark.slow), 10, pytest.param(100, marks=pytest.mark.slow)]
 )
-def test_class_level_control_keeps_the_pair_that_separates(lam):
+def test_class_level_redundancy_selects_the_pair_that_separates(lam):
     """Columns 1 and 3 are correlated overall and needed together; ten draws."""
     kept = {"global": 0, "class": 0}
     for draw in range(10):
@@ -184,7 +184,7 @@ def test_the_union_grows_with_the_number_per_class():
     assert everything.n_features_ == 13
 
 
-def test_a_number_of_columns_takes_the_first_of_every_class_first():
+def test_a_number_of_columns_selects_the_best_of_every_class_first():
     X, y = load_wine(return_X_y=True)
     gates = GateSelector(n_features_to_select=5, scope="class", **QUICK).fit(X, y)
     firsts = {int(row.argmax()) for row in gates.class_gates_}
@@ -194,7 +194,7 @@ def test_a_number_of_columns_takes_the_first_of_every_class_first():
     assert np.all(np.diff(falling) <= 1e-9)
 
 
-def test_threshold_keeps_open_gates():
+def test_a_threshold_selects_open_gates():
     gates = GateSelector(
         n_features_to_select=Threshold(0.9), gate="bell", sparsity="bell", **QUICK
     ).fit(X, y)
@@ -245,7 +245,7 @@ def test_weights_may_differ_by_class():
     assert share[2] < 0.5 * min(share[0], share[1])
 
 
-def test_one_vs_rest_finds_what_tells_each_class():
+def test_one_vs_rest_finds_the_columns_of_each_class():
     """Class 1 is told by column 0 or its copy, class 2 by column 1."""
     X, y = planted()
     gates = GateSelector(scope="one-vs-rest", mu=1, lam=1, network=network(5), random_state=0).fit(
@@ -255,7 +255,7 @@ def test_one_vs_rest_finds_what_tells_each_class():
     assert gates.features_for(2)[0].column == 1
 
 
-def test_auto_walks_to_the_best_point_of_the_path():
+def test_auto_uses_the_best_point_of_the_path():
     X, y = load_wine(return_X_y=True)
     gates = GateSelector(
         n_features_to_select=4, network=network(4), gate="bell", sparsity="bell", mu=1
@@ -270,7 +270,7 @@ def test_auto_walks_to_the_best_point_of_the_path():
     assert gates.n_features_ == 4
 
 
-def test_the_result_is_that_of_the_seed_and_of_the_record(tmp_path):
+def test_results_are_reproducible_by_seed_and_by_record(tmp_path):
     gates = GateSelector(n_features_to_select=2, scope="class", mu=1, lam=5, network=network())
     gates.fit(X, y)
     gates.record_.save(tmp_path / "record.json")
@@ -288,7 +288,7 @@ def test_at_most_twelve_parameters():
     assert len(set(signature(GateSelector).parameters) - every) <= 12
 
 
-def test_the_network_has_the_seed_of_the_selector_unless_it_brings_its_own():
+def test_the_network_uses_the_seed_of_the_selector_unless_it_has_its_own():
     for own, used in ((None, 0), (5, 5)):
         gates = GateSelector(**QUICK | {"network": network(random_state=own)}).fit(X, y)
         alone = network(random_state=used).fit(X, y)
@@ -296,7 +296,7 @@ def test_the_network_has_the_seed_of_the_selector_unless_it_brings_its_own():
     assert QUICK["network"].random_state is None  # the one given is never changed
 
 
-def test_seeds_that_are_fixed_from_outside_leave_the_network_to_the_selector():
+def test_fixing_seeds_does_not_set_the_seed_of_the_network():
     gates = GateSelector(network=network(), mu=1, lam=5)
     for whole, path in (
         (clone(gates), ""),
@@ -310,7 +310,7 @@ def test_seeds_that_are_fixed_from_outside_leave_the_network_to_the_selector():
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200, 1.7e307, 1e-310])
-def test_columns_of_any_size(size):
+def test_columns_of_any_scale(size):
     stretched = X.copy()
     stretched[:, 1] *= size / np.abs(X[:, 1]).max()
     plain, gates = (GateSelector(scope="class", **QUICK).fit(table, y) for table in (X, stretched))
@@ -321,7 +321,7 @@ def test_columns_of_any_size(size):
     np.testing.assert_allclose(found.mean / size, [part.mean() for part in spread], rtol=1e-6)
 
 
-def test_a_training_part_of_one_class_gets_a_sentence():
+def test_a_training_fold_with_one_class_is_refused():
     chain = make_pipeline(GateSelector(**QUICK), NetworkClassifier(3))
     parts = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
     with pytest.raises(InvalidTarget, match="every sample has the class '0'"):
@@ -335,7 +335,7 @@ def test_two_rows():
         assert np.isfinite(gates.gates_).all()
 
 
-def test_expression_there_and_back():
+def test_it_can_be_written_as_an_expression():
     text = (
         "GateSelector(n_features_to_select=PerClass(2), network=NetworkClassifier(hidden=3, "
         "decay=0.01), scope='class', sparsity=Sparsity(width=(1.0, 0.1)), "
@@ -346,7 +346,7 @@ def test_expression_there_and_back():
     assert isinstance(parse("NetworkClassifier(hidden=3)"), NetworkClassifier)
 
 
-def test_in_a_pipeline_and_a_grid():
+def test_it_works_in_a_pipeline_and_a_grid_search():
     chain = make_pipeline(
         GateSelector(n_features_to_select=2, **QUICK), NetworkClassifier(3, random_state=0)
     )
@@ -357,7 +357,7 @@ def test_in_a_pipeline_and_a_grid():
     assert hidden == found.best_params_["gateselector__network__hidden"]
 
 
-def test_parts_are_reached_where_a_word_stands_for_them():
+def test_nested_parameters_can_be_set_if_a_part_is_given_by_name():
     gates = GateSelector(mu=1, lam=5)
     gates.set_params(
         network__hidden=4, sparsity__width=0.2, redundancy__level="class", solver__max_iter=9
@@ -389,7 +389,7 @@ def test_recursive_elimination_by_gates():
 
 @pytest.mark.parametrize("scope", ["global", "class"])
 @pytest.mark.parametrize("gate", ["linear", "bell"])
-def test_columns_without_variance_are_closed(scope, gate):
+def test_gates_of_constant_columns_are_closed(scope, gate):
     sparsity = "bell" if gate == "bell" else "l0"
     constant = np.column_stack([np.full(len(X), 7.0), X])
     constant[y == 1, 2] = 3.0  # no variance inside one class
@@ -405,7 +405,7 @@ def test_columns_without_variance_are_closed(scope, gate):
         assert np.isfinite(gates.gates_).all()
 
 
-def test_classes_of_two_rows_are_warned_of():
+def test_classes_with_two_rows_cause_a_warning():
     few = np.r_[np.arange(0, 30), 50:80, 100, 101]
     with pytest.warns(DegenerateData, match="2 has fewer than 5 rows"):
         gates = GateSelector(scope="class", **QUICK).fit(X[few], y[few])
@@ -417,7 +417,7 @@ def test_classes_of_two_rows_are_warned_of():
 
 
 @pytest.mark.parametrize("scope", ["global", "class"])
-def test_columns_kept_with_closed_gates_are_warned_of(scope):
+def test_selected_columns_with_closed_gates_cause_a_warning(scope):
     gates = GateSelector(scope=scope, n_features_to_select=2, mu=100, lam=0, network=network())
     with pytest.warns(DegenerateData, match="selects 2 column.s., but only . of the gates"):
         gates.set_params(random_state=0).fit(X, y)
@@ -427,7 +427,7 @@ def test_columns_kept_with_closed_gates_are_warned_of(scope):
 
 
 @pytest.mark.parametrize("row", [50, 120])  # a class of one row: the middle one, the last one
-def test_a_class_of_one_row_under_auto(row):
+def test_auto_works_with_a_class_of_one_row(row):
     few = np.r_[0:20, row, 100:119] if row < 100 else np.r_[0:20, 50:70, row]
     for settings in ({"scope": "class"}, {"redundancy": Redundancy(level="class")}):
         gates = GateSelector(network=network(), random_state=0, **settings)
@@ -451,7 +451,7 @@ def test_mini_batches_find_the_same_columns():
         assert set(gates.order_[:3]) & {0, 2}
 
 
-def test_the_level_of_redundancy_is_that_asked_for():
+def test_the_requested_level_of_redundancy_is_used():
     """Columns that are copies inside classes only: redundant by class, hardly overall."""
     X, y, *_ = make_class_redundancy(300, random_state=0)
     cost = {}
@@ -470,7 +470,7 @@ def test_the_level_of_redundancy_is_that_asked_for():
         assert cost[level] == pytest.approx((phi.sum() - 3) / 6)  # all gates at 1
 
 
-def test_an_annealed_width_ends_at_the_second():
+def test_an_annealed_width_ends_at_the_second_value():
     annealed = Sparsity(width=(1.0, 0.1))
     gates = GateSelector(mu=1, lam=0, sparsity=annealed, network=network(), random_state=0)
     gates.fit(X, y)
@@ -478,7 +478,7 @@ def test_an_annealed_width_ends_at_the_second():
     assert gates.history_["sparsity"][-1] == pytest.approx(cost, rel=1e-6)
 
 
-def test_divergence_is_a_warning_and_no_nan():
+def test_divergence_causes_a_warning_and_no_nan():
     wild = {"learning_rate": 1e100}
     gates = GateSelector(
         solver=GateSolver("adam", **wild),
@@ -492,7 +492,7 @@ def test_divergence_is_a_warning_and_no_nan():
     assert np.isfinite(gates.gates_).all()
 
 
-def test_weights_too_large_to_begin_with():
+def test_weights_that_overflow_are_refused():
     with pytest.raises(InvalidParameter, match="finite objective with all gates open"):
         GateSelector(mu=1.7e308, lam=1.7e308, network=network(), random_state=0).fit(X, y)
 
@@ -505,7 +505,7 @@ def test_more_columns_than_rows():
 
 
 @pytest.mark.parametrize("scope", ["global", "class"])
-def test_bounded_gates_are_widest_where_they_matter(scope):
+def test_bounded_gates_are_widest_for_relevant_columns(scope):
     """Not closed by a step through their open end, nor lost among those that nothing closes."""
     problem = recipe_laws.wide(n=40, d=100)
     bell = GateSelector(gate="bell", sparsity="bell", scope=scope, mu=1, lam=5, random_state=0)
@@ -516,7 +516,7 @@ def test_bounded_gates_are_widest_where_they_matter(scope):
 
 
 @pytest.mark.parametrize("kind", ["bell", "sigmoid"])
-def test_wide_open_gates_are_told_apart_by_what_the_loss_would_lose(kind):
+def test_fully_open_gates_are_ranked_by_their_effect_on_the_loss(kind):
     gate, rng = GATES[kind], np.random.default_rng(0)
     gates, pull = rng.uniform(-1, 1, size=(3, 2, 8)), rng.normal(size=(3, 2, 8))
     gates[:, :, :4] = 0.99 + 0.01 * rng.random((3, 2, 4))
@@ -571,12 +571,12 @@ def test_one_column():
         ({"n_features_to_select": 5}, "between 1 and 4"),
     ],
 )
-def test_wrong_parameters_get_a_sentence(wrong, said):
+def test_invalid_parameters_are_refused(wrong, said):
     with pytest.raises(InvalidParameter, match=said):
         GateSelector(**({"mu": 1, "lam": 1} | wrong)).fit(X, y)
 
 
-def test_choices_that_gates_cannot_make():
+def test_unsupported_choices_are_refused():
     with pytest.raises(IncompatibleCriterion, match="PerClass needs gates for each class"):
         GateSelector(n_features_to_select=PerClass(1)).fit(X, y)
     with pytest.raises(IncompatibleCriterion, match="GateSelector only ranks"):
@@ -585,28 +585,28 @@ def test_choices_that_gates_cannot_make():
         GateSelector(n_features_to_select=PerClass(0), scope="class").fit(X, y)
 
 
-def test_targets_that_are_no_classes():
+def test_targets_that_are_not_classes_are_refused():
     with pytest.raises(InvalidTarget, match="holds real numbers"):
         GateSelector().fit(X, X[:, 0])
     with pytest.raises(InvalidTarget, match="at least two classes"):
         GateSelector().fit(X, np.zeros(len(X)))
 
 
-def test_a_fit_that_fails_leaves_nothing_of_the_one_before():
+def test_a_failed_fit_clears_the_previous_results():
     gates = GateSelector(**QUICK).fit(X, y)
     with pytest.raises(InvalidTarget):
         gates.fit(X, np.zeros(len(X)))
     assert not hasattr(gates, "gates_")
 
 
-def test_wdbc_two_columns_tell_most():
+def test_two_columns_of_wdbc_predict_well():
     X, y = load_breast_cancer(return_X_y=True)
     gates = GateSelector(n_features_to_select=2, mu=1, lam=10, random_state=0)
     chain = make_pipeline(gates, NetworkClassifier(random_state=0))
     assert cross_val_score(chain, X, y, cv=3).mean() > 0.9
 
 
-def test_after_a_filter_in_terms_of_the_original_columns():
+def test_after_a_filter_results_refer_to_the_original_columns():
     X, y = planted(noise=40)
     gates = GateSelector(n_features_to_select=2, **QUICK)
     search = Then(Ranking(FisherScore(), n_features_to_select=8), gates).fit(X, y)
@@ -618,7 +618,7 @@ def test_after_a_filter_in_terms_of_the_original_columns():
     assert write(parse(expression)) == expression
 
 
-def test_metadata_are_refused_with_a_sentence():
+def test_metadata_are_refused():
     with pytest.raises(InvalidParameter, match="GateSelector cannot use sample_weight"):
         GateSelector(**QUICK).fit(X, y, sample_weight=np.ones(len(y)))
     with pytest.raises(InvalidParameter, match="cannot use groups"):

@@ -24,7 +24,7 @@ def test_lbfgs_finds_every_minimum(memory, single_from, monkeypatch):
 
 
 @pytest.mark.parametrize("n_steps", [0, 2, 3, 7])
-def test_compact_form_is_the_recursion_of_the_textbook(n_steps):
+def test_the_compact_form_agrees_with_the_textbook_recursion(n_steps):
     draw = np.random.default_rng(n_steps)
     history, pairs = _History(1, 3, 5), []
     for _ in range(n_steps):
@@ -46,7 +46,7 @@ def test_compact_form_is_the_recursion_of_the_textbook(n_steps):
     np.testing.assert_allclose(result[0], expected, rtol=1e-12)
 
 
-def test_lbfgs_does_not_depend_on_the_company():
+def test_lbfgs_runs_do_not_affect_each_other():
     start = np.random.default_rng(1).normal(size=(7, 4))
     together, _ = lbfgs(rosenbrock, start, max_iter=40)
     for k in range(7):
@@ -55,7 +55,7 @@ def test_lbfgs_does_not_depend_on_the_company():
 
 
 @pytest.mark.parametrize("minimise", [lbfgs, adam])
-def test_a_run_that_is_not_finite_does_not_spoil_the_others(minimise):
+def test_a_run_that_is_not_finite_does_not_affect_the_others(minimise):
     def walled(points, runs, rows=None):
         values, gradients = rosenbrock(points, runs)
         values[runs == 1] = np.nan
@@ -69,7 +69,7 @@ def test_a_run_that_is_not_finite_does_not_spoil_the_others(minimise):
     np.testing.assert_array_equal(points[1], start[1])
 
 
-def test_lbfgs_steps_back_from_where_it_is_not_finite():
+def test_lbfgs_shortens_steps_to_non_finite_values():
     def well(points, runs, rows=None):
         with np.errstate(invalid="ignore", divide="ignore"):
             values = -np.log(1 - (points**2).sum(axis=1)) + points.sum(axis=1)
@@ -81,7 +81,7 @@ def test_lbfgs_steps_back_from_where_it_is_not_finite():
     assert np.isfinite(values).all()
 
 
-def test_no_parameter_goes_below_its_least_value():
+def test_no_parameter_falls_below_its_bound():
     """As the bounded minimiser of SciPy has it; what is not bounded is free."""
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 6))
@@ -104,7 +104,7 @@ def test_no_parameter_goes_below_its_least_value():
     np.testing.assert_allclose(values[0], truth.fun, rtol=1e-5)
 
 
-def test_adam_gives_back_the_best_it_saw():
+def test_adam_returns_the_best_point():
     values_seen = []
 
     def noisy(points, runs, rows=None):
@@ -118,7 +118,7 @@ def test_adam_gives_back_the_best_it_saw():
     np.testing.assert_allclose(values, [rosen(p) for p in points])
 
 
-def test_adam_rests():
+def test_adam_stops_when_it_has_converged():
     calls = []
 
     def bowl(points, runs, rows=None):
@@ -131,7 +131,7 @@ def test_adam_rests():
     assert len(calls) < 2000
 
 
-def test_adam_takes_the_batches():
+def test_adam_uses_the_batches():
     seen = []
 
     def mean_of_rows(points, runs, rows=None):

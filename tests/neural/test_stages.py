@@ -104,7 +104,7 @@ def spread(n, most=4):
 
 
 @pytest.mark.parametrize("name", SELECTORS)
-def test_stopped_after_any_stage_it_ends_the_same(name, undisturbed):
+def test_training_can_be_resumed_after_any_stage(name, undisturbed):
     selector, (fitted, whole) = SELECTORS[name], undisturbed[name]
     for k in spread(len(whole)):
         state = whole[k]
@@ -117,7 +117,7 @@ def test_stopped_after_any_stage_it_ends_the_same(name, undisturbed):
 
 
 @pytest.mark.parametrize("name", SELECTORS)
-def test_a_fit_stopped_anywhere_and_resumed_ends_the_same(name, undisturbed):
+def test_a_fit_can_be_stopped_and_resumed_anywhere(name, undisturbed):
     """The whole way: callbacks stop it, the record goes through JSON, resume goes on.
 
     Each stop but the first is that of a fit which was stopped and resumed before; from some of
@@ -145,7 +145,7 @@ def test_the_number_of_columns_is_part_of_the_training():
         UFeSCoR(n_features_to_select=2, random_state=3, restarts=1).resume(X, y, record=record)
 
 
-def test_stages_are_where_one_would_stop(undisturbed):
+def test_stages_follow_the_parts_of_the_training(undisturbed):
     n_stages = {name: len(whole) for name, (_, whole) in undisturbed.items()}
     assert n_stages["weights given"] == 2  # the network, the gates
     found = undisturbed["weights found"][0]
@@ -182,21 +182,21 @@ def test_a_finished_state_trains_nothing(name, undisturbed, monkeypatch):
         assert_array_equal(again.network_.predict_proba(X), fitted.network_.predict_proba(X))
 
 
-def test_states_given_before_are_not_touched():
+def test_earlier_states_are_not_changed():
     kept = []
     for state in prepared(SELECTORS["weights found"])._stages(X, y, 3, {}):
         kept.append((state, json.dumps(state)))
     assert all(json.dumps(state) == text for state, text in kept)
 
 
-def test_without_columns_that_vary():
+def test_all_columns_are_constant():
     flat = np.ones((10, 3))
     with pytest.warns(DegenerateData, match="all columns are constant"):
         (last,) = prepared(UFeSCoR(), flat)._stages(flat, None, 0, {})
     assert list(prepared(UFeSCoR(), flat)._stages(flat, None, 0, last)) == []
 
 
-def test_a_wide_table_is_no_different():
+def test_training_on_a_wide_table_can_be_resumed():
     wide = np.random.default_rng(0).normal(size=(20, 1200))
     classes = np.arange(20) % 2
     selector = GateSelector(network=SMALL, redundancy="squared", mu=1, lam=1, solver=FEW)
@@ -207,7 +207,7 @@ def test_a_wide_table_is_no_different():
 
 
 @pytest.mark.parametrize("array", [np.array([[0.1, np.nan], [np.inf, -0.0]]), np.arange(3) > 1])
-def test_arrays_survive_packing(array):
+def test_arrays_can_be_packed_and_unpacked(array):
     found = unpacked(json.loads(json.dumps(packed(array))))
     assert found.dtype == array.dtype
     assert found.tobytes() == array.tobytes()
@@ -226,12 +226,12 @@ def test_arrays_survive_packing(array):
         {"kind": "<f8", "shape": [-1], "numbers": "AAAAAAAAAAA="},
     ],
 )
-def test_damaged_arrays_get_a_sentence(damaged):
+def test_damaged_arrays_are_refused(damaged):
     with pytest.raises(InvalidTable, match="a damaged array"):
         unpacked(damaged)
 
 
-def test_wine_as_a_whole():
+def test_training_on_wine_can_be_resumed():
     """A table of ordinary size, stopped in the middle of the grid."""
     X, y = load_wine(return_X_y=True)
     selector = GateSelector(n_features_to_select=4, network=SMALL, solver=FEW, random_state=0)

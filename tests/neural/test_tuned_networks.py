@@ -29,7 +29,7 @@ def test_an_exclusive_or_needs_more_than_one_hidden_unit():
     assert_allclose(tuned.predict_proba(X).sum(axis=1), 1)
 
 
-def test_hidden_units_are_one_to_three_a_column():
+def test_one_to_three_hidden_units_per_column_are_tried():
     assert TunedMLP(every=True).units(4) == list(range(1, 13))
     assert TunedMLP().units(100)[-1] == 300
     assert TunedMLP(most=5).units(100) == [1, 2, 3, 4, 5]
@@ -37,7 +37,7 @@ def test_hidden_units_are_one_to_three_a_column():
         TunedMLP(most=0).fit(*exclusive_or())
 
 
-def test_a_class_of_one_row_is_no_reason_to_stop():
+def test_a_class_with_one_row_is_accepted():
     X, y = exclusive_or(30)
     y[0] = 2
     assert TunedMLP(random_state=0).fit(X, y).best_params_ == {"hidden_layer_sizes": (4,)}
@@ -49,7 +49,7 @@ def test_the_recipe_chooses_hidden_units_by_itself():
     assert set(chosen.get_support(indices=True)) == {2, 3}
 
 
-def test_gains_are_sums_over_all_ways_through_a_network():
+def test_gains_are_sums_over_all_paths_through_a_network():
     X, y = load_iris(return_X_y=True)
     network = MLPClassifier((3, 2), max_iter=5000, alpha=1.0, solver="lbfgs", random_state=0)
     found = Importances(network, importance_getter="gains").fit(X, y).loss(np.arange(4))
@@ -68,7 +68,7 @@ def test_gains_are_sums_over_all_ways_through_a_network():
         Importances(Ridge(), importance_getter="gains").fit(X, y).loss(np.arange(4))
 
 
-def test_what_networks_take_is_known_to_recipes_on_their_weights():
+def test_recipes_on_network_weights_estimate_their_memory():
     (small, large), (_, more) = (
         [recipe("annigma", n_hidden=n).criterion.cost(200, d) for d in (10, 40)] for n in (6, 12)
     )
@@ -97,7 +97,7 @@ def test_the_best_prefix_has_the_greatest_cross_validated_score():
         assert "optimistic" in search.choice_.reason
 
 
-def test_the_best_prefix_refuses_what_it_cannot_do():
+def test_the_best_prefix_refuses_invalid_parameters():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InvalidParameter, match="cv to be an int of at least 2"):
         Ranking(Correlation(), n_features_to_select=BestPrefix(cv=1)).fit(X, y)

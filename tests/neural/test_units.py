@@ -87,7 +87,7 @@ def test_a_shared_gate_is_one_parameter(scope, joint):
     assert np.isfinite(value).all()
 
 
-def test_the_slope_of_distances_under_shared_gates():
+def test_the_gradient_of_distances_with_shared_gates():
     X, units = table()[0], GateUnits(UNIT_OF)
     between = GroupedDependence(PairMatrix(phi()), units)
     shared = SammonObjective(X, 2, (3.0, 0.1, 1.0), between, units)
@@ -122,7 +122,7 @@ def test_a_group_shares_its_gate(make):
 
 
 @pytest.mark.parametrize("make", [gates, sammon])
-def test_what_is_fixed_stays(make):
+def test_fixed_features_are_selected(make):
     X, y = table()
     free = make(feature_groups=GROUPS).fit(X, y)
     worst = int(free.order_[-1])
@@ -137,7 +137,7 @@ def test_what_is_fixed_stays(make):
 
 
 @pytest.mark.parametrize("make", [gates, sammon])
-def test_a_grouped_selector_goes_on_where_it_stopped(make):
+def test_a_grouped_selector_can_be_resumed(make):
     X, y = table()
     how = {"feature_groups": GROUPS, "fixed_features": [5]}
     whole = make(**how).fit(X, y)

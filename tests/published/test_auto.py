@@ -66,7 +66,7 @@ def found():
     return dict(zip(tables, found, strict=True))
 
 
-def test_it_errs_less_than_all_columns_with_few(found):
+def test_few_columns_have_a_lower_error_than_all_columns(found):
     means = np.array([table.mean(axis=0) for table in found.values()])
     # a hundredth is added on both sides: tables without any error have no logarithm
     ratio = np.exp(np.mean(np.log((means[:, 0] + 0.01) / (means[:, 1] + 0.01))))
@@ -75,6 +75,6 @@ def test_it_errs_less_than_all_columns_with_few(found):
     assert found["madelon"][:, 0].mean() <= 0.22
 
 
-def test_it_says_what_it_errs(found):
+def test_the_reported_error_is_close_to_the_true_error(found):
     apart = [np.mean(table[:, 3] - table[:, 0]) for table in found.values()]
     assert abs(np.mean(apart)) <= 0.02

@@ -43,13 +43,13 @@ def is_within_one_standard_error(own, others):
     return np.mean(own - named) <= spread
 
 
-def test_a_method_that_is_clearly_behind_is_seen():
+def test_a_clearly_worse_method_is_detected():
     others = np.array([[0.1, 0.2, 0.1, 0.2, 0.1], [0.3, 0.3, 0.4, 0.3, 0.3]])
     assert is_within_one_standard_error(others[0], others)
     assert not is_within_one_standard_error(others[1], others)
 
 
-def test_it_is_as_good_as_the_best_fixed_method_on_most_tables(rows):
+def test_auto_is_as_good_as_the_best_fixed_method_on_most_tables(rows):
     good = []
     for of in rows.values():
         by_method = errors(of)
@@ -60,7 +60,7 @@ def test_it_is_as_good_as_the_best_fixed_method_on_most_tables(rows):
     assert sum(good) >= 9
 
 
-def test_it_keeps_few_columns(rows):
+def test_auto_selects_few_columns(rows):
     kept_columns = [row.size for of in rows.values() for row in of if row.method == "AUTO"]
     assert len(kept_columns) == 60
     assert np.median(kept_columns) <= 12

@@ -42,7 +42,7 @@ def supports(make, table, draws):
         return np.array([make(seed).fit(*table(seed)).support_ for seed in range(draws)])
 
 
-def test_probes_keep_one_column_of_noise():
+def test_probes_select_about_one_noise_column():
     kept = [
         Probes(Ranking(Correlation()), random_state=seed)
         .fit(*noise(seed, classes=seed % 8 < 4))
@@ -52,12 +52,12 @@ def test_probes_keep_one_column_of_noise():
     assert 0.75 <= np.mean(kept) <= 1.25
 
 
-def test_probes_find_what_is_relevant():
+def test_probes_find_the_relevant_columns():
     found = supports(lambda s: Probes(Ranking(Correlation()), random_state=s), decoys, 30)
     assert found[:, :5].sum(axis=1).mean() >= 4.7
 
 
-def test_probes_with_information_find_two_columns_that_matter_together():
+def test_probes_with_information_find_an_interaction():
     def table(seed):
         problem = make_weston(200, random_state=seed)
         return problem.X, problem.y
@@ -84,7 +84,7 @@ def test_probes_with_information_find_the_useful_columns_of_madelon():
     assert found[:, 20:].sum(axis=1).mean() <= 1.3
 
 
-def test_contests_keep_few_columns_of_noise_and_most_that_are_relevant():
+def test_contests_select_few_noise_columns_and_most_relevant_ones():
     """No level is promised; a column was kept in 17 of 100 tables where 0.05 is written."""
     kept = [
         Contest(Ranking(Correlation()), random_state=seed)
@@ -105,7 +105,7 @@ def test_boruta_finds_something_among_two_thousand_columns():
     assert found.rejected_.sum() > 1500
 
 
-def test_stability_keeps_its_bound_and_finds_most():
+def test_stability_selection_keeps_its_bound_and_finds_most_relevant_columns():
     kept = [
         StabilitySelection(Ranking(Correlation()), random_state=seed)
         .fit(*noise(seed, classes=seed % 8 < 4))
@@ -124,7 +124,7 @@ def test_stability_keeps_its_bound_and_finds_most():
     assert found[:, :5].sum(axis=1).mean() >= 3.3
 
 
-def test_knockoffs_keep_their_rate_with_shadows_counted():
+def test_knockoffs_keep_their_rate_including_redundant_columns():
     found = supports(
         lambda s: Knockoffs(Ranking(PValue()), random_state=s), lambda s: decoys(s, 1000), 48
     )
@@ -133,7 +133,7 @@ def test_knockoffs_keep_their_rate_with_shadows_counted():
     assert found[:, :5].mean() >= 0.7
 
 
-def test_honest_sizes_say_nothing_of_noise_and_find_what_is_linear():
+def test_honest_size_selects_no_noise_and_finds_linear_effects():
     nothing = [
         HonestSize(Ranking(Correlation()), random_state=seed)
         .fit(*noise(seed, classes=True))
@@ -147,7 +147,7 @@ def test_honest_sizes_say_nothing_of_noise_and_find_what_is_linear():
     assert found[:, :5].sum(axis=1).mean() >= 4.3
 
 
-def test_auto_says_nothing_of_noise_and_keeps_what_is_there():
+def test_auto_selects_no_noise_and_finds_the_relevant_columns():
     nothing = [
         Auto(random_state=seed).fit(*noise(seed, classes=seed % 8 < 4)).n_features_ == 0
         for seed in range(15)

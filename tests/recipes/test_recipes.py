@@ -151,7 +151,7 @@ def test_a_recipe_is_described(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(names()) - DECIDE))
-def test_options_reach_the_search(name):
+def test_options_are_passed_to_the_search(name):
     made = recipe(name, n_features_to_select=3)
     last = made.second if isinstance(made, Then) else made
     assert last.n_features_to_select == 3
@@ -161,14 +161,14 @@ def test_options_reach_the_search(name):
         recipe(name, n_featurs=3)
 
 
-def test_a_recipe_made_for_classes_says_so():
+def test_recipes_declare_their_kinds_of_target():
     assert BOOK["fisher-score"].targets == {"classification"}
     assert BOOK["svr-rfe"].targets == {"regression"}
     assert BOOK["correlation"].targets == {"classification", "regression"}
     assert BOOK["t-test-fdr"].targets == {"classification", "regression"}
 
 
-def test_own_options():
+def test_recipes_have_their_own_options():
     assert recipe("svm-rfe", C=7).criterion.estimator.C == 7
     assert recipe("svm-rfe").criterion.estimator.kernel == "linear"
     assert recipe("svm-rfe", kernel="rbf", gamma=0.1).criterion.estimator.gamma == 0.1
@@ -179,7 +179,7 @@ def test_own_options():
         recipe("ga-knn", n_generation=3)
 
 
-def test_boruta_takes_any_search_and_no_number():
+def test_boruta_accepts_any_search_and_no_number_of_columns():
     made = recipe("boruta", search=Forward(Scatter("J3")), n_rounds=30)
     assert write(made) == "Contest(Forward(Scatter()), n_rounds=30)"
     assert (
@@ -211,14 +211,14 @@ BORUTAPY = [
 
 
 @pytest.mark.parametrize(("name", "seed", "kept"), BORUTAPY)
-def test_boruta_keeps_what_the_original_does(name, seed, kept):
+def test_boruta_agrees_with_the_original(name, seed, kept):
     X, y = decoys(seed)
     target = (y > 0).astype(int) if name == "boruta" else y
     found = recipe(name, n_estimators=30, n_rounds=20, random_state=seed).fit(X, target)
     assert found.columns == kept
 
 
-def test_all_that_pass_the_test_can_be_kept():
+def test_all_columns_that_pass_the_test_can_be_selected():
     X, y, *_ = load("diabetes")
     kept = recipe("t-test-fdr", n_features_to_select=1.0).fit(X, y)
     assert kept.n_features_ == 9
@@ -231,7 +231,7 @@ def test_find_searches_name_summary_and_reference():
     assert [r.name for r in find()] == names() == sorted(names())
 
 
-def test_a_recipe_is_a_value():
+def test_recipe_descriptions_are_immutable():
     one = find("svm-rfe")[0]
     with pytest.raises(AttributeError):
         one.name = "other"
@@ -240,13 +240,13 @@ def test_a_recipe_is_a_value():
 
 
 @pytest.mark.parametrize("text", ["svm-rf", "svm_rfe", "SVM-RFE", "nonsense", "forward(Scatter())"])
-def test_unknown_methods(text):
+def test_unknown_methods_are_refused(text):
     with pytest.raises(InvalidSpec) as caught:
         method(text)
     assert "nonsense" in text or "Did you mean" in str(caught.value)
 
 
-def test_unknown_recipe():
+def test_an_unknown_recipe_is_refused():
     with pytest.raises(InvalidSpec, match=r"No method is called 'sff-j3'\. Did you mean sffs-j3"):
         recipe("sff-j3")
 
@@ -264,7 +264,7 @@ def test_unknown_recipe():
         (3, "needs the name of a recipe or an expression, not 3"),
     ],
 )
-def test_what_is_no_method(text, sentence):
+def test_invalid_methods_are_refused(text, sentence):
     with pytest.raises(InvalidSpec, match=sentence):
         method(text)
 
@@ -291,7 +291,7 @@ def test_select_has_a_default_for_each_kind(table):
 
 
 @pytest.mark.parametrize("name", ["column-subset", "ufescor"])
-def test_methods_that_need_no_target_do_without(name):
+def test_unsupervised_methods_ignore_the_target(name):
     X, y, *_ = load("wine")
     with_target = select(X, y, name, random_state=0)
     without = select(X, method=name, random_state=0)
@@ -306,7 +306,7 @@ def test_labels_may_be_text():
     )
 
 
-def test_select_never_changes_what_it_is_given():
+def test_select_does_not_change_its_arguments():
     given = Genetic(CrossValidated(LogisticRegression(), cv=KFold(shuffle=True)))
     before = write(given)
     made = prepare(given, n_features_to_select=3, random_state=5, n_jobs=2)
@@ -322,7 +322,7 @@ def test_select_never_changes_what_it_is_given():
     assert given.criterion.cv.random_state is None
 
 
-def test_seeds_that_were_given_stay():
+def test_given_seeds_are_not_changed():
     given = Genetic(CrossValidated(SVC(random_state=1), cv=KFold()), random_state=2)
     made = prepare(given, random_state=5)
     assert (made.random_state, made.criterion.estimator.random_state) == (2, 1)
@@ -342,13 +342,13 @@ def test_n_features_of_a_composed_search():
 
 
 @pytest.mark.parametrize("n_features", [0, 14, -1, 1.5, "most", True])
-def test_impossible_numbers_of_features(n_features):
+def test_invalid_numbers_of_features_are_refused(n_features):
     X, y, *_ = load("wine")
     with pytest.raises(InvalidParameter, match="n_features_to_select"):
         select(X, y, n_features_to_select=n_features)
 
 
-def test_the_kind_of_target_can_be_said():
+def test_the_task_can_be_given():
     X, *_ = load("iris")
     y = np.arange(len(X)) // 50
     assert isinstance(prepare(None, y), Auto)
@@ -373,7 +373,7 @@ def test_a_method_for_classes_refuses_a_real_target():
         select(X, y, Then(recipe("svr-rfe"), recipe("svm-rfe")))
 
 
-def test_bad_arguments_of_select():
+def test_invalid_arguments_of_select_are_refused():
     X, y, *_ = load("wine")
     with pytest.raises(InvalidTarget, match="select needs y"):
         select(X)
@@ -387,7 +387,7 @@ def test_bad_arguments_of_select():
         select(X, np.zeros(len(X), dtype=int))
 
 
-def test_text_where_a_real_target_is_needed():
+def test_a_text_target_is_refused_for_regression():
     X, y, _, classes, *_ = load("wine")
     with pytest.raises(TamisError):
         select(X, classes[y], "svr-rfe")
@@ -398,7 +398,7 @@ def test_the_selection_can_be_cloned():
     assert write(clone(select(X, y, "sfs-lda"))) == write(recipe("sfs-lda"))
 
 
-def test_boosting_of_another_library_by_its_name():
+def test_boosting_models_of_other_libraries_can_be_named():
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     text = "boosting-rfe(estimator=LGBMClassifier(n_estimators=10, n_jobs=1, verbose=-1))"
     X, y, *_ = load("wine")
@@ -412,7 +412,7 @@ def test_boosting_of_another_library_by_its_name():
         select(X, y, "boosting-rfe(estimator=LGBMRegressor())")
 
 
-def test_forests_are_asked_in_one_pass(monkeypatch):
+def test_forests_are_evaluated_without_altered_copies(monkeypatch):
     def refuse(*_):
         raise AssertionError("altered copies are made")
 

@@ -30,7 +30,7 @@ FRAME = IRIS.drop(columns="target")
     ],
     ids=["pandas", "pandas categories", "polars", "polars categories"],
 )
-def test_the_target_is_a_column_of_the_frame(frame):
+def test_the_target_may_be_a_column_of_the_frame(frame):
     before = frame.copy() if isinstance(frame, pd.DataFrame) else frame.clone()
     found = tamis.select(frame, method="fisher-score", target="species", n_features_to_select=2)
     given = tamis.select(
@@ -41,7 +41,7 @@ def test_the_target_is_a_column_of_the_frame(frame):
     assert frame.equals(before)
 
 
-def test_the_default_method_follows_the_target():
+def test_the_default_method_depends_on_the_target():
     numbers = IRIS.drop(columns=["species", "target"])
     found = tamis.select(numbers, target="petal width (cm)", task="regression")
     assert found.record_.expression == "Auto(budget=0.5, task='regression')"
@@ -49,7 +49,7 @@ def test_the_default_method_follows_the_target():
 
 
 @pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
-def test_an_unknown_column(frame):
+def test_an_unknown_column_is_refused(frame):
     with pytest.raises(InvalidParameter, match=r"no column 'specis'\. Did you mean species\?"):
         tamis.select(frame, target="specis")
 
@@ -69,14 +69,14 @@ def test_an_unknown_column(frame):
         (FRAME, None, IRIS["target"], r"not a Series of values. Write select\(X, y\)"),
     ],
 )
-def test_what_is_no_target(X, y, target, sentence):
+def test_invalid_targets_are_refused(X, y, target, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         tamis.select(X, y, target=target)
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")  # of knockoffs
 @pytest.mark.parametrize("around", ["Probes", "StabilitySelection", "Knockoffs", "HonestSize"])
-def test_a_method_around_a_search_reads_the_targets_of_the_search(around):
+def test_a_meta_selector_has_the_kinds_of_target_of_its_search(around):
     X, y = load_diabetes(return_X_y=True)
     method = f"{around}(Ranking(Correlation()), random_state=0)"
     found = tamis.select(X, y, method)
@@ -89,14 +89,14 @@ def test_a_method_around_a_search_reads_the_targets_of_the_search(around):
     assert grouped.units_.n_units == 9
 
 
-def test_a_name_is_no_target():
+def test_a_column_name_in_place_of_y_is_refused():
     with pytest.raises(InvalidTarget, match="Write target='species' for a column"):
         tamis.select(FRAME, "species")
 
 
 @pytest.mark.parametrize("of", [pd.DataFrame, lambda told: pl.from_pandas(pd.DataFrame(told))])
 @pytest.mark.parametrize("gap", [np.nan, None])
-def test_a_target_that_is_missing_in_some_rows_is_said(of, gap):
+def test_missing_values_in_the_target_are_reported(of, gap):
     words = [*FRAME["species"][:-1], None] if gap is None else [*IRIS["target"][:-1], gap]
     frame = of({"a": IRIS["petal length (cm)"], "b": IRIS["target"], "y": words})
     for given in ({"target": "y"}, {"y": np.array(words)}):
@@ -104,7 +104,7 @@ def test_a_target_that_is_missing_in_some_rows_is_said(of, gap):
             tamis.select(frame, **given)
 
 
-def test_a_frame_without_polars_names_the_extra(monkeypatch):
+def test_a_missing_polars_is_reported(monkeypatch):
     monkeypatch.setattr("tamis.table.frames.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="need polars, which is not installed"):
         tamis.select(FRAME, target="species", method="mrmr")

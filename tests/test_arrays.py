@@ -28,7 +28,7 @@ from tamis._arrays import (
         (np.arange(20), "classification"),
     ],
 )
-def test_what_a_target_looks_like(y, kind):
+def test_the_kind_of_a_target_is_found(y, kind):
     assert target_kind(y) == kind
 
 
@@ -54,13 +54,13 @@ def test_ties_go_to_the_lowest_index():
     assert best(np.array([-np.inf, -np.inf])) == 0
 
 
-def test_snapping_keeps_what_is_not_rounding():
+def test_snapping_keeps_differences_that_are_not_rounding():
     prices = np.array([1.0, 1.0 + 1e-9, -5.0, np.inf, -np.inf])
     assert_array_equal(np.argsort(snapped(prices)), np.argsort(prices))
     assert_array_equal(snapped(np.zeros(3)), 0)
 
 
-def test_improving_means_more_than_rounding():
+def test_an_improvement_must_exceed_rounding():
     assert improves(1.0 + 1e-9, 1.0)
     assert not improves(1.0 + 1e-14, 1.0)
     assert improves(-1.0, -np.inf)
@@ -68,7 +68,7 @@ def test_improving_means_more_than_rounding():
     assert improves(1e-200, 0.0)
 
 
-def test_a_fingerprint_is_that_of_the_numbers():
+def test_a_fingerprint_depends_on_the_numbers():
     X, y = np.arange(12.0).reshape(4, 3), np.array([0, 1, 0, 1])
     same = fingerprint(X, y)
     assert fingerprint(np.asfortranarray(X), y.astype(float)) == same
@@ -82,6 +82,6 @@ def test_a_fingerprint_is_that_of_the_numbers():
     assert len({same, *others}) == 6
 
 
-def test_prices_of_any_size_are_cut_without_a_warning():
+def test_scores_of_any_size_are_snapped_without_a_warning():
     prices = np.array([1e308, -1e308, 0.5, 3e-17])
     assert_array_equal(snapped(prices, noise=1e-13), [1e308, -1e308, 0.5, 0.0])

@@ -55,12 +55,12 @@ def undescribed(item):
 
 
 @pytest.mark.parametrize("item", list(public()))
-def test_a_public_name_says_what_its_parameters_are(item):
+def test_every_public_name_describes_its_parameters(item):
     assert (inspect.getdoc(item) or "").strip()
     assert undescribed(item) == []
 
 
-def test_a_parameter_without_a_word_is_seen():
+def test_an_undescribed_parameter_is_detected():
     def silent(first, second, *rest):
         """Do.
 

@@ -36,13 +36,13 @@ def clusters(monkeypatch):
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("clusters")
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.TableAlert")  # a page shows it
-def test_the_code_in_it_runs(name, tmp_path, monkeypatch):
+def test_the_code_of_every_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages write files
     run_page(name)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if commands(name)])
-def test_the_commands_in_it_are_understood(name):
+def test_the_commands_of_every_page_are_valid(name):
     """Every command and option exists; what they do is tested with the command line."""
     group = get_command(app)
     context = group.make_context("tamis", ["--version"], resilient_parsing=True)
@@ -61,7 +61,7 @@ def test_code_blocks_have_a_known_language():
         assert {one or other for one, other in named} <= {"python", "console", "toml", "text"}, name
 
 
-def test_the_make_targets_it_names_exist():
+def test_the_make_targets_that_pages_name_exist():
     text = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
     named = set(re.findall(r"\bmake ([a-z-]+)", text))
@@ -80,21 +80,21 @@ def test_readme_quotes_the_stored_figure(name):
     assert quotes((ROOT / "README.md").read_text(), f"{FIGURES[name]} times as fast")
 
 
-def test_ratios_are_those_of_the_table_of_peers():
+def test_ratios_agree_with_the_table_of_peers():
     table = (ROOT / "docs" / "peers.rst").read_text()
     for name in ("speed_lda", "speed_mrmr", "speed_sensitivity"):
         for ratio in FIGURES[name].split(" to "):
             assert re.search(rf"(?<![\d.]){ratio.replace(' ', ' ?')}(?![\d.])", table), name
 
 
-def test_the_figures_that_pages_quote_are_the_stored_ones():
+def test_the_figures_that_pages_quote_agree_with_the_stored_ones():
     texts = [(ROOT / name).read_text() for name in PAGES if name.endswith(".rst")]
     quoted = {name for text in texts for name in re.findall(r"\|([a-z]+_\w+)\|", text)}
     assert quoted == set(FIGURES)
 
 
 @pytest.mark.slow
-def test_the_counts_of_the_book_are_those_of_its_results():
+def test_the_counts_of_the_book_agree_with_its_results():
     pages = pytest.importorskip("book.pages")
     stored = [pages._stored(one) for one in experiments()]
     counts = pages._counts(one.found for one in stored if one is not None)
@@ -103,7 +103,7 @@ def test_the_counts_of_the_book_are_those_of_its_results():
     assert [int(FIGURES[name].replace(" ", "")) for name in quoted] == found
 
 
-def test_every_formula_can_be_drawn(monkeypatch):
+def test_every_formula_can_be_rendered(monkeypatch):
     """A formula that cannot be drawn would stop `make docs`, which the tests do not run."""
     pytest.importorskip("docutils")
     monkeypatch.syspath_prepend(str(ROOT / "docs"))

@@ -12,7 +12,7 @@ TESTED = ("plot_validation_curve", "plot_class_gates")
 
 
 @pytest.mark.parametrize("name", sorted({p.stem for p in EXAMPLES.glob("plot_*.py")} - {*TESTED}))
-def test_it_runs(name, monkeypatch):
+def test_every_example_runs(name, monkeypatch):
     path = EXAMPLES / f"{name}.py"
     if "matplotlib" in path.read_text():
         plt = pytest.importorskip("matplotlib.pyplot")
@@ -25,7 +25,7 @@ def test_it_runs(name, monkeypatch):
     assert charts or "matplotlib" in path.read_text()
 
 
-def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsys):
+def test_the_validation_curve_can_be_written_as_a_table(tmp_path, monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
     pd = pytest.importorskip("pandas")
     plt.switch_backend("agg")
@@ -40,7 +40,7 @@ def test_the_validation_curve_is_written_as_a_table(tmp_path, monkeypatch, capsy
     assert "is better: proved" in capsys.readouterr().out
 
 
-def test_gates_keep_the_pair_inside_classes_and_lose_a_column_that_is_needed(monkeypatch, capsys):
+def test_gates_by_class_select_the_pair_that_global_gates_lose(monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     monkeypatch.setattr(plt, "show", lambda: None)
@@ -52,7 +52,7 @@ def test_gates_keep_the_pair_inside_classes_and_lose_a_column_that_is_needed(mon
     assert "global {0: '5 of 5', 0.1: '0 of 5', 1: '0 of 5'" in said
 
 
-def test_the_pictures_of_the_theory_show_what_the_choice_keeps(monkeypatch, capsys):
+def test_the_charts_of_the_theory_agree_with_the_choice(monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     monkeypatch.setattr(plt, "show", lambda: None)

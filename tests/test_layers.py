@@ -24,7 +24,7 @@ def find_string_imports(source):
     return [name for name in named if name.split(".")[0] == "tamis"]
 
 
-def test_no_module_is_imported_by_a_string():
+def test_no_module_is_imported_by_name():
     modules = [path for path in HOME.rglob("*.py") if path.name != "__init__.py"]
     assert len(modules) > 100
     found = {str(path): find_string_imports(path.read_text()) for path in modules}
@@ -39,5 +39,5 @@ def test_no_module_is_imported_by_a_string():
         '__import__("tamis")',
     ],
 )
-def test_an_import_by_a_string_is_found(source):
+def test_an_import_by_name_is_detected(source):
     assert find_string_imports(source)

@@ -16,7 +16,7 @@ def gram(d=8, seed=0):
 
 
 @pytest.mark.parametrize("products", [False, True])
-def test_residuals_are_those_of_a_regression(products):
+def test_residuals_agree_with_a_regression(products):
     W, draw = gram(), np.random.default_rng(1)
     sweep = Residuals(W, products=products)
     for _ in range(60):
@@ -55,7 +55,7 @@ def test_one_subset_larger_than_a_batch():
 
 
 @pytest.mark.slow
-def test_searches_from_everything_on_1500_columns():
+def test_a_bidirectional_search_on_1500_columns():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 1500)), np.repeat([0, 1], 20)
     X[:, 7] += 4 * y

@@ -18,13 +18,13 @@ def heard_of(work):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_every_item_is_told(n_jobs):
+def test_progress_is_reported_for_every_item(n_jobs):
     with parallel_config(backend="threading"):  # processes take long to start
         said = heard_of(lambda: parallel_map(abs, [(-1,), (-2,), (-3,)], n_jobs))
     assert said == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
-def test_of_loops_inside_one_another_the_outermost_speaks():
+def test_only_the_outermost_of_nested_loops_reports_progress():
     def inner(x):
         assert progress_listener() is None
         return sum(parallel_map(abs, [(x,), (x,)]))
@@ -32,7 +32,7 @@ def test_of_loops_inside_one_another_the_outermost_speaks():
     assert heard_of(lambda: parallel_map(inner, [(1,), (2,)])) == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_an_error_ends_the_telling():
+def test_an_error_ends_the_progress_reports():
     def wrong(x):
         raise ValueError(x)
 
@@ -58,7 +58,7 @@ def test_a_long_step_of_a_search_counts_its_candidates():
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_no_more_items_are_taken_than_there_are_threads(n_threads):
+def test_only_as_many_items_are_taken_as_there_are_threads(n_threads):
     taken = []
 
     def items():

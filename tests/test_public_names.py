@@ -102,7 +102,7 @@ ALIASES = [
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_all_is_sorted_importable_and_holds_what_is_promised(package):
+def test_all_is_sorted_importable_and_complete(package):
     module = import_module(package)
     classes = [
         name for name in module.__all__ if name not in ("EMPTY", "FITTING", "SURVIVAL", "TASKS")
@@ -113,7 +113,7 @@ def test_all_is_sorted_importable_and_holds_what_is_promised(package):
 
 
 @pytest.mark.parametrize(("module", "name"), ALIASES)
-def test_names_of_the_book_are_found_in_tamis(module, name, monkeypatch):
+def test_names_of_the_book_can_be_imported_from_tamis(module, name, monkeypatch):
     home = import_module(module)
     assert getattr(home, name) is getattr(import_module("tamis_book"), name)
     monkeypatch.setitem(sys.modules, "tamis_book", None)  # as if it were not installed
@@ -121,7 +121,7 @@ def test_names_of_the_book_are_found_in_tamis(module, name, monkeypatch):
         getattr(home, name)
 
 
-def test_the_version_is_that_of_the_package():
+def test_the_version_agrees_with_the_package():
     from importlib.metadata import version
 
     assert tamis.__version__ == version("tamis")
@@ -134,12 +134,12 @@ def run(code):
     return done.stdout
 
 
-def test_importing_tamis_imports_nothing_that_takes_time():
+def test_importing_tamis_imports_nothing_slow():
     heavy = "{'numpy', 'scipy', 'sklearn', 'joblib', 'pandas', 'polars', 'typer', 'rich'}"
     assert run(f"import sys, tamis; print(sorted({heavy} & set(sys.modules)))") == "[]\n"
 
 
-def test_everything_is_there_after_a_plain_import():
+def test_all_packages_are_available_after_a_plain_import():
     code = """
 import tamis
 print(len(tamis.recipes.names()) > 40, tamis.spec.parse("Scatter()"))
@@ -154,12 +154,12 @@ print({"select", "recipe"} <= set(dir(tamis)), hasattr(tamis, "nonsense"))
     assert fourth == "True False"
 
 
-def test_a_name_that_is_not_there_is_said():
+def test_an_unknown_name_raises_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'tamis' has no attribute 'selct'"):
         tamis.selct  # noqa: B018
 
 
-def test_a_class_name_stands_for_one_thing():
+def test_class_names_are_unique():
     sources = Path(tamis.__file__).parent.rglob("*.py")
     names = Counter(
         name for path in sources for name in re.findall(r"^class (\w+)", path.read_text(), re.M)

@@ -10,14 +10,14 @@ from tamis.criteria import CrossValidated, Importances, Scatter
 from tamis.search import Forward, Genetic
 
 
-def test_a_stream_is_named_by_its_labels():
+def test_a_stream_is_determined_by_its_labels():
     first = stream(0, "split", "wine", 3).random(4)
     assert (stream(0, "split", "wine", 3).random(4) == first).all()
     for other in (stream(1, "split", "wine", 3), stream(0, "split", "wine", 4), stream(0, "wine")):
         assert not (other.random(4) == first).any()
 
 
-def test_arrays_are_labels_by_their_numbers():
+def test_arrays_can_be_labels():
     subset = np.array([1, 200, 3000])
     assert stream(0, subset).random() == stream(0, subset.astype(np.int32)).random()
     assert stream(0, subset).random() != stream(0, subset[:2]).random()
@@ -30,7 +30,7 @@ def test_any_random_state_becomes_a_number():
     assert draw_seed() != draw_seed()
 
 
-def test_only_what_is_open_is_fixed():
+def test_given_seeds_are_not_changed():
     given = Importances(ExtraTreesClassifier(random_state=5))
     assert fix_seeds(given) == {}
     assert given.estimator.random_state == 5
@@ -42,12 +42,12 @@ def test_only_what_is_open_is_fixed():
     assert again.estimator.random_state == opened.estimator.random_state
 
 
-def test_a_seeded_search_seeds_what_is_inside():
+def test_a_seeded_search_seeds_its_parts():
     make = lambda: Genetic(Importances(ExtraTreesClassifier()), random_state=3)  # noqa: E731
     assert fix_seeds(make()) == fix_seeds(make())
 
 
-def test_a_root_seeds_everything_that_is_open():
+def test_a_root_seed_fixes_everything_without_a_seed():
     search = Forward(CrossValidated(ExtraTreesClassifier(), cv=KFold(shuffle=True)))
     seeds = fix_seeds(search, root=4)
     assert (

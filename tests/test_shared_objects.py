@@ -43,7 +43,7 @@ def splits(n_rows, n_splits):
     return GivenSplits([o[: n_rows // 2] for o in orders], [o[n_rows // 2 :] for o in orders])
 
 
-def test_tables_and_given_splits_are_no_part_of_a_task(recorded):
+def test_tables_and_given_splits_are_not_sent_with_a_task(recorded):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 40)), rng.integers(0, 2, 2000)
     plan = splits(2000, 30)
@@ -55,7 +55,7 @@ def test_tables_and_given_splits_are_no_part_of_a_task(recorded):
     assert [cell.mean for cell in there.means()] == [cell.mean for cell in here.means()]
 
 
-def test_what_was_sent_is_gone_afterwards(recorded):
+def test_shared_objects_are_removed_afterwards(recorded):
     big = np.arange(1 << 18, dtype=float)
     seen = list(
         parallel.parallel_stream(lambda x: (x.sum(), x.flags.writeable), [(big,)], n_jobs=2,
@@ -70,7 +70,7 @@ def test_what_was_sent_is_gone_afterwards(recorded):
     assert not Path(sent.folder).exists()
 
 
-def test_processes_read_it():
+def test_processes_can_read_shared_objects():
     big = np.arange(1 << 18, dtype=float)
     tasks = [(big, k) for k in range(4)]
     found = parallel.parallel_stream(_entry, tasks, n_jobs=2, shared=[big])

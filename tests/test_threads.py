@@ -81,7 +81,7 @@ def test_the_number_of_threads_changes_nothing(criterion, limits, pools, monkeyp
 
 
 @pytest.mark.parametrize(("criterion", "limits"), CRITERIA, ids=str)
-def test_inside_workers_there_are_none(criterion, limits, pools, monkeypatch):
+def test_there_are_no_threads_inside_workers(criterion, limits, pools, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(_parallel, "cpu_count", lambda: 4)
     X, y = problem()
@@ -89,7 +89,7 @@ def test_inside_workers_there_are_none(criterion, limits, pools, monkeypatch):
     assert not pools
 
 
-def test_little_work_is_not_shared(pools, monkeypatch):
+def test_little_work_is_not_divided_among_threads(pools, monkeypatch):
     monkeypatch.setattr(_parallel, "SHARED", 1 << 20)
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     for criterion in (MRMR(), PairInformation(), ReducedParzenInformation(sigma=1.0)):

@@ -55,7 +55,7 @@ class TestTables:
     names = ("sepal length", "sepal width", "petal length", "petal width")
 
     @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-    def test_frames_come_in_with_their_names(self, frame):
+    def test_frames_keep_their_column_names(self, frame):
         table = frame(dict(zip(self.names, self.X.T, strict=True)))
         search = Forward(Scatter(), n_features_to_select=2).fit(table, self.y)
         plain = Forward(Scatter(), n_features_to_select=2).fit(self.X, self.y)
@@ -65,7 +65,7 @@ class TestTables:
         assert search.record_.data == plain.record_.data
 
     @pytest.mark.parametrize("kind", ["pandas", "polars"])
-    def test_frames_go_out(self, kind):
+    def test_transform_can_return_frames(self, kind):
         table = pd.DataFrame(self.X, columns=list(self.names))
         search = Ranking(FisherScore(), n_features_to_select=2).set_output(transform=kind)
         out = search.fit_transform(table, self.y)
@@ -80,12 +80,12 @@ class TestTables:
             assert_array_equal(search.support_, plain.support_)
 
     @pytest.mark.parametrize("scale", [1e-200, 1e160])
-    def test_columns_of_any_size(self, scale):
+    def test_columns_of_any_scale(self, scale):
         plain = Forward(FisherScore(), n_features_to_select=2).fit(self.X, self.y)
         search = Forward(FisherScore(), n_features_to_select=2).fit(self.X * scale, self.y)
         assert_array_equal(search.support_, plain.support_)
 
-    def test_standardizing_is_for_the_criterion_only(self):
+    def test_only_the_criterion_gets_standardised_columns(self):
         X = self.X * [1, 1e3, 1, 1]
         wide = Scored(lambda X, y: float(X.var(axis=0).max()))
         assert Forward(wide, n_features_to_select=1, standardize=False).fit(X).support_[1]
@@ -125,7 +125,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="Expected 2D array"):
             Forward(Scatter()).fit(self.X[:, 0], self.y)
 
-    def test_words_are_not_numbers(self):
+    def test_text_in_a_table_is_refused(self):
         with pytest.raises(ValueError, match="could not convert string to float"):
             Forward(Scatter()).fit(np.array([["a", "b"], ["c", "d"]], dtype=object), [0, 1])
         numbers = self.X.astype(object)
@@ -135,7 +135,7 @@ class TestBadInput:
         with pytest.raises(InvalidTarget, match="at least two classes"):
             Forward(Scatter()).fit(self.X, np.zeros(60))
 
-    def test_a_real_target_where_classes_are_needed(self):
+    def test_a_numeric_target_is_refused_if_classes_are_needed(self):
         with pytest.raises(InvalidTarget, match="needs classes"):
             Ranking(FisherScore()).fit(self.X, self.X[:, 0])
 
@@ -147,7 +147,7 @@ class TestBadInput:
             Forward(Scatter()).fit(self.X, np.array([1, "a"] * 30, dtype=object))
 
     @pytest.mark.parametrize("random_state", [-1, "a", 1.5])
-    def test_a_wrong_seed(self, random_state):
+    def test_an_invalid_seed_is_refused(self, random_state):
         with pytest.raises(InvalidParameter, match="random_state needs"):
             Genetic(Scatter(), random_state=random_state).fit(self.X, self.y)
 
@@ -161,7 +161,7 @@ class TestBadInput:
         with pytest.raises(InvalidTable, match="X is sparse"):
             Forward(Scatter()).fit(sparse.csr_array(self.X), self.y)
 
-    def test_nan_decides_nothing(self):
+    def test_a_score_of_nan_is_refused(self):
         failing = Scored(lambda X, y: np.nan)
         with pytest.raises(InvalidScore, match="returned NaN"):
             Forward(failing).fit(self.X, self.y)
@@ -177,7 +177,7 @@ class TestCapabilities:
     X, y = table()
 
     @pytest.mark.parametrize("cls", [Forward, FloatingForward, Exhaustive, Genetic])
-    def test_the_error_names_both_and_says_what_to_write(self, cls):
+    def test_the_error_names_search_and_criterion_and_a_remedy(self, cls):
         search = cls(Importances(SVC(kernel="linear")))
         sentence = (
             rf"{cls.__name__} needs .*Importances only scores removals\. "
@@ -187,11 +187,11 @@ class TestCapabilities:
             search.fit(None, None)  # before the data are looked at
 
     @pytest.mark.parametrize("thing", [SVC(), "J3", None, 3, Scatter])
-    def test_what_is_no_criterion(self, thing):
+    def test_an_object_that_is_not_a_criterion_is_refused(self, thing):
         with pytest.raises(IncompatibleCriterion, match="CrossValidated"):
             Forward(thing).fit(self.X, self.y)
 
-    def test_ranking_takes_either(self):
+    def test_ranking_accepts_forward_and_backward_criteria(self):
         importances = Importances(SVC(kernel="linear"))
         search = Ranking(importances, n_features_to_select=3).fit(self.X, self.y)
         expected = importances.fit(*table()).loss(np.arange(7))
@@ -207,13 +207,13 @@ class TestScikitLearn:
     scaled = StandardScaler().fit_transform(X)
 
     @pytest.mark.parametrize(("size", "step"), [(1, 1), (5, 1), (5, 3), (2, 4)])
-    def test_elimination_is_rfe(self, size, step):
+    def test_elimination_agrees_with_rfe(self, size, step):
         svc = SVC(kernel="linear")
         ours = RecursiveElimination(Importances(svc), n_features_to_select=size, step=step)
         theirs = RFE(svc, n_features_to_select=size, step=step).fit(self.scaled, self.y)
         assert_array_equal(ours.fit(self.scaled, self.y).ranking_, theirs.ranking_)
 
-    def test_grid_search_reaches_into_the_criterion(self):
+    def test_grid_search_can_set_parameters_of_the_criterion(self):
         pipe = make_pipeline(
             StandardScaler(), RecursiveElimination(Importances(SVC(kernel="linear")), step=5), SVC()
         )
@@ -240,14 +240,14 @@ class TestMetadata:
     def weights(self):
         return np.where(np.arange(90) < 45, 1.0, 0.0)
 
-    def test_weights_reach_the_estimator(self):
+    def test_weights_are_passed_to_the_estimator(self):
         search = RecursiveElimination(Importances(LogisticRegression()), n_features_to_select=2)
         half = RecursiveElimination(Importances(LogisticRegression()), n_features_to_select=2)
         search.set_params(standardize=False).fit(self.X, self.y, sample_weight=self.weights())
         half.set_params(standardize=False).fit(self.X[:45], self.y[:45])
         np.testing.assert_allclose(search.scores_, half.scores_, rtol=1e-3)
 
-    def test_weights_reach_the_estimator_by_request(self):
+    def test_weights_are_routed_to_the_estimator_on_request(self):
         with config_context(enable_metadata_routing=True):
             estimator = LogisticRegression().set_fit_request(sample_weight=True)
             routed = RecursiveElimination(Importances(estimator), n_features_to_select=2)
@@ -256,7 +256,7 @@ class TestMetadata:
         plain.fit(self.X, self.y, sample_weight=self.weights())
         np.testing.assert_allclose(routed.scores_, plain.scores_)
 
-    def test_groups_reach_the_splitter(self):
+    def test_groups_are_passed_to_the_splitter(self):
         groups = np.arange(90) // 9
         judge = CrossValidated(LogisticRegression(), cv=GroupKFold(5))
         search = Forward(judge, n_features_to_select=2, standardize=False)
@@ -303,7 +303,7 @@ class TestCallbacks:
 class TestThen:
     X, y = load_breast_cancer(return_X_y=True)
 
-    def test_it_speaks_of_the_original_columns(self):
+    def test_results_refer_to_the_original_columns(self):
         first = Ranking(FisherScore(), n_features_to_select=10)
         second = Exhaustive(Scatter(), n_features_to_select=3)
         search = Then(first, second).fit(self.X, self.y)
@@ -315,7 +315,7 @@ class TestThen:
         assert search.n_evaluations_ == 30 + 120
         assert search.record_.parts[0].expression == search.first_.record_.expression
 
-    def test_it_nests(self):
+    def test_compositions_can_be_nested(self):
         search = Then(
             Ranking(FisherScore(), n_features_to_select=20),
             Then(
@@ -326,12 +326,12 @@ class TestThen:
         assert search.n_features_ == 2
         assert_array_equal(np.sort(search.order_[:2]), np.flatnonzero(search.support_))
 
-    def test_a_share_is_one_of_what_the_second_search_saw(self):
+    def test_a_share_is_relative_to_the_columns_of_the_second_search(self):
         first = Ranking(FisherScore(), n_features_to_select=10)
         search = Then(first, Ranking(MutualInformation(), n_features_to_select=0.5))
         assert search.fit(self.X, self.y).n_features_ == 5
 
-    def test_its_parts_must_be_searches(self):
+    def test_the_parts_must_be_searches(self):
         with pytest.raises(IncompatibleCriterion, match="two searches"):
             Then(Scatter(), Forward(Scatter())).fit(self.X, self.y)
 
@@ -370,7 +370,7 @@ class TestResume:
     def stopped(self, search, after=2, **params):
         return search.set_callbacks(Stop(after)).fit(self.X, self.y, **params).record_
 
-    def test_processes_may_change(self):
+    def test_the_number_of_processes_may_change(self):
         judge = CrossValidated(LogisticRegression(), n_jobs=1)
         record = self.stopped(Forward(judge, n_features_to_select=3))
         other = Forward(judge.set_params(n_jobs=2), n_features_to_select=3)
@@ -395,13 +395,13 @@ class TestResume:
         with pytest.raises(RecordMismatch, match="weights"):
             search().resume(self.X, self.y, record=record)
 
-    def test_a_finished_record_is_settled_without_work(self):
+    def test_a_finished_record_is_restored_without_work(self):
         search = FloatingForward(Scatter(), n_features_to_select=4).fit(self.X, self.y)
         again = FloatingForward(Scatter(), n_features_to_select=4)
         again.resume(self.X, self.y, record=search.record_)
         assert again.n_evaluations_ == search.n_evaluations_
 
-    def test_from_a_file(self, tmp_path):
+    def test_a_search_can_be_resumed_from_a_file(self, tmp_path):
         record = self.stopped(Forward(Scatter(), n_features_to_select=3))
         record.save(tmp_path / "record.json")
         search = Forward(Scatter(), n_features_to_select=3)
@@ -411,7 +411,7 @@ class TestResume:
             search.resume(self.X, self.y, record=3)
 
 
-def test_the_columns_that_are_kept_by_name_or_by_index():
+def test_selected_columns_are_listed_by_name_or_by_index():
     X, y = load_iris(return_X_y=True, as_frame=True)
     search = Ranking(FisherScore(), n_features_to_select=2)
     with pytest.raises(NotFittedError):

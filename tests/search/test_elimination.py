@@ -38,7 +38,7 @@ def sizes(d, **options):
     return search.trace_.sizes.tolist()
 
 
-def test_tiers_never_pass_their_threshold_nor_the_target():
+def test_steps_never_go_below_a_threshold_or_the_requested_size():
     found = sizes(530, step=TIERS, n_features_to_select=17)
     assert found == [530, 430, 330, 230, 130, 100, 80, 60, 40, 20, 19, 18, 17]
     assert sizes(530, step=TIERS, n_features_to_select=90)[-3:] == [130, 100, 90]
@@ -52,13 +52,13 @@ def test_steps_by_number_and_fraction():
 
 
 @pytest.mark.parametrize("step", [0, -1, 0.0, 1.0, 1.5, True, "all", [], [(10,)], [(5, 0)]])
-def test_a_wrong_step_is_a_sentence(step):
+def test_an_invalid_step_is_refused(step):
     with pytest.raises(InvalidParameter, match="tiers such as"):
         sizes(10, step=step)
 
 
 @pytest.mark.parametrize("retune", [0, 1.0, "tier", "often", True])
-def test_a_wrong_retune_is_a_sentence(retune):
+def test_an_invalid_retune_is_refused(retune):
     with pytest.raises(InvalidParameter, match="retune"):
         sizes(10, retune=retune)
 
@@ -72,7 +72,7 @@ def test_a_wrong_retune_is_a_sentence(retune):
         (None, {}),
     ],
 )
-def test_retune_asks_the_criterion_when_due(retune, expected):
+def test_the_criterion_is_tuned_when_due(retune, expected):
     X, y = table(60, 12)
     search = RecursiveElimination(Index(), n_features_to_select=6, retune=retune).fit(X, y)
     before = search.trace_.sizes[:-1]
@@ -90,7 +90,7 @@ def test_retune_by_tier():
 
 
 @pytest.mark.parametrize("retune", [1, 3, 0.2])
-def test_what_was_tuned_is_given_back_on_resume(retune):
+def test_tuned_parameters_are_restored_on_resume(retune):
     X, y = table(60, 12)
     make = lambda: RecursiveElimination(Index(), n_features_to_select=2, retune=retune)  # noqa: E731
     whole = make().fit(X, y)
@@ -101,7 +101,7 @@ def test_what_was_tuned_is_given_back_on_resume(retune):
         assert_array_equal(resumed.scores_, whole.scores_)
 
 
-def test_of_equals_the_highest_index_leaves_first():
+def test_tied_columns_are_removed_by_the_highest_index_first():
     class Equal(FisherScore):
         def _scores(self, X, y):
             return np.ones(X.shape[1]) + 1e-15 * np.arange(X.shape[1])[::-1]
@@ -111,7 +111,7 @@ def test_of_equals_the_highest_index_leaves_first():
     assert [step.moved.tolist() for step in search.trace_] == [[], [6, 5, 4], [3, 2]]
 
 
-def test_kept_columns_stand_by_their_last_score():
+def test_selected_columns_are_ordered_by_their_last_score():
     X, y = table()
     search = RecursiveElimination(Index(), n_features_to_select=3).fit(X, y)
     assert_array_equal(search.order_, [6, 5, 4, 3, 2, 1, 0])
@@ -120,7 +120,7 @@ def test_kept_columns_stand_by_their_last_score():
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_values_are_those_of_the_tuning_in_force(step):
+def test_values_are_computed_with_the_current_tuning(step):
     class Levelled(FisherScore):
         additive = False
 

@@ -18,7 +18,7 @@ from tamis.search import BranchAndBound, Exhaustive, exact
 from tamis.testing.problem import make_table as table
 
 
-def test_exhaustive_is_brute_force():
+def test_exhaustive_agrees_with_brute_force():
     X, y = table()
     judge = Scatter("J1").fit(X, y)
     expected = max(combinations(range(7), 3), key=lambda s: judge.value(np.array(s)))
@@ -72,7 +72,7 @@ def test_branch_and_bound_visits_few_subsets():
     assert visited < total / 10
 
 
-def test_of_equal_optima_the_lexicographically_first():
+def test_tied_optima_go_to_the_lexicographically_first():
     X, y = table()
     X = np.column_stack([X[:, :3], X[:, :3]])
     found = BranchAndBound(Scatter(ridge=1e-3), n_features_to_select=2).fit(X, y)
@@ -81,7 +81,7 @@ def test_of_equal_optima_the_lexicographically_first():
     assert found.support_[:3].sum() == 2
 
 
-def test_a_budget_gives_a_subset_and_an_honest_gap():
+def test_a_budget_gives_a_subset_and_a_valid_gap():
     X, y = table(150, 14, seed=1)
     optimum = BranchAndBound(Scatter(), n_features_to_select=7).fit(X, y)
     best = optimum.trace_[-1].value
@@ -109,7 +109,7 @@ class Slow(FisherScore):
         return super().bounds(subsets, size)
 
 
-def test_the_budget_is_looked_at_inside_an_expansion():
+def test_the_budget_is_checked_inside_an_expansion():
     X, y = table(40, 600, seed=3)
     for budget in (5, 50, 599):
         search = BranchAndBound(FisherScore(), n_features_to_select=3, max_evaluations=budget)
@@ -121,7 +121,7 @@ def test_the_budget_is_looked_at_inside_an_expansion():
         assert np.isfinite(search.gap_)
 
 
-def test_the_time_is_looked_at_inside_an_expansion(monkeypatch):
+def test_the_time_is_checked_inside_an_expansion(monkeypatch):
     X, y = table(40, 600, seed=3)
     Slow.now = 0.0
     monkeypatch.setattr(exact, "perf_counter", lambda: Slow.now)
@@ -131,7 +131,7 @@ def test_the_time_is_looked_at_inside_an_expansion(monkeypatch):
     assert 20 - 6 <= Slow.now <= 20
 
 
-def test_a_leaf_for_want_of_a_better_one_holds_what_would_be_missed():
+def test_without_a_leaf_the_features_with_the_greatest_loss_are_selected():
     X, y = table(60, 50, seed=2)
     search = BranchAndBound(FisherScore(), n_features_to_select=3, max_evaluations=1)
     with pytest.warns(NotProvenOptimal):
@@ -151,7 +151,7 @@ def test_a_budget_spent_inside_an_expansion_can_be_continued():
     assert search.gap_ == 0
 
 
-def test_branch_and_bound_refuses_what_it_cannot_prove():
+def test_branch_and_bound_refuses_criteria_that_are_not_monotone():
     X, y = table()
     with pytest.raises(IncompatibleCriterion, match=r"monotone.*Exhaustive"):
         BranchAndBound(Scatter("J1")).fit(X, y)
@@ -161,7 +161,7 @@ def test_branch_and_bound_refuses_what_it_cannot_prove():
         BranchAndBound(Scatter("J3"), max_evaluations=0).fit(X, y)
 
 
-def test_no_subset_can_be_valued():
+def test_an_error_is_raised_if_no_subset_has_a_value():
     X, y = table()
     with pytest.raises(NothingSelected, match="constant or depend"):
         Exhaustive(Scatter(), n_features_to_select=2).fit(np.column_stack([X[:, 0]] * 3), y)

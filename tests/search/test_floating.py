@@ -15,7 +15,7 @@ def value_of(search):
 @pytest.mark.parametrize(
     ("floating", "greedy"), [(FloatingForward, Forward), (FloatingBackward, Backward)]
 )
-def test_at_least_as_good_as_the_greedy_search_nearly_always(floating, greedy):
+def test_floating_searches_are_nearly_always_as_good_as_greedy_ones(floating, greedy):
     good, better = 0, 0
     for seed in range(100):
         X, y = table(80, 10, seed=seed)
@@ -28,7 +28,7 @@ def test_at_least_as_good_as_the_greedy_search_nearly_always(floating, greedy):
 
 
 @pytest.mark.parametrize("cls", [FloatingForward, FloatingBackward])
-def test_at_every_size_as_good_as_all_it_looked_at(cls):
+def test_the_best_subset_of_each_size_is_the_best_that_was_scored(cls):
     """Of each size that the walk holds, the best held is the best of all that were priced."""
     for seed in range(20):
         X, y = table(80, 10, seed=seed)
@@ -55,7 +55,7 @@ def test_at_every_size_as_good_as_all_it_looked_at(cls):
 
 @pytest.mark.parametrize("cls", [FloatingForward, FloatingBackward])
 @pytest.mark.parametrize("seed", range(20))
-def test_ends_for_any_function_of_subsets(cls, seed):
+def test_floating_searches_end_for_any_function_of_subsets(cls, seed):
     """Random values, neither monotone nor smooth: each step back must beat a record."""
     numbers = np.random.default_rng(seed).random(2**8)
     X = np.eye(8) + np.arange(8)  # column j is greatest in row j
@@ -78,7 +78,7 @@ def test_ends_for_any_function_of_subsets(cls, seed):
 
 
 @pytest.mark.parametrize(("cls", "onwards"), [(FloatingForward, 1), (FloatingBackward, -1)])
-def test_some_of_them_step_back(cls, onwards):
+def test_some_floating_searches_step_back(cls, onwards):
     """Otherwise the tests above would hold for the greedy searches too."""
     tables = (table(80, 10, seed=seed) for seed in range(100))
     sizes = (cls(Scatter(), n_features_to_select=5).fit(X, y).trace_.sizes for X, y in tables)
@@ -99,5 +99,5 @@ class Drifts(FisherScore):
 
 
 @pytest.mark.parametrize("search", [FloatingForward, FloatingBackward])
-def test_rounding_does_not_lead_around_for_ever(search):
+def test_rounding_does_not_cause_an_endless_loop(search):
     assert search(Drifts(), n_features_to_select="best").fit(*table()).n_features_ >= 1

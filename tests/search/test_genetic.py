@@ -47,13 +47,13 @@ def test_universal_sampling_has_the_least_spread():
     assert (np.abs(drawn - expected) < 1).all()
 
 
-def test_equal_values_do_not_stop_the_wheel():
+def test_equal_values_can_be_drawn():
     people = Population(np.eye(3, dtype=bool), np.ones(3), np.ones(3), 0)
     for select in SELECTIONS.values():
         assert set(select(people, 300, stream(1))) == {0, 1, 2}
 
 
-def test_crossovers_take_the_bits_they_should():
+def test_crossovers_exchange_the_right_bits():
     one = CROSSOVERS["one-point"](200, 9, stream(0))
     two = CROSSOVERS["two-point"](200, 9, stream(0))
     assert (np.abs(np.diff(one.astype(int), axis=1)).sum(axis=1) == 1).all()
@@ -82,7 +82,7 @@ def test_free_size_with_a_penalty_finds_the_best_size():
     assert_array_equal(search.support_, expected.support_)
 
 
-def test_the_seed_decides():
+def test_the_result_is_determined_by_the_seed():
     X, y = table(80, 12)
     fit = lambda seed: Genetic(  # noqa: E731
         Scatter(), n_features_to_select=4, n_generations=3, random_state=seed
@@ -91,7 +91,7 @@ def test_the_seed_decides():
     assert values[0] == values[1] != values[2]
 
 
-def test_remembered_saves_what_comes_again():
+def test_a_cache_avoids_repeated_evaluations():
     X, y = table()
     plain = Genetic(Scatter(), n_features_to_select=3, random_state=0).fit(X, y)
     saved = Genetic(Remembered(Scatter()), n_features_to_select=3, random_state=0).fit(X, y)
@@ -100,7 +100,7 @@ def test_remembered_saves_what_comes_again():
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_subsets_without_a_value_are_passed_over(selection):
+def test_subsets_without_a_value_are_skipped(selection):
     """A copy and a constant: subsets that hold them are worth -inf."""
     X, y = table()
     X = np.column_stack([X, X[:, 0], np.ones(60)])
@@ -110,7 +110,7 @@ def test_subsets_without_a_value_are_passed_over(selection):
     assert not search.support_[8]
 
 
-def test_numpy_numbers_are_numbers():
+def test_numpy_numbers_are_accepted():
     sizes = {"population_size": np.int64(10), "n_generations": np.int64(2)}
     assert Genetic(Scatter(), n_features_to_select=2, **sizes).fit(*table()).n_features_ == 2
 
@@ -131,12 +131,12 @@ def test_numpy_numbers_are_numbers():
         {"population_size": 10.0},
     ],
 )
-def test_wrong_options_are_sentences(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(InvalidParameter, match="Genetic needs"):
         Genetic(Scatter(), **options).fit(*table())
 
 
-def test_units_that_tell_nothing_are_bred_only_where_others_do_not_suffice():
+def test_idle_units_are_used_only_if_others_do_not_suffice():
     bits = stream(8).random((200, 6)) < 0.5
     free = resize_rows(bits.copy(), None, stream(9), idle=np.array([1, 4]))
     assert not free[:, [1, 4]].any()
@@ -163,7 +163,7 @@ def test_larger_tournaments_are_won_by_the_best():
 @pytest.mark.parametrize(
     "values", [[1e308, 1.7e308, -1.7e308, 0.0], [np.inf, 1.0, -np.inf, 2.0], [-3.0] * 4, [0.0] * 4]
 )
-def test_every_wheel_turns_whatever_the_values(selection, values):
+def test_every_selection_rule_works_for_any_values(selection, values):
     nothing = np.zeros(4)
     people = Population(np.eye(4, dtype=bool), np.array(values), nothing, 0)
     drawn = SELECTIONS[selection](people, 50, stream(0))

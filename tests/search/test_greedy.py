@@ -31,7 +31,7 @@ from tamis.testing.search_laws import Stop
 
 
 @pytest.mark.parametrize(("m", "k"), [(7, 1), (7, 3), (7, 7), (12, 5)])
-def test_evaluation_counts_are_those_of_the_formulas(m, k):
+def test_evaluation_counts_agree_with_the_formulas(m, k):
     X, y = table(n_features=m)
     forward = Forward(Scatter(), n_features_to_select=k).fit(X, y)
     backward = Backward(Scatter(), n_features_to_select=k).fit(X, y)
@@ -62,7 +62,7 @@ def test_forward_and_backward_are_greedy(seed):
         assert_array_equal(np.flatnonzero(search.support_), expected)
 
 
-def test_ranking_by_removal_is_the_loss_from_the_full_set():
+def test_ranking_by_removal_uses_the_loss_from_the_full_set():
     X, y = table()
     search = Ranking(Scatter(), n_features_to_select=2, by="removal").fit(X, y)
     loss = Scatter().fit(X, y).loss(np.arange(7))
@@ -70,7 +70,7 @@ def test_ranking_by_removal_is_the_loss_from_the_full_set():
     np.testing.assert_allclose(search.scores_, loss)
 
 
-def test_ranking_knows_the_value_of_additive_subsets():
+def test_ranking_returns_the_values_of_additive_subsets():
     X, y = table()
     search = Ranking(Correlation(), n_features_to_select="best").fit(X, y)
     assert search.n_features_ == 7
@@ -117,7 +117,7 @@ def test_bidirectional_meets_in_the_middle():
         (0, 2, [7, 6, 5, 4, 3]),
     ],
 )
-def test_plus_l_minus_r_moves_as_its_name_says(l, r, sizes):  # noqa: E741
+def test_plus_l_minus_r_adds_l_and_removes_r(l, r, sizes):  # noqa: E741
     X, y = table()
     search = PlusLMinusR(Scatter(), n_features_to_select=3, l=l, r=r).fit(X, y)
     assert_array_equal(search.trace_.sizes, sizes)
@@ -126,7 +126,7 @@ def test_plus_l_minus_r_moves_as_its_name_says(l, r, sizes):  # noqa: E741
 @pytest.mark.parametrize("l", [1, 2, 5, 9])
 @pytest.mark.parametrize("r", [0, 3, 4, 8])
 @pytest.mark.parametrize("k", [1, 4, 7])
-def test_plus_l_minus_r_ends_with_the_asked_size(l, r, k):  # noqa: E741
+def test_plus_l_minus_r_ends_with_the_requested_size(l, r, k):  # noqa: E741
     X, y = table()
     search = PlusLMinusR(FisherScore(), n_features_to_select=k, l=l, r=r).fit(X, y)
     assert search.n_features_ == k
@@ -143,7 +143,7 @@ def test_an_unsupervised_criterion_needs_no_target():
     assert Forward(widest, n_features_to_select=2, standardize=False).fit(X).n_features_ == 2
 
 
-def test_forward_passes_over_copies_and_constants():
+def test_forward_skips_duplicates_and_constants():
     X, y = table()
     X = np.column_stack([X, X[:, :3], np.ones(len(X))])
     search = Forward(Scatter(), n_features_to_select=7).fit(X, y)
@@ -151,7 +151,7 @@ def test_forward_passes_over_copies_and_constants():
 
 
 @pytest.mark.parametrize("by", ["alone", "removal"])
-def test_the_best_of_a_ranking_either_way(by):
+def test_the_best_columns_of_a_ranking_by_gain_and_by_removal(by):
     X, y = table()
     scores = FisherScore().fit(X, y).scores_
     cut = float(np.median(scores))
@@ -166,7 +166,7 @@ def test_plus_l_minus_r_needs_ints(l, r):  # noqa: E741
         PlusLMinusR(Scatter(), l=l, r=r).fit(*table())
 
 
-def test_small_differences_decide_beside_a_huge_price():
+def test_small_differences_decide_next_to_a_huge_loss():
     """scikit-learn's RFE, with coefficients of very different size."""
     draw = np.random.default_rng(0)
     Z = draw.normal(size=(100, 6))
@@ -179,7 +179,7 @@ def test_small_differences_decide_beside_a_huge_price():
     )
 
 
-def test_in_a_search_that_only_adds_the_first_k_are_the_subset_of_size_k():
+def test_in_a_forward_search_the_first_k_columns_are_the_subset_of_size_k():
     """Gains may rise from pick to pick; the order is that of the picks."""
     X, y = make_xor(200, n_features=4, random_state=0)[:2]
     search = Forward(CrossValidated(KNeighborsClassifier()), n_features_to_select=4).fit(X, y)
@@ -188,7 +188,7 @@ def test_in_a_search_that_only_adds_the_first_k_are_the_subset_of_size_k():
         assert_array_equal(np.sort(search.order_[: len(step.subset)]), step.subset)
 
 
-def test_what_the_other_side_holds_stays_even_if_it_tells_nothing():
+def test_columns_held_by_the_other_side_stay_even_if_idle():
     """Both sides of a bidirectional search agree, although columns are constant or copies."""
     X, y = table()
     X = np.column_stack([np.ones(len(y)), X[:, 0], X[:, 0], np.ones(len(y)), X[:, 1:4]])

@@ -25,13 +25,13 @@ class Boundless(SubsetCriterion):
 
 
 @pytest.mark.parametrize("cls", [Forward, Backward, RecursiveElimination])
-def test_infinity_less_infinity_warns_of_nothing(cls):
+def test_infinity_minus_infinity_causes_no_warning(cls):
     search = cls(Boundless(), n_features_to_select=3).fit(*table())
     assert search.n_features_ == 3
     assert not search.support_[[1, 5]].any()
 
 
-def test_a_ranking_of_both_infinities():
+def test_infinite_scores_of_both_signs_are_ranked():
     class Alone(Boundless):
         def gain(self, subset, candidates):
             return self.worth[candidates]
@@ -41,7 +41,7 @@ def test_a_ranking_of_both_infinities():
 
 
 @pytest.mark.parametrize("cls", searches())
-def test_every_search_survives(cls):
+def test_every_search_works_with_infinite_values(cls):
     class Monotone(Boundless):
         @property
         def monotone(self):

@@ -30,7 +30,7 @@ SECONDS = [
 
 
 @pytest.mark.parametrize("second", SECONDS, ids=str)
-def test_the_second_search_sees_what_the_first_kept(second):
+def test_the_second_search_gets_the_columns_that_the_first_selected(second):
     X, y = made()
     search = Then(FIRST, second)
     held = search.fit(X, y)
@@ -43,7 +43,7 @@ def test_the_second_search_sees_what_the_first_kept(second):
     assert found.takes_blocks
 
 
-def test_groups_and_a_record_to_go_on_from():
+def test_groups_are_supported_and_a_search_can_be_resumed():
     X, y = made()
     groups = {"a": [0, 2], "b": [5, 6]}
     search = Then(FIRST, Forward(Scatter(), n_features_to_select=2), feature_groups=groups)
@@ -57,7 +57,7 @@ def test_groups_and_a_record_to_go_on_from():
     assert_array_equal(again.order_, whole)
 
 
-def test_only_columns_that_are_kept_are_read(tmp_path, monkeypatch):
+def test_only_selected_columns_are_read(tmp_path, monkeypatch):
     polars = pytest.importorskip("polars")
     X, y = made()
     names = list("abcdefghi")
@@ -77,7 +77,7 @@ def test_only_columns_that_are_kept_are_read(tmp_path, monkeypatch):
     assert (read[-1], max(read)) == (6, 10)
 
 
-def test_what_does_not_fit_is_said(monkeypatch):
+def test_columns_that_do_not_fit_into_memory_are_refused(monkeypatch):
     X, y = made()
     source = MemoryMap(X, y, block_rows=50)
     monkeypatch.setattr("tamis.blocks.table.free_memory", lambda: 50_000.0)
@@ -94,7 +94,7 @@ def test_the_first_search_must_learn_from_blocks():
         Then(Ranking(HSIC()), Forward(Scatter())).fit(MemoryMap(X, y))
 
 
-def test_a_gap_in_what_is_kept_is_said_by_the_second():
+def test_the_second_search_reports_missing_values():
     X, y = made()
     X[30, 5] = np.nan
     search = Then(

@@ -126,7 +126,7 @@ def test_make_pipeline_is_written_as_a_pipeline():
     assert write(made) == "Pipeline([('standardscaler', StandardScaler()), ('svc', SVC())])"
 
 
-def test_the_result_is_the_object():
+def test_parse_returns_the_object():
     made = parse(" RecursiveElimination(Importances(SVC(C=+1, coef0=-2)), step=0x10)\n")
     assert isinstance(made, RecursiveElimination)
     assert (made.criterion.estimator.C, made.criterion.estimator.coef0) == (1, -2)
@@ -211,7 +211,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:40])
-def test_refused_with_a_sentence(text):
+def test_invalid_expressions_are_refused(text):
     with pytest.raises(InvalidSpec) as caught:
         parse(text)
     sentence = str(caught.value)
@@ -228,14 +228,14 @@ def test_only_text_is_parsed(text):
         parse(text)
 
 
-def test_places_count_characters_and_lines():
+def test_error_positions_count_characters_and_lines():
     with pytest.raises(InvalidSpec, match="at character 12 of line 2"):
         parse("Then(\n  Forward( é.b), 2)")
     with pytest.raises(InvalidSpec, match="at character 6"):
         parse("['é',x.y]")
 
 
-def test_nothing_runs_while_reading(tmp_path):
+def test_nothing_is_executed_while_parsing(tmp_path):
     trap = tmp_path / "trap"
     for text in (
         f"open({str(trap)!r}, 'w')",
@@ -248,7 +248,7 @@ def test_nothing_runs_while_reading(tmp_path):
     assert not trap.exists()
 
 
-def test_further_names():
+def test_additional_names_can_be_given():
     assert parse("twice(x=2)", also={"twice": lambda x: 2 * x}) == 4
     with pytest.raises(InvalidSpec, match="twice at character 1 has no parameter 'y'"):
         parse("twice(y=2)", also={"twice": lambda x: 2 * x})
@@ -260,11 +260,11 @@ def test_arrays_and_functions_have_no_expression():
             write(held)
 
 
-def test_odd_escapes_do_not_warn():
+def test_unknown_escapes_cause_no_warning():
     assert parse(r"'\d'") == r"\d"
 
 
-def test_near_names():
+def test_similar_names_are_suggested():
     assert did_you_mean("SCATTER", ["Scatter"]) == " Did you mean Scatter?"
     assert did_you_mean("xyz", ["Scatter"]) == ""
     assert did_you_mean("x", []) == ""
@@ -279,7 +279,7 @@ def test_scikit_learn_is_searched_only_when_needed():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_our_own_estimators_have_names():
+def test_estimators_of_tamis_have_names():
     made = parse("RecursiveElimination(Importances(SVCPathCV('linear', cv=3)))")
     assert type(made.criterion.estimator).__name__ == "SVCPathCV"
     assert write(parse("GridC(step=0.5)")) == "GridC(step=0.5)"

@@ -100,6 +100,6 @@ def test_broken_part_is_named() -> None:
     assert "Nothing" not in {name for kinds in groups.values() for name in kinds}
 
 
-def test_near_names_are_offered() -> None:
+def test_similar_names_are_suggested() -> None:
     with pytest.raises(InvalidSpec, match="AlwaysTwo"):
         spec.parse("AlwaysTow()")

@@ -89,7 +89,7 @@ def is_refused(name, parameter):
     return False
 
 
-def test_by_annotation():
+def test_parameters_that_are_annotated_as_paths_are_refused():
     """scikit-learn declares the values of a parameter: any text, or a cache."""
     free = set()
     for name, p in parameters():
@@ -101,7 +101,7 @@ def test_by_annotation():
     assert free <= ANY_TEXT.keys()
 
 
-def test_by_description():
+def test_parameters_that_are_described_as_paths_are_refused():
     spoken_of = set()
     for name, p in parameters():
         text = inspect.getdoc(find(name)) or ""
@@ -112,7 +112,7 @@ def test_by_description():
     assert spoken_of <= SPOKEN_OF.keys()
 
 
-def test_by_trial(tmp_path):
+def test_no_parameter_opens_a_file_when_fitted(tmp_path):
     """Each parameter is given texts and fitted, while Python reports all that it opens."""
     done = subprocess.run(
         [sys.executable, TRIAL], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -143,7 +143,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_ways_that_are_known(text):
+def test_known_ways_to_reach_files_are_refused(text):
     with pytest.raises(InvalidSpec, match="cannot be given in an expression"):
         parse(text)
 
@@ -157,7 +157,7 @@ def test_ways_that_are_known(text):
         'TfidfVectorizer(input="content")',
     ],
 )
-def test_words_stay_words(text):
+def test_harmless_texts_are_accepted(text):
     assert parse(text) is not None
 
 
@@ -182,19 +182,19 @@ GUESTS_REFUSED = {
 
 
 @pytest.mark.parametrize("text", GUEST_EXPRESSIONS)
-def test_guests_are_read_and_written(text):
+def test_estimators_of_other_libraries_are_read_and_written(text):
     pytest.importorskip(GUEST_EXPRESSIONS[text])
     assert write(parse(text)) == text
 
 
 @pytest.mark.parametrize("text", GUESTS_REFUSED)
-def test_guests_reach_no_files(text):
+def test_estimators_of_other_libraries_cannot_reach_files(text):
     pytest.importorskip(GUESTS_REFUSED[text])
     with pytest.raises(InvalidSpec, match=r"cannot be given in an expression|has no parameter"):
         parse(text)
 
 
-def test_a_guest_that_is_not_installed_is_said():
+def test_a_library_that_is_not_installed_is_reported():
     missing = [n for n, module in GUESTS.items() if find_spec(module.partition(".")[0]) is None]
     for name in missing:
         with pytest.raises(InvalidSpec, match=f"needs {library_of(name)}, which is not installed"):
@@ -216,7 +216,7 @@ train = 100
 """
 
 
-def test_an_experiment_file_makes_no_folder(tmp_path, monkeypatch):
+def test_an_experiment_file_cannot_create_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     method = "m = 'make_pipeline(StandardScaler(), SVC(), memory=\"cache\")'"
     (tmp_path / "own.toml").write_text(EXPERIMENT.format(method=method, tuning="", table="wine"))
@@ -225,7 +225,7 @@ def test_an_experiment_file_makes_no_folder(tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["own.toml"]
 
 
-def test_the_grid_of_an_experiment_file_keeps_the_rule(tmp_path):
+def test_the_grid_of_an_experiment_file_cannot_reach_files(tmp_path):
     tuning = '[tuning]\nrule = "each"\nestimator = "pipe"\ngrid = { memory = ["cache"] }'
     text = EXPERIMENT.format(method="m = 'pipe()'", tuning=tuning, table="wine")
     (tmp_path / "own.toml").write_text(text)
@@ -234,7 +234,7 @@ def test_the_grid_of_an_experiment_file_keeps_the_rule(tmp_path):
 
 
 @pytest.mark.parametrize("table", ["../secret", "/etc/passwd", "folder:../secret", "secret.npz"])
-def test_a_table_of_an_experiment_file_is_a_name(tmp_path, monkeypatch, table):
+def test_a_table_of_an_experiment_file_cannot_be_a_path(tmp_path, monkeypatch, table):
     (tmp_path / "data").mkdir()
     (tmp_path / "secret.npz").write_bytes(b"")
     monkeypatch.setenv("TAMIS_DATA", str(tmp_path / "data"))

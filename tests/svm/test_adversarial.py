@@ -31,12 +31,12 @@ def test_scaled_and_degenerate_problems(first):
         8372,  # a variable leaves its bounds between events that rounding hides
     ],
 )
-def test_problems_that_were_wrong(seed):
+def test_problems_that_failed_before(seed):
     _, path, proof = look(seed)
     assert path.complaints + proof.complaints == []
 
 
-def test_a_wrong_path_is_seen():
+def test_a_wrong_path_is_detected():
     p = problem(next(s for s in range(100) if problem(s).family == "linear normal"))
     path = SVCPath(p.kernel, lambda_range=p.lambda_range).fit(p.X, p.y, p.weight)
     C = 1 / np.sqrt(np.prod(p.lambda_range))
@@ -48,7 +48,7 @@ def test_a_wrong_path_is_seen():
     assert path_gap(p, wrong, C) > 1e-6
 
 
-def test_a_wrong_certificate_is_seen():
+def test_a_wrong_certificate_is_detected():
     p = problem(next(s for s in range(100) if problem(s).family == "linear apart"))
     C = 1 / p.lambda_range[0]
     low, high = values_at(p, C)
@@ -60,7 +60,7 @@ def test_a_wrong_certificate_is_seen():
 
 
 @pytest.mark.parametrize("seed", [10, 11, 26])
-def test_a_kernel_far_larger_than_the_target_leaves_no_gap_unsaid(seed):
+def test_the_gap_is_reported_if_the_kernel_is_far_larger_than_the_target(seed):
     """Events come a rounding late, and variables off the margin set were then not on a bound."""
     rng = np.random.default_rng(seed)
     X, y = 2 * rng.normal(size=(33, 3)), 1e-6 * rng.normal(size=33)
@@ -73,7 +73,7 @@ def test_a_kernel_far_larger_than_the_target_leaves_no_gap_unsaid(seed):
     assert warned or path_gap(p, path, 1e6) <= 1e-6
 
 
-def test_a_still_variable_outside_of_its_bounds_is_a_violation():
+def test_a_fixed_variable_outside_its_bounds_is_a_violation():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
     path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
     segment = path.segments[-1]

@@ -42,19 +42,19 @@ def explicit(kernel, X, j):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 class TestRemoval:
-    def test_matrix(self, kernel, X):
+    def test_the_kernel_matrix_without_a_column_agrees_with_an_explicit_one(self, kernel, X):
         columns = ColumnKernel(kernel, X)
         assert_allclose(columns.K, kernel(X, X), atol=1e-12)
         for j in range(9):
             assert_allclose(columns.without(j), explicit(kernel, X, j), rtol=1e-9, atol=1e-12)
 
-    def test_forms(self, kernel, X, beta):
+    def test_quadratic_forms_agree_with_explicit_matrices(self, kernel, X, beta):
         expected = [beta @ explicit(kernel, X, j) @ beta for j in range(9)]
         columns = ColumnKernel(kernel, X)
         held = beta @ columns.K @ beta
         assert_allclose(held - columns.lost(beta), expected, rtol=1e-10)
 
-    def test_restricted(self, kernel, X, beta):
+    def test_restriction_to_some_rows_agrees_with_a_smaller_table(self, kernel, X, beta):
         rows = np.array([2, 3, 11, 40])
         whole = ColumnKernel(kernel, X)
         assert whole.K.shape == (70, 70)
@@ -68,7 +68,7 @@ class TestRemoval:
             atol=1e-12,
         )
 
-    def test_no_weights(self, kernel, X):
+    def test_weights_of_0_lose_nothing(self, kernel, X):
         assert (ColumnKernel(kernel, X).lost(np.zeros(70)) == 0).all()
 
 
@@ -85,20 +85,20 @@ class TestScaling:
             matrices.append(kernel(scaled, scaled))
         return (matrices[0] - matrices[1]) / (2 * self.step)
 
-    def test_slopes(self, kernel, X):
+    def test_sums_of_slopes_agree_with_explicit_derivatives(self, kernel, X):
         weights = np.random.default_rng(2).normal(size=(70, 70))
         weights += weights.T
         expected = [(weights * self.moved(kernel, X, j)).sum() for j in range(9)]
         found = ColumnKernel(kernel, X).slopes(weights)
         assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
-    def test_slope_times(self, kernel, X, beta):
+    def test_products_with_slopes_agree_with_explicit_derivatives(self, kernel, X, beta):
         expected = np.column_stack([self.moved(kernel, X, j) @ beta for j in range(9)])
         found = ColumnKernel(kernel, X).slope_times(beta)
         assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 
-def test_another_width():
+def test_the_kernel_without_a_column_may_have_a_different_width():
     X = np.random.default_rng(3).normal(size=(10, 4))
     found = ColumnKernel(Kernel("rbf", 0.25), X).without(1, Kernel("rbf", 1 / 3))
     assert_allclose(found, explicit(Kernel("rbf", 1 / 3), X, 1), rtol=1e-12)

@@ -20,7 +20,7 @@ def halves(seed=0, **options):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_error_is_that_of_the_predictions_on_a_dense_grid(kernel):
+def test_the_error_agrees_with_predictions_on_a_dense_grid(kernel):
     X, y, V, v = halves()
     path = SVCPath(kernel, gamma=0.2).fit(X, y)
     curve = path.curve(V, v)
@@ -42,7 +42,7 @@ METRICS = {
 
 
 @pytest.mark.parametrize("scoring", METRICS)
-def test_functions_of_labels_are_those_of_scikit_learn(scoring):
+def test_scores_of_labels_agree_with_scikit_learn(scoring):
     X, y, V, v = halves(weights=[0.7])
     path = SVCPath("rbf", gamma=0.2).fit(X, y)
     curve = path.curve(V, v, scoring)
@@ -52,7 +52,7 @@ def test_functions_of_labels_are_those_of_scikit_learn(scoring):
     assert curve.best >= max(brute) - 1e-12
 
 
-def test_area_under_the_roc_curve():
+def test_the_area_under_the_roc_curve_agrees_with_scikit_learn():
     X, y, V, v = halves(seed=2)
     V, v = np.vstack([V, V[:10]]), np.append(v, 1 - v[:10])  # equal points of both classes
     path = SVCPath("rbf", gamma=0.2).fit(X, y)
@@ -104,7 +104,7 @@ def test_ends_belong_to_the_piece_whose_label_is_positive():
             assert curve(interval.low) > curve.best
 
 
-def test_a_curve_is_a_table_too():
+def test_a_curve_can_be_converted_to_a_frame():
     pytest.importorskip("pandas")
     curve = ValidationCurve.steps([1, 2, 4, 8], [0.2, 0.1, 0.2], [0.2, 0.1, 0.2, 0.2])
     frame = curve.to_frame()

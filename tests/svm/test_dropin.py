@@ -49,7 +49,7 @@ def at(results, C, key="mean_test_score"):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.parametrize("scoring", [None, *SCORES, "roc_auc"])
-def test_scores_are_those_of_grid_search(scoring):
+def test_scores_agree_with_grid_search(scoring):
     X, y = classification(n=90, weights=[0.65])
     search = SVCPathCV(gamma=0.2, C_range=RANGE, cv=FOLDS, scoring=scoring, refit=False).fit(X, y)
     grid = peer(search, SVC(tol=1e-9), X, y, FOLDS, scoring)
@@ -67,7 +67,7 @@ def test_scores_are_those_of_grid_search(scoring):
 
 @pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_mean_absolute_error", "r2"])
 @pytest.mark.parametrize("pool", ["folds", "samples"])
-def test_regression_scores_are_those_of_grid_search(scoring, pool):
+def test_regression_scores_agree_with_grid_search(scoring, pool):
     X, y = regression(n=60)
     options = {"gamma": 0.2, "C_range": RANGE, "cv": PARTS, "pool": pool, "refit": False}
     search = SVRPathCV(scoring=scoring, **options).fit(X, y)
@@ -84,7 +84,7 @@ def test_regression_scores_are_those_of_grid_search(scoring, pool):
     assert search.certificate_.value == pytest.approx(value)
 
 
-def test_pooled_r2_is_that_of_all_predictions():
+def test_pooled_r2_is_computed_from_all_predictions():
     X, y = regression(n=60)
     cv = list(PARTS.split(X))
     options = {"gamma": 0.2, "C_range": RANGE, "cv": cv, "pool": "samples"}
@@ -151,7 +151,7 @@ def test_gammas_are_searched_together_on_any_number_of_processes(search):
     assert alone.best_params_["gamma"] == alone.best_gamma_ == alone.best_estimator_.gamma
 
 
-def test_groups_stay_on_one_side():
+def test_groups_are_never_split_by_a_fold():
     X, y = classification(n=60)
     groups = np.arange(60) // 3
     number = SVCPathCV("linear", cv=3, refit=False).fit(X, y, groups=groups)
@@ -169,7 +169,7 @@ def test_groups_stay_on_one_side():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_a_preprocessor_learns_inside_the_folds(kernel):
+def test_a_preprocessor_is_fitted_inside_the_folds(kernel):
     X, y = classification(n=60)
     X = X * 10.0 ** np.arange(X.shape[1]) + 1e3
     scaler = StandardScaler()
@@ -203,7 +203,7 @@ def test_a_table_with_text_and_missing_values():
         SVCPathCV("precomputed", preprocessor=prepare).fit(frame, y)
 
 
-def test_probabilities_on_request():
+def test_probabilities_are_available_on_request():
     X, y = classification(n=80)
     labels = np.array(["no", "yes"])[y]
     search = SVCPathCV("linear", cv=4, probability=True).fit(X, labels)
@@ -218,7 +218,7 @@ def test_probabilities_on_request():
     assert loose.predict_proba(X).shape == (80, 3)
 
 
-def test_it_stands_in_pipelines_and_folds():
+def test_it_works_in_pipelines_and_cross_validation():
     X, y = classification(n=80)
     chain = make_pipeline(StandardScaler(), SVCPathCV("linear", cv=3))
     assert cross_val_score(chain, X, y, cv=3).mean() > 0.6
@@ -235,7 +235,7 @@ def test_it_stands_in_pipelines_and_folds():
     assert numbers.score(X, X[:, 0]) == -np.abs(numbers.predict(X) - X[:, 0]).mean()
 
 
-def test_repeated_folds_are_folds():
+def test_repeated_folds_are_accepted():
     X, y = classification(n=60)
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     search = SVCPathCV("linear", cv=cv).fit(X, y)
@@ -277,7 +277,7 @@ def test_without_refit_there_is_no_estimator():
         SVRPathCV(refit=False).fit(X, y).predict(X)
 
 
-def test_a_target_that_does_not_vary_has_no_r2():
+def test_a_constant_target_has_no_r2():
     X, y = regression(n=30)
     y[:10] = 1.0
     with pytest.raises(InvalidTarget, match="varies in every test fold"):
@@ -303,7 +303,7 @@ def test_the_certificate_prints_as_a_sentence():
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_numbers_in_text_lie_inside(seed):
+def test_printed_ends_lie_inside_the_interval(seed):
     rng = np.random.default_rng(seed)
     low = 10.0 ** rng.uniform(-12, 12)
     interval = IntervalOfC(low, low * (1 + 10.0 ** rng.uniform(-13, 2)), False, False)
@@ -331,7 +331,7 @@ class Interrupt(Watch):
 
 
 @pytest.mark.parametrize(("after", "known"), [(1, (0.1, 1)), (3, (0.1, 3)), (5, (0.1, 3))])
-def test_an_interrupt_leaves_what_is_known(after, known):
+def test_finished_paths_are_kept_after_an_interrupt(after, known):
     X, y = classification(n=40)
     search = SVCPathCV(gamma=[0.1, 0.5], cv=3).set_callbacks(Interrupt(after))
     with pytest.raises(KeyboardInterrupt):

@@ -57,7 +57,7 @@ def test_huge_columns_are_solved_or_refused(cls, options, scale, kernel):
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
 @pytest.mark.parametrize(("cls", "options"), [(SVCPathCV, {"cv": 2}), (SVRPath, {})])
-def test_weights_out_of_proportion(cls, options, weight):
+def test_weights_of_very_different_sizes(cls, options, weight):
     X, y = classification(n=16, d=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TamisWarning)
@@ -71,7 +71,7 @@ def test_a_regression_refuses_a_text_target(cls):
         cls("linear").fit(X, np.where(np.arange(12) < 6, "low", "high"))
 
 
-def test_many_classes_are_no_cause_for_doubt():
+def test_many_classes_cause_no_warning():
     X, _ = classification(n=8)
     assert len(SVCPath("linear").fit(X, [0, 1, 2, 3, 4, 5, 6, 6]).classes_) == 7
 
@@ -107,12 +107,12 @@ def test_a_grid_of_svms_that_never_converge_is_bounded(monkeypatch):
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_few_rows_with_a_polynomial_kernel_come_to_an_end(scale):
+def test_few_rows_with_a_polynomial_kernel_terminate(scale):
     X = scale * np.random.default_rng(0).normal(size=(4, 5))
     assert GradientC("poly", cv=2).fit(X, [0, 1, 0, 1]).best_C_ > 0
 
 
-def test_a_path_that_is_lost_is_not_followed_again_and_again(monkeypatch):
+def test_a_lost_path_is_not_followed_repeatedly(monkeypatch):
     # one column hides the others: lambda is below what the kernel is known to
     walks = []
     walk = follow._follow_once
@@ -125,7 +125,7 @@ def test_a_path_that_is_lost_is_not_followed_again_and_again(monkeypatch):
     assert len(walks) <= 2 * 2  # of each fold, with near copies apart and as one
 
 
-def test_a_violation_that_no_repair_helps_ends_the_path():
+def test_a_violation_that_cannot_be_repaired_ends_the_path():
     X, y = classification(n=20)
     path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
     state = homotopy.SolverState(path.programme)
@@ -135,7 +135,7 @@ def test_a_violation_that_no_repair_helps_ends_the_path():
             homotopy.keep_to(state, violation, 1.0)
 
 
-def test_bounds_of_the_intercept_that_are_nan_end_the_path():
+def test_nan_bounds_of_the_intercept_end_the_path():
     X, y = classification(n=20)
     programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
     state = homotopy.SolverState(programme)
@@ -158,7 +158,7 @@ def test_a_path_that_cannot_be_started_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("scoring", ["mse", "mae"])
 @pytest.mark.parametrize("gamma", [1e-12, 0.1])
-def test_doubt_too_large_to_be_squared_leaves_the_certificate_open(gamma, scoring):
+def test_error_bounds_that_overflow_leave_the_certificate_open(gamma, scoring):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(16, 3))
     X[5, 1] = -1e150
@@ -174,7 +174,7 @@ def test_doubt_too_large_to_be_squared_leaves_the_certificate_open(gamma, scorin
 
 
 @pytest.mark.parametrize("scoring", ["mse", "mae"])
-def test_doubt_without_end_passes_through_the_curve(scoring):
+def test_infinite_error_bounds_are_passed_through_the_curve(scoring):
     lam, h = np.array([4.0, 2.0, 1.0]), np.array([[1.0, -1.0], [2.0, 0.0], [1.0, 1e308]])
     error = np.array([[0.0, 0.0], [np.inf, 0.0], [1e200, np.nan]])
     outputs = Bracketed(lam, h, np.zeros((3, 2)), error)
@@ -185,7 +185,7 @@ def test_doubt_without_end_passes_through_the_curve(scoring):
     assert (slack > 1e299).all()  # nothing is known anywhere
 
 
-def test_labels_in_doubt_without_end_are_open():
+def test_labels_with_infinite_error_bounds_are_uncertain():
     X, y = classification(n=24, d=4)
     rows = TuningRows(X, y, y, np.ones(24))
     fold = SVCPathCV("linear")._fold("scale", rows, (np.arange(16), np.arange(16, 24)))
@@ -205,7 +205,7 @@ def test_labels_in_doubt_without_end_are_open():
         assert not len(worst.lam)
 
 
-def test_outputs_too_large_for_a_number_are_cut_and_in_doubt():
+def test_outputs_that_overflow_are_clipped_and_uncertain():
     X, y = classification(n=16, d=4)
     path = SVCPath("linear").fit(X, y)._machines.paths[0]
     for size in (1e307, np.inf):
@@ -216,7 +216,7 @@ def test_outputs_too_large_for_a_number_are_cut_and_in_doubt():
         assert (found.rounding[np.abs(found.h) >= FARTHEST_OUTPUT] == FARTHEST_OUTPUT).all()
 
 
-def test_a_violation_that_is_nan_is_infinite():
+def test_a_nan_violation_is_treated_as_infinite():
     X, y = classification(n=20)
     path = SVCPath("linear").fit(X, y)._machines.paths[0].solution
     path.segments[-1].violation[0] = np.nan
@@ -238,7 +238,7 @@ class Sized:
         return tuple(self.size * part for part in self.path.slopes(lam))
 
 
-def test_the_smoothed_error_is_that_of_outputs_of_any_size():
+def test_the_smoothed_error_works_for_outputs_of_any_size():
     X, y = classification(n=24, d=4)
     rows = TuningRows(X, y, y, np.ones(24))
     fold = SVCPathCV("linear")._fold("scale", rows, (np.arange(16), np.arange(16, 24)))
@@ -255,13 +255,13 @@ class Explodes(SmoothObjective):
         return lam * np.float64(1e308) * 100, np.float64(-np.inf) * 0
 
 
-def test_a_smooth_function_that_explodes_is_made_of_numbers():
+def test_a_smooth_function_that_overflows_is_clipped():
     value, slope = Explodes().in_log_lambda(np.zeros(1))
     assert value == slope[0] == FARTHEST_OUTPUT
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")  # as weights are so large
-def test_a_prediction_too_large_for_a_number_is_refused():
+def test_a_prediction_that_overflows_is_refused():
     X, y = classification(n=20, d=4)
     path = SVRPath("linear").fit(X, 1e90 * y, np.full(20, 1e100))
     with pytest.raises(InvalidTable, match="prediction for row 1 at C = 1 is too large"):
@@ -270,7 +270,7 @@ def test_a_prediction_too_large_for_a_number_is_refused():
     assert np.isfinite(decided).all()
 
 
-def test_a_tube_out_of_all_proportion_is_refused():
+def test_a_huge_tube_is_refused():
     X, y = classification(n=12)
     with pytest.raises(InvalidParameter, match="lambda = 1 / C of about the size of the kernel"):
         SVRPath("linear", epsilon=1e100).fit(1e-150 * X, 1.0 * y)
@@ -297,7 +297,7 @@ def test_a_target_too_small_for_the_kernel_is_refused():
 
 
 @pytest.mark.parametrize(("scale", "middle"), [(1e-90, 1e181), (1e-150, 1e301)])
-def test_the_best_C_of_tiny_columns_is_a_number(scale, middle):
+def test_the_best_C_of_tiny_columns_is_finite(scale, middle):
     X, y = classification(n=24)
     span = (0.01 / middle, 100 / middle)
     search = SVCPathCV("linear", cv=2, refit=False, lambda_range=span).fit(scale * X, y)
@@ -308,7 +308,7 @@ def test_the_best_C_of_tiny_columns_is_a_number(scale, middle):
         SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)
 
 
-def test_a_gap_that_is_nan_is_infinite(monkeypatch):
+def test_a_nan_gap_is_treated_as_infinite(monkeypatch):
     X, y = classification(n=20)
     programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
     state = homotopy.SolverState(programme)
@@ -321,7 +321,7 @@ def test_a_gap_that_is_nan_is_infinite(monkeypatch):
     assert (check.violation, check.gap) == (0.0, np.inf)
 
 
-def test_a_constraint_that_is_missed_is_a_violation():
+def test_a_violated_constraint_is_reported():
     X, y = classification(n=20)
     path = SVCPath("linear").fit(1e-9 * X, y)._machines.paths[0].solution
     assert path.violation < 1e-9
@@ -334,7 +334,7 @@ def test_a_constraint_that_is_missed_is_a_violation():
 
 
 @pytest.mark.parametrize("number", [9721, 11922, 14249])
-def test_a_path_that_turns_on_the_spot_is_a_sentence_and_large_errors_have_a_spread(number):
+def test_a_cycling_path_is_refused_and_large_errors_have_a_spread(number):
     """Found by the fuzz: copies of columns in millions, and errors whose squares overflow."""
     from fuzz.verdict import Case
 

@@ -27,7 +27,7 @@ def folds_error(X, y, C, gamma, splits):
     return np.mean(errors)
 
 
-def test_outputs_at_every_C():
+def test_outputs_at_every_C_agree_with_trained_svms():
     X, y = problem()
     rows, new = X[:50], X[50:]
     path = LeastSquaresPath(rbf_kernel(rows, gamma=0.4), y[:50].astype(float))
@@ -79,7 +79,7 @@ def test_no_C_of_a_grid_is_better(gamma):
     assert "no C in [0.001, 1000]" in repr(proof)
 
 
-def test_what_cannot_be_decided_stays_open():
+def test_an_undecidable_certificate_stays_open():
     """Copies that contradict each other: outputs that are 0 but for rounding, whatever C."""
     X = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 2, axis=0)
     y = np.tile([0, 1], 12)
@@ -94,7 +94,7 @@ def test_scikit_learn_checks():
     check_estimator(LSSVCPathCV(cv=2), on_skip=None)
 
 
-def test_sentences():
+def test_invalid_parameters_are_refused():
     X, y = problem(20)
     with pytest.raises(InvalidParameter, match="kernel to be 'rbf'"):
         LSSVCPathCV("sigmoid").fit(X, y)
@@ -107,7 +107,7 @@ def test_sentences():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_outputs_that_are_0_but_for_rounding_close_nothing(seed):
+def test_outputs_that_are_0_up_to_rounding_leave_the_certificate_open(seed):
     rng = np.random.default_rng(seed)
     # so far apart that a new row has no kernel with any
     X = rng.permutation(np.arange(12.0))[:, None]
@@ -119,7 +119,7 @@ def test_outputs_that_are_0_but_for_rounding_close_nothing(seed):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("shift", [2.0**20, -(2.0**24)])
-def test_the_path_does_not_see_where_the_origin_is(kernel, shift):
+def test_the_path_does_not_depend_on_the_origin(kernel, shift):
     X, y = problem(40)
     X = np.round(X * 256) / 256  # so that the shift itself rounds nothing
     X[:, 2] *= 2.0**4
@@ -144,13 +144,13 @@ def test_the_path_does_not_see_where_the_origin_is(kernel, shift):
         ({"cv": [(np.arange(40), np.arange(0))]}, "needs training and test rows"),
     ],
 )
-def test_what_has_no_path(options, match):
+def test_unsupported_options_are_refused(options, match):
     X, y = problem(40)
     with pytest.raises(InvalidParameter, match=match):
         LSSVCPathCV(**options).fit(X, y)
 
 
-def test_columns_that_are_too_large():
+def test_columns_that_overflow_are_refused():
     X, y = problem(40)
     with pytest.raises(InvalidTable, match="too large for a number"):
         LSSVCPathCV("linear").fit(X * 1e200, y)

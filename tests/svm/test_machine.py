@@ -31,7 +31,7 @@ def decisions(model, X, y, weight=None):
     ],
     ids=str,
 )
-def test_pairs_of_classes_decide_as_the_model_does(model, iris):
+def test_outputs_of_pairs_agree_with_the_model(model, iris):
     X, y = iris
     model.fit(X, y)
     found, held = decisions(model, X, y)
@@ -74,7 +74,7 @@ def test_free_vectors_lie_on_the_margin(iris, C):
     assert_allclose(machine.sizes[bounded], machine.box[bounded], rtol=1e-9)
 
 
-def test_support_alone(iris):
+def test_restriction_to_support_vectors_changes_no_output(iris):
     X, y = iris
     model = SVC().fit(X, y)
     for machine in multipliers(model, y):

@@ -71,7 +71,7 @@ def violation(machine, X, y, C, tube=None):
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_conditions_of_optimality(kernel, C, intercept):
+def test_optimality_conditions_hold(kernel, C, intercept):
     X, y, f = problem()
     options = {"kernel": kernel, "coef0": 1.0, "fit_intercept": intercept}
     machine = NewtonSVC(C, **options).fit(X, y)
@@ -82,7 +82,7 @@ def test_conditions_of_optimality(kernel, C, intercept):
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
-def test_linear_svms_of_scikit_learn(C):
+def test_linear_svms_agree_with_scikit_learn(C):
     X, y, f = problem(80)
     theirs = LinearSVC(C=C, fit_intercept=False, tol=1e-12, max_iter=10**6).fit(X, y)
     ours = NewtonSVC(C, kernel="linear", fit_intercept=False).fit(X, y)
@@ -98,7 +98,7 @@ def test_linear_svms_of_scikit_learn(C):
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
-def test_a_general_minimiser(C):
+def test_the_optimum_agrees_with_a_general_minimiser(C):
     X, y, _ = problem(40)
     K = rbf_kernel(X, gamma=0.3)
     # in coordinates of K the objective is smooth, and a general method can be exact
@@ -122,7 +122,7 @@ def test_a_general_minimiser(C):
     assert value <= best.fun * (1 + 1e-12)
 
 
-def test_least_squares_are_ridge_regression():
+def test_least_squares_agree_with_ridge_regression():
     X, _, f = problem()
     ours = NewtonSVR(2.0, epsilon=0.0, gamma=0.3, fit_intercept=False).fit(X, f)
     theirs = KernelRidge(alpha=1 / 4, kernel="rbf", gamma=0.3).fit(X, f)
@@ -131,7 +131,7 @@ def test_least_squares_are_ridge_regression():
     assert len(ours.support_) == len(X)
 
 
-def test_two_sets_do_not_take_turns():
+def test_two_active_sets_do_not_alternate():
     """Two groups of outputs far apart: whole steps would go to and fro between their edges."""
     X, f = np.random.default_rng(0).normal(size=(10, 3)) * 1e-9, np.repeat([0.0, 1.0], 5)
     machine = NewtonSVR(gamma=1.0).fit(X, f)
@@ -148,7 +148,7 @@ def test_several_classes_are_one_against_the_rest():
     assert_array_equal(machine.predict(X), outputs.argmax(axis=1))
 
 
-def test_weights_are_copies():
+def test_integer_weights_are_equivalent_to_duplicate_rows():
     X, y, f = problem(30)
     weight = np.random.default_rng(1).integers(0, 3, 30)
     repeated = np.repeat(np.arange(30), weight)
@@ -176,7 +176,7 @@ def test_warm_starts_take_fewer_steps():
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_left_out_equals_refits(intercept):
+def test_leave_one_out_agrees_with_refits(intercept):
     X, _, f = problem(25)
     K, ridge = rbf_kernel(X, gamma=0.3), np.full(25, 1 / (2 * 5.0))
     found = left_out(K, ridge, f, intercept=intercept)
@@ -214,7 +214,7 @@ def test_other_libraries_agree(library):
     assert_allclose(host(theirs.weights), ours.weights, atol=1e-11)
 
 
-def test_one_view_with_other_svms():
+def test_the_common_view_of_svms_agrees_with_the_model():
     X, y, f = problem()
     for machine, target in ((NewtonSVC(2.0), y), (NewtonSVR(2.0), f)):
         fitted = machine.fit(X, target)
@@ -245,13 +245,13 @@ def test_scikit_learn_checks(machine):
         ({"gamma": -1.0}, "gamma to be a number above 0"),
     ],
 )
-def test_parameters_are_refused(parameters, sentence):
+def test_invalid_parameters_are_refused(parameters, sentence):
     X, y, _ = problem(20)
     with pytest.raises(InvalidParameter, match=sentence):
         NewtonSVC(**parameters).fit(X, y)
 
 
-def test_what_cannot_be_trained_is_refused():
+def test_untrainable_data_are_refused():
     X, y, f = problem(20)
     with pytest.raises(InvalidParameter, match="epsilon to be a number of at least 0"):
         NewtonSVR(epsilon=-1.0).fit(X, f)
@@ -289,7 +289,7 @@ class TestCriteria:
         assert_allclose(whole, np.abs(np.sum(norms, axis=0)), rtol=1e-8)
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-    def test_sensitivities_follow_them(self, kernel):
+    def test_sensitivities_agree_with_altered_copies(self, kernel):
         """The engine against altered copies of the rows."""
         X, y, f = problem()
         for machine, target, kind in (
@@ -323,12 +323,12 @@ class TestCriteria:
             ("RecursiveElimination(DensitySensitivity(NewtonSVR()))", True),
         ],
     )
-    def test_eliminations_take_them(self, method, real):
+    def test_eliminations_accept_newton_svms(self, method, real):
         X, y, f = problem(80)
         found = select(X, f if real else y, method, n_features_to_select=3)
         assert_array_equal(found.get_support(indices=True), [0, 1, 2])
 
-    def test_bounds_refuse_them(self):
+    def test_error_bounds_refuse_newton_svms(self):
         X, y, _ = problem(20)
         with pytest.raises(IncompatibleCriterion, match=r"WeightNorm\(NewtonSVC"):
             RadiusMargin(NewtonSVC()).fit(X, y)
@@ -369,7 +369,7 @@ print("the same")
 
 
 @pytest.mark.slow
-def test_arrays_of_torch_are_followed():
+def test_torch_arrays_are_supported_with_dispatch():
     """In a process of its own: dispatch must be asked for before scipy is imported."""
     pytest.importorskip("torch", reason="torch is not installed")
     done = subprocess.run(
@@ -403,7 +403,7 @@ def test_columns_far_from_0_lose_no_digits(kernel, machine):
 @pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e12, 1e200, 1e307])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 @pytest.mark.filterwarnings("error")
-def test_targets_of_any_size(scale, epsilon):
+def test_targets_of_any_scale(scale, epsilon):
     X, _, f = problem()
     f = f / np.abs(f).max()
     plain = NewtonSVR(epsilon=epsilon).fit(X, f).predict(X)
@@ -419,7 +419,7 @@ def test_targets_far_from_0():
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_large_C_comes_to_rest():
+def test_training_converges_for_a_large_C():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     f = X[:, 0] + 0.3 * rng.normal(size=40)
@@ -439,7 +439,7 @@ def test_a_large_C_comes_to_rest():
     ],
 )
 @pytest.mark.parametrize("machine", [NewtonSVC, NewtonSVR])
-def test_numbers_that_cannot_be_counted_with(machine, options, weight, match):
+def test_values_that_overflow_are_refused(machine, options, weight, match):
     X, y, _ = problem(20)
     weight = None if weight is None else np.full(20, weight)
     with pytest.raises(InvalidParameter, match=match):
@@ -447,26 +447,26 @@ def test_numbers_that_cannot_be_counted_with(machine, options, weight, match):
 
 
 @pytest.mark.parametrize("weights", [{0: 0.0}, {0: -1.0}, {0: np.nan}, {0: np.inf}], ids=str)
-def test_class_weights_are_above_0(weights):
+def test_class_weights_must_be_above_0(weights):
     X, y, _ = problem(20)
     with pytest.raises(InvalidParameter, match="class weights that are numbers above 0"):
         NewtonSVC(class_weight=weights).fit(X, (y > 0).astype(int))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-def test_columns_too_large_for_a_kernel(kernel):
+def test_columns_too_large_for_a_kernel_are_refused(kernel):
     X, y, _ = problem(20)
     with pytest.raises(InvalidTable, match="too large for a number"):
         NewtonSVC(kernel=kernel, gamma=1.0).fit(X * 1e160, y)
 
 
-def test_one_weight_for_all_samples():
+def test_a_single_weight_applies_to_all_samples():
     X, y, _ = problem(20)
     by_number = NewtonSVC().fit(X, y, 3.0).decision_function(X)
     assert_allclose(by_number, NewtonSVC(3.0).fit(X, y).decision_function(X))
 
 
-def test_what_double_precision_cannot_solve_is_reported():
+def test_a_problem_beyond_double_precision_causes_a_warning():
     X, _, f = problem(40)
     with pytest.warns(NotConverged, match="has an error of"):
         NewtonSVR(kernel="poly", degree=1, gamma=1.0).fit(X * 1e6, f)
@@ -478,7 +478,7 @@ class TestLandmarks:
     @pytest.mark.parametrize("kernel", [Kernel("rbf", 0.3), Kernel("poly", 0.3, 2, 1.0)])
     @pytest.mark.parametrize("C", [0.1, 10.0, 1e3])
     @pytest.mark.parametrize("intercept", [True, False])
-    def test_all_rows_are_the_exact_machine(self, kernel, C, intercept):
+    def test_all_rows_as_landmarks_give_the_exact_svm(self, kernel, C, intercept):
         X, y, f = problem()
         ridge = np.full(60, 1 / (2 * C))
         exact = KernelSpace(kernel_matrix(kernel, X, X))
@@ -492,7 +492,7 @@ class TestLandmarks:
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
     @pytest.mark.parametrize("intercept", [True, False])
-    def test_a_general_minimiser(self, kernel, intercept):
+    def test_the_optimum_agrees_with_a_general_minimiser(self, kernel, intercept):
         X, y, _ = problem(50)
         ours = NewtonSVC(
             2.0, kernel=kernel, coef0=1.0, gamma=0.3, fit_intercept=intercept, n_landmarks=6,
@@ -515,7 +515,7 @@ class TestLandmarks:
         assert value <= min(ends) * (1 + 1e-9)
         assert_allclose(K @ ours.dual_coef_[0] + ours.intercept_, ours.decision_function(X))
 
-    def test_they_are_drawn_by_random_state(self):
+    def test_landmarks_are_drawn_by_random_state(self):
         X, y, f = problem()
         for make, target in ((NewtonSVC, y), (NewtonSVR, f)):
             one, again, other = (
@@ -563,7 +563,7 @@ class TestLandmarks:
         assert_allclose(host(there.point.outputs), here.point.outputs, atol=1e-10)
         assert there.n_steps == here.n_steps
 
-    def test_criteria_take_them(self):
+    def test_criteria_accept_landmarks(self):
         X, f = problem(120)[::2]
         method = (
             "RecursiveElimination(DensitySensitivity(NewtonSVR(n_landmarks=40, random_state=0)))"
@@ -572,7 +572,7 @@ class TestLandmarks:
         assert_array_equal(found.get_support(indices=True), [0, 1, 2])
 
     @pytest.mark.parametrize("few", [0, -3, 2.5, "all"])
-    def test_numbers_that_are_none(self, few):
+    def test_invalid_numbers_of_landmarks_are_refused(self, few):
         X, y, _ = problem(20)
         with pytest.raises(
             InvalidParameter, match="n_landmarks to be an int of at least 1 or None"
@@ -588,13 +588,13 @@ class TestLandmarks:
         found = NewtonSVR(kernel=kernel, n_landmarks=5).fit(X, f).predict(X)
         assert_allclose(found, exact, atol=1e-12)
 
-    def test_a_single_landmark_of_a_linear_machine(self):
+    def test_a_single_landmark_of_a_linear_svm(self):
         X, y, _ = problem()
         outputs = NewtonSVC(kernel="linear", n_landmarks=1).fit(X, y).decision_function(X)
         assert_allclose(outputs, outputs[0], atol=1e-12)
 
 
-def test_least_squares_of_classes():
+def test_least_squares_for_classes():
     X, y, _ = problem()
     machine = NewtonSVC(3.0, loss="squared_error", gamma=0.3).fit(X, y)
     by_numbers = NewtonSVR(3.0, epsilon=0.0, gamma=0.3).fit(X, y)
@@ -607,7 +607,7 @@ def test_least_squares_of_classes():
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("trained", ["numpy", "torch", "array_api_strict"])
 @pytest.mark.parametrize("asked", ["numpy", "torch", "array_api_strict"])
-def test_answers_for_rows_of_another_library(kernel, trained, asked):
+def test_predictions_for_rows_of_a_different_library(kernel, trained, asked):
     one, other = (pytest.importorskip(name) for name in (trained, asked))
     X, _, f = problem()
     machine = NewtonSVR(kernel=kernel).fit(one.asarray(X), f)

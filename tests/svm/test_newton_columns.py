@@ -87,7 +87,7 @@ def active_of(machine, n):
 @pytest.mark.parametrize("C", [1.0, 1e6])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_classes(name, C, intercept, seed):
+def test_classification_is_accurate_for_extreme_columns(name, C, intercept, seed):
     X, y, _ = problem(seed=seed)
     X = TABLES[name](X)
     machine = NewtonSVC(C, kernel="linear", fit_intercept=intercept).fit(X, y)
@@ -109,7 +109,7 @@ def test_classes(name, C, intercept, seed):
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
-def test_real_targets(name, C, epsilon):
+def test_regression_is_accurate_for_extreme_columns(name, C, epsilon):
     X, _, f = problem()
     X, f = TABLES[name](X), f * 1e6
     epsilon *= 1e6
@@ -141,7 +141,7 @@ def test_more_columns_than_rows(C, scale, intercept):
 
 
 @pytest.mark.parametrize("C", [1e6, 1e9])
-def test_the_hard_margin_is_come_to(C):
+def test_the_hard_margin_is_reached(C):
     """Many support vectors of many columns: the dual program's value is that of the norm."""
     X = np.random.default_rng(0).normal(size=(60, 200))
     y = np.where(X[:, 0] + 0.5 * X[:, 2] > 0.3, 1, -1)
@@ -158,7 +158,7 @@ def test_the_hard_margin_is_come_to(C):
     [(1e12, {"gamma": 0.2}), (1e12, {"kernel": "poly", "coef0": 1.0, "gamma": 0.2})],
     ids=["rbf", "poly"],
 )
-def test_other_kernels_come_to_it_too(C, options):
+def test_other_kernels_reach_the_hard_margin_too(C, options):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5))
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=100) > 0, 1, -1)
@@ -172,7 +172,7 @@ def test_other_kernels_come_to_it_too(C, options):
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
-def test_landmarks(name, C):
+def test_landmarks_of_a_linear_svm(name, C):
     """With more of them than columns it is the machine of all rows; with fewer one of them."""
     X, y, _ = problem()
     X = TABLES[name](X)
@@ -194,7 +194,7 @@ def test_landmarks(name, C):
 
 
 @pytest.mark.parametrize("far", [0.0, 1e6])
-def test_what_scikit_learn_finds_near_0(far):
+def test_columns_far_from_0_agree_with_scikit_learn_near_0(far):
     X, y, _ = problem(80)
     X = np.round(X * 2**20) / 2**20
     theirs = LinearSVC(C=30.0, fit_intercept=False, tol=1e-12, max_iter=10**6)
@@ -243,7 +243,7 @@ def test_norms_of_svms_trained_without_each_column():
 
 
 @pytest.mark.parametrize("name", ["large", "far", "large and far"])
-def test_on_a_device_as_on_the_processor(name):
+def test_results_are_the_same_on_a_device(name):
     pytest.importorskip("torch", reason="torch is not installed")
     X, y, _ = problem()
     X = TABLES[name](X)
@@ -253,7 +253,7 @@ def test_on_a_device_as_on_the_processor(name):
     assert_allclose(moved, plain, atol=1e-12 * plain.max())
 
 
-def test_eliminations_do_not_see_units():
+def test_eliminations_do_not_depend_on_units():
     """The same order of columns by 1e6 times the columns, with C in their units, far from 0."""
     X, y, _ = problem(60, 8)
     X = np.round(X * 2**10) / 2**10
@@ -281,7 +281,7 @@ def test_other_libraries_agree(library):
         assert there.n_steps == here.n_steps
 
 
-def test_many_rows_are_solved_by_their_columns_with_the_same_answer():
+def test_many_rows_are_solved_for_column_weights_with_the_same_result():
     X, y, f = problem(200)
     for machine, target in ((NewtonSVC(3.0), y), (NewtonSVR(3.0), f)):
         by_columns = clone(machine).set_params(kernel="linear").fit(X, target)
@@ -321,13 +321,13 @@ def test_sensitivities_far_from_0():
     assert_allclose(found[2], found[0], atol=1e-12)
 
 
-def test_columns_too_large_to_be_squared():
+def test_columns_too_large_to_be_squared_are_refused():
     X, y, _ = problem(60)
     with pytest.raises(InvalidTable, match="too large for a number"):
         NewtonSVC(kernel="linear").fit(X * 1e160, y)
 
 
-def test_a_limit_of_steps_is_reported():
+def test_reaching_the_limit_of_steps_causes_a_warning():
     X, y, _ = problem(60)
     with pytest.warns(NotConverged, match="max_iter=1"):
         NewtonSVC(1e6, kernel="linear", max_iter=1).fit(X * 1e6, y)

@@ -26,7 +26,7 @@ def kernels():
 
 
 @pytest.mark.parametrize(("name", "K", "y"), list(kernels()), ids=["linear", "rbf", "poly"])
-def test_decision_values_are_those_of_svc(name, K, y):
+def test_decision_values_agree_with_svc(name, K, y):
     train, test = np.arange(80), np.arange(80, 120)
     path = SVCPath("precomputed").fit(K[np.ix_(train, train)], y[train])
     rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_optimality_conditions_hold_anywhere(kernel):
     assert path.violation_ <= 1e-8
 
 
-def test_dual_coefficients_make_the_decision_values():
+def test_decision_values_follow_from_the_dual_coefficients():
     X, y = classification()
     path = SVCPath("linear").fit(X, y)
     w = path.dual_coef(0.3) @ X
@@ -70,7 +70,7 @@ def test_dual_coefficients_make_the_decision_values():
     )
 
 
-def test_the_intercept_is_in_the_middle_where_no_sample_is_on_the_margin():
+def test_the_intercept_is_in_the_middle_if_no_sample_is_on_the_margin():
     X, y = classification(n=60)
     y = np.tile([0, 1], 30)  # balanced: for small C every alpha is at its bound
     path = SVCPath("rbf", gamma=0.1).fit(X, y)
@@ -81,7 +81,7 @@ def test_the_intercept_is_in_the_middle_where_no_sample_is_on_the_margin():
     )
 
 
-def test_several_classes_vote_as_svc():
+def test_several_classes_vote_as_in_svc():
     X, y = load_iris(return_X_y=True)
     path = SVCPath("rbf", gamma=0.5).fit(X[::2], y[::2])
     for C in (0.01, 0.3, 1.0, 20.0):
@@ -93,7 +93,7 @@ def test_several_classes_vote_as_svc():
     assert path.dual_coef(1.0).shape == (3, 75)
 
 
-def test_weights_are_bounds():
+def test_weights_multiply_the_bounds():
     X, y = classification()
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     path = SVCPath("linear", class_weight={0: 1.0, 1: 2.5}).fit(X, y, weight)
@@ -102,7 +102,7 @@ def test_weights_are_bounds():
     np.testing.assert_allclose(path.decision_function(X, 0.2), svc.decision_function(X), atol=1e-7)
 
 
-def test_a_weight_of_two_is_a_sample_twice():
+def test_a_weight_of_2_is_equivalent_to_a_duplicate_sample():
     X, y = classification(n=50)
     weighted = SVCPath("rbf", gamma=0.2).fit(X, y, np.where(np.arange(50) < 20, 2.0, 1.0))
     doubled = SVCPath("rbf", gamma=0.2).fit(np.vstack([X, X[:20]]), np.append(y, y[:20]))
@@ -198,7 +198,7 @@ def test_a_constant_kernel_predicts_the_larger_class():
         ([[0.0], [1.0]], [0.5, 1.5], {}, ValueError, "continuous"),
     ],
 )
-def test_bad_input_is_refused(X, y, options, error, sentence):
+def test_invalid_input_is_refused(X, y, options, error, sentence):
     with pytest.raises(error, match=sentence):
         SVCPath(**options).fit(X, y)
 
@@ -216,13 +216,13 @@ def test_a_C_outside_the_range_is_refused():
         path.predict([[0.0]], C=1e6)
 
 
-def test_too_many_samples_are_refused_with_a_way_out():
+def test_too_many_samples_are_refused_with_a_remedy():
     X = np.zeros((12_001, 1))
     with pytest.raises(PathTooLarge, match="GridC"):
         SVCPath().fit(X, np.arange(len(X)) % 2)
 
 
-def test_too_large_a_margin_set_is_refused_with_a_way_out(monkeypatch):
+def test_a_margin_set_that_is_too_large_is_refused_with_a_remedy(monkeypatch):
     monkeypatch.setattr("tamis.svm.path.homotopy.MAX_MARGIN", 100)
     X, y = classification()
     with pytest.raises(PathTooLarge, match=r"on the margin at once.*GridC"):

@@ -66,7 +66,7 @@ def test_the_published_error_is_within_the_range_of_ten_splits(row):
 
 @pytest.mark.experiment
 @pytest.mark.parametrize("row", UNSOUND)
-def test_an_error_of_zero_is_out_of_reach(row):
+def test_an_error_of_zero_cannot_be_reached(row):
     assert split_errors(UNSOUND[row], 3).min() > 0.01
 
 

@@ -38,7 +38,7 @@ def certificate(K, sphere):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("n", "d"), [(14, 2), (9, 3)])
-def test_linear_kernel_is_the_sphere_in_input_space(n, d, seed):
+def test_a_linear_kernel_gives_the_sphere_in_input_space(n, d, seed):
     points = np.random.default_rng(seed).normal(size=(n, d)) * [1, 3, 0.5][:d] + 5
     K = points @ points.T
     found = sphere_around(K)
@@ -50,14 +50,14 @@ def test_linear_kernel_is_the_sphere_in_input_space(n, d, seed):
 @pytest.mark.parametrize(
     ("n", "d", "gamma"), [(60, 3, 0.3), (400, 2, 1.0), (400, 10, 0.1), (300, 50, 1.0)]
 )
-def test_gap_and_equality_with_the_whole_program(n, d, gamma):
+def test_the_sphere_agrees_with_the_full_programme(n, d, gamma):
     K = rbf_kernel(np.random.default_rng(0).normal(size=(n, d)), gamma=gamma)
     found = sphere_around(K)
     assert abs(certificate(K, found)) < 1e-9
     assert found.radius2 == pytest.approx(smallest_sphere(K)[0], abs=1e-10)
 
 
-def test_one_class_svm_finds_the_same():
+def test_the_sphere_agrees_with_a_one_class_svm():
     X = np.random.default_rng(1).normal(size=(80, 4))
     K = rbf_kernel(X, gamma=0.2)
     model = OneClassSVM(gamma=0.2, nu=1 / 80, tol=1e-10).fit(X)
@@ -67,7 +67,7 @@ def test_one_class_svm_finds_the_same():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_start_changes_nothing_but_the_time(seed):
+def test_a_start_does_not_change_the_result(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(150, 6))
     K, other = rbf_kernel(X, gamma=0.1), rbf_kernel(X[:, 1:], gamma=0.1)
@@ -80,7 +80,7 @@ def test_a_start_changes_nothing_but_the_time(seed):
         assert_allclose(warm.weights, cold.weights, atol=1e-7)
 
 
-def test_copies_of_rows_do_not_change_it():
+def test_duplicate_rows_do_not_change_the_sphere():
     X = np.random.default_rng(2).normal(size=(40, 3))
     twice = np.vstack([X, X[:25], X[:3]])
     for matrix in (lambda A: A @ A.T, lambda A: rbf_kernel(A, gamma=0.4)):
@@ -90,7 +90,7 @@ def test_copies_of_rows_do_not_change_it():
 
 
 @pytest.mark.parametrize("n", [1, 5, 120])
-def test_points_that_are_all_one(n):
+def test_identical_points_have_radius_0(n):
     found = sphere_around(np.ones((n, n)))
     assert found.radius2 == pytest.approx(0, abs=1e-12)
     assert found.weights.sum() == pytest.approx(1)
@@ -102,7 +102,7 @@ def test_far_points_of_a_polynomial_kernel():
     assert abs(certificate(K, sphere_around(K))) < 1e-9 * K.max()
 
 
-def test_rounding_does_not_make_points_come_and_go():
+def test_rounding_does_not_cause_a_cycle():
     """Nearly dependent points far from the origin: where the centre is known to few digits."""
     for seed in range(150):
         rng = np.random.default_rng(seed)

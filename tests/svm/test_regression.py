@@ -24,7 +24,7 @@ def regression(n=90, d=4, seed=0):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.125, 0.5])
-def test_predictions_are_those_of_svr(epsilon):
+def test_predictions_agree_with_svr(epsilon):
     X, y = regression()
     K = single(rbf_kernel(X, gamma=0.25))
     path = SVRPath("precomputed", epsilon=epsilon).fit(K[:60, :60], y[:60])
@@ -68,7 +68,7 @@ def test_errors_are_exact_and_their_minimum_is_below_any_grid(scoring):
 
 
 @pytest.mark.parametrize("pool", ["folds", "samples"])
-def test_the_curve_over_folds(pool):
+def test_the_curve_over_folds_agrees_with_the_paths_of_the_folds(pool):
     X, y = regression(n=50, seed=3)
     cv = list(KFold(4).split(X))
     search = SVRPathCV("rbf", gamma=0.3, cv=cv, pool=pool).fit(X, y)
@@ -89,7 +89,7 @@ def test_the_curve_over_folds(pool):
     assert isinstance(search.best_estimator_, SVR)
 
 
-def test_weights_are_bounds():
+def test_weights_multiply_the_bounds():
     X, y = regression(n=50)
     weight = np.random.default_rng(0).integers(0, 4, 50).astype(float)
     path = SVRPath("linear").fit(X, y, weight)
@@ -119,7 +119,7 @@ def test_published_data(name):
         assert curve.best >= brute * (1 - 5e-3)
 
 
-def test_all_targets_equal_give_a_constant():
+def test_a_constant_target_gives_a_constant():
     path = SVRPath().fit([[0.0], [1.0], [2.0]], [3.0, 3.0, 3.0])
     np.testing.assert_allclose(path.predict([[5.0]], 2.0), [3.0])
 

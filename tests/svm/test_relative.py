@@ -11,7 +11,7 @@ from tamis.svm.relative import RelativeSVC, RelativeSVR
 
 
 @pytest.mark.parametrize("exponent", [-40, -10, 60])
-def test_a_target_in_other_units(exponent):
+def test_the_unit_of_the_target_does_not_matter(exponent):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     y = 0.3 * (X[:, 0] + X[:, 1] ** 2)
@@ -21,7 +21,7 @@ def test_a_target_in_other_units(exponent):
     assert np.abs(plain - y).mean() < 0.2 * y.std()
 
 
-def test_constant_columns_do_not_count():
+def test_constant_columns_are_not_counted():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     y = X[:, 0] + X[:, 1] ** 2

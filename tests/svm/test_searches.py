@@ -31,7 +31,7 @@ def test_random_searches_agree_with_grid_search(first):
     assert sum(ended == "closed" for _, ended, _ in found) >= 3
 
 
-def test_a_wrong_score_is_seen():
+def test_a_wrong_score_is_detected():
     seed = next(s for s in range(50) if isinstance(trial(s).search, SVCPathCV))
     made, ended, complaints = look(seed)
     assert (ended, complaints) == ("closed", [])
@@ -56,7 +56,7 @@ def test_outputs_just_below_zero_are_negative():
     assert auc.certificate_.closed
 
 
-def test_outputs_that_are_zero_but_for_rounding_are_in_doubt():
+def test_outputs_that_are_zero_up_to_rounding_are_uncertain():
     rng = np.random.default_rng(0)
     A = np.round(rng.normal(size=(12, 2)), 3)
     X = np.vstack([A, -A, [[0.0, 0.0]] * 3])  # symmetric: 0 is on the border whatever C
@@ -67,7 +67,7 @@ def test_outputs_that_are_zero_but_for_rounding_are_in_doubt():
     assert proof.lower < proof.upper
 
 
-def test_equal_rows_of_two_classes_are_a_tie_in_the_order():
+def test_equal_rows_of_two_classes_are_tied():
     X, y = classification(n=40)
     X[30:35] = X[20:25]
     y[20:40] = np.arange(20) % 2
@@ -79,7 +79,7 @@ def test_equal_rows_of_two_classes_are_a_tie_in_the_order():
     assert search.certificate_.closed
 
 
-def test_gamma_does_not_see_sample_weights():
+def test_gamma_does_not_depend_on_sample_weights():
     X, _, _ = clouds()
     X[:30] *= 0.05
     weight = np.where(np.arange(60) < 30, 100.0, 0.01)
@@ -99,7 +99,7 @@ def test_gamma_does_not_see_sample_weights():
         np.testing.assert_allclose(own, values, atol=2e-3)
 
 
-def test_balanced_weights_are_those_of_the_training_rows():
+def test_balanced_weights_are_computed_from_the_training_rows():
     X, y, rng = clouds()
     cv = list(GroupKFold(4).split(X, y, rng.integers(0, 6, 60)))
     search = SVCPathCV(class_weight="balanced", cv=cv, C_range=(0.3, 256)).fit(X, y)
@@ -115,7 +115,7 @@ def test_balanced_weights_are_those_of_the_training_rows():
         np.testing.assert_allclose(found.scores_, peer.cv_results_["mean_test_score"])
 
 
-def test_an_intercept_that_rounding_decides_is_in_doubt():
+def test_an_intercept_that_depends_on_rounding_is_uncertain():
     """With balanced weights and a small C, LIBSVM has one of three intercepts."""
     X, y, rng = clouds()
     cv = list(GroupKFold(4).split(X, y, rng.integers(0, 6, 60)))
@@ -130,7 +130,7 @@ def test_an_intercept_that_rounding_decides_is_in_doubt():
 
 
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1", "roc_auc"])
-def test_the_score_has_the_sample_weights(scoring):
+def test_the_score_uses_the_sample_weights(scoring):
     X, y, rng = clouds()
     weight = rng.uniform(0.1, 3, 60)
     cv = StratifiedKFold(3)
@@ -146,7 +146,7 @@ def test_the_score_has_the_sample_weights(scoring):
 
 
 @pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_mean_absolute_error", "r2"])
-def test_the_error_of_a_regression_has_the_sample_weights(scoring):
+def test_the_error_of_a_regression_uses_the_sample_weights(scoring):
     X, _, rng = clouds()
     z, weight, cv = X[:, 0] + 0.1 * rng.normal(size=60), rng.uniform(0.1, 3, 60), KFold(3)
     search = SVRPathCV(cv=cv, scoring=scoring, refit=False, C_range=(0.1, 10)).fit(X, z, weight)
@@ -156,7 +156,7 @@ def test_the_error_of_a_regression_has_the_sample_weights(scoring):
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], theirs, rtol=1e-5)
 
 
-def test_pooled_scores_have_the_sample_weights():
+def test_pooled_scores_use_the_sample_weights():
     X, y, rng = clouds()
     weight, cv = rng.uniform(0.1, 3, 60), KFold(4)
     options = {"gamma": 0.3, "cv": cv, "pool": "samples", "refit": False, "C_range": (0.5, 8)}
@@ -195,7 +195,7 @@ def test_folds_may_be_masks(search):
         ([(np.arange(60), np.linspace(0, 1, 5))], "type float64"),
     ],
 )
-def test_folds_that_give_no_score_are_refused(search, cv, match):
+def test_folds_without_a_score_are_refused(search, cv, match):
     X, y, _ = clouds()
     with pytest.raises(InvalidParameter, match=match):
         search(cv=cv).fit(X, y)
@@ -204,14 +204,14 @@ def test_folds_that_give_no_score_are_refused(search, cv, match):
 
 
 @pytest.mark.parametrize("search", [SVCPathCV, SVRPathCV])
-def test_a_test_part_without_weight_is_refused(search):
+def test_a_test_fold_without_weight_is_refused(search):
     X, y, _ = clouds()
     rows = np.arange(60)
     with pytest.raises(InvalidParameter, match="training and test rows of positive weight"):
         search(cv=[(rows[20:], rows[:20])]).fit(X, y, (rows >= 20).astype(float))
 
 
-def test_the_largest_lambda_is_on_the_edge_of_the_best_interval():
+def test_the_largest_lambda_is_at_the_end_of_the_best_interval():
     X, y, _ = clouds()
     found = {
         rule: SVCPathCV("linear", cv=4, refit=False, rule=rule).fit(X, y)

@@ -63,7 +63,7 @@ def objective(w, X, y, box, tube):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_every_optimum_of_a_path_is_that_of_the_programme(name):
+def test_every_optimum_of_an_elimination_is_optimal(name):
     """By duality: no weights have a lower objective than the dual of any multipliers."""
     (X, y), model = MACHINES[name]
     for machine in multipliers(model.fit(X, y), y):
@@ -85,7 +85,7 @@ def test_every_optimum_of_a_path_is_that_of_the_programme(name):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_what_was_asked_before_changes_nothing(name):
+def test_earlier_calls_do_not_change_the_result(name):
     (X, y), model = MACHINES[name]
     walked = WeightNorm(model).fit(X, y)
     columns = np.arange(X.shape[1])
@@ -103,7 +103,7 @@ def test_what_was_asked_before_changes_nothing(name):
 
 
 @pytest.mark.parametrize("name", [n for n in MACHINES if n not in ("hard margin", "weights")])
-def test_the_order_is_that_of_RFE(name):
+def test_the_order_agrees_with_RFE(name):
     (X, y), model = MACHINES[name]
     model = model.set_params(tol=1e-9)
     ours = RecursiveElimination(WeightNorm(model), n_features_to_select=1, standardize=False)
@@ -114,7 +114,7 @@ def test_the_order_is_that_of_RFE(name):
 
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("C", [1e-4, 1.0])
-def test_hostile_tables_against_svms_trained_on_each_subset(kind, C):
+def test_hostile_tables_agree_with_svms_trained_on_each_subset(kind, C):
     X, y = hostile(kind)
     walked = WeightNorm(SVC(kernel="linear", C=C)).fit(X, y)
     columns = np.arange(X.shape[1])
@@ -126,7 +126,7 @@ def test_hostile_tables_against_svms_trained_on_each_subset(kind, C):
 
 
 @pytest.mark.parametrize("C", [1e-4, 1.0])
-def test_columns_a_million_apart(C):
+def test_columns_of_very_different_scales(C):
     """Those that are left when the large ones have gone are scored as if these had never been."""
     X, y = table(d=25)
     X *= np.where(np.arange(25) % 5 == 0, 1e6, 1.0)
@@ -142,7 +142,7 @@ def test_columns_a_million_apart(C):
         columns = columns[columns != gone]
 
 
-def test_rows_without_weight_do_not_count():
+def test_rows_with_weight_0_are_ignored():
     X, y = table()
     weight = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.5)
     rest = weight > 0
@@ -152,7 +152,7 @@ def test_rows_without_weight_do_not_count():
     assert_allclose(found, left, rtol=1e-9)
 
 
-def test_a_resumed_path_is_the_path():
+def test_a_resumed_elimination_is_the_same():
     X, y = table()
     search = RecursiveElimination(WeightNorm(SVC(kernel="linear")), n_features_to_select=1)
     whole = search.fit(X, y)
@@ -163,7 +163,7 @@ def test_a_resumed_path_is_the_path():
     assert_allclose(resumed.scores_, whole.scores_, rtol=1e-9)
 
 
-def test_estimators_that_train_as_they_like_are_trained():
+def test_subclasses_with_their_own_training_are_trained():
     class Loud(SVC):
         n_fits = 0
 

@@ -23,7 +23,7 @@ def some(n, size, seed=0):
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20])
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 20.0])
-def test_distance_to_the_affine_span(size, gamma):
+def test_distances_agree_with_least_squares(size, gamma):
     K = rbf_kernel(np.random.default_rng(size).normal(size=(25, 5)), gamma=gamma)
     free = some(25, size)
     places = np.flatnonzero(free)
@@ -32,7 +32,7 @@ def test_distance_to_the_affine_span(size, gamma):
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 8])
-def test_feet_are_where_the_distance_is_taken(size):
+def test_feet_give_the_squared_distances(size):
     K = rbf_kernel(np.random.default_rng(0).normal(size=(15, 3)), gamma=0.5)
     free = some(15, size)
     system = margin_system(K, free)
@@ -44,7 +44,7 @@ def test_feet_are_where_the_distance_is_taken(size):
         assert_allclose(e[:, others].sum(axis=0), 0, atol=1e-10)
 
 
-def test_a_copy_of_a_free_vector_has_no_span():
+def test_a_duplicate_of_a_free_vector_has_a_span_of_0():
     X = np.random.default_rng(1).normal(size=(12, 4))
     X[7] = X[2]
     K, free = rbf_kernel(X, gamma=0.3), some(12, 12)
@@ -62,14 +62,14 @@ def test_dependent_vectors_of_a_linear_kernel():
     assert_allclose(spans(K, some(20, 9)), 0, atol=1e-8)
 
 
-def test_no_free_vector_measures_from_the_origin():
+def test_without_free_vectors_distances_are_taken_from_the_origin():
     X = np.random.default_rng(3).normal(size=(6, 2))
     K = X @ X.T
     assert_allclose(spans(K, np.zeros(6, dtype=bool)), K.diagonal())
     assert_allclose(feet(K, margin_system(K, np.zeros(6, dtype=bool))), np.eye(6))
 
 
-def test_one_free_vector_is_where_distances_are_taken_from():
+def test_with_one_free_vector_distances_are_taken_from_it():
     X = np.random.default_rng(4).normal(size=(6, 2))
     found = spans(X @ X.T, np.arange(6) == 2)
     expected = ((X - X[2]) ** 2).sum(axis=1)
@@ -88,7 +88,7 @@ def clouds(seed, n=30, apart=2.0):
     return rng.normal(size=(n, 2)) + apart * y[:, None] / 2, y
 
 
-def test_hard_margin_is_the_fall_of_the_output_when_a_row_is_left_out():
+def test_with_a_hard_margin_the_span_is_the_decrease_of_the_held_out_output():
     """alpha_p S_p^2 = y_p (f - f^p)(x_p), wherever the other rows keep their roles."""
     checked = 0
     for seed in range(12):
@@ -127,14 +127,14 @@ def bound_and_bounded(X, y, **params):
     return machine.sizes @ spans(K, machine.free), bounded
 
 
-def test_hard_margin_bounds_the_errors():
+def test_with_a_hard_margin_the_sum_bounds_the_errors():
     for seed in range(8):
         X, y = clouds(seed)
         params = {"C": 1e9, "gamma": 0.5, "tol": 1e-6}
         assert leave_one_out_errors(X, y, **params) <= bound_and_bounded(X, y, **params)[0] + 1e-6
 
 
-def test_soft_margin_bounds_the_errors_only_with_the_bounded_vectors():
+def test_with_a_soft_margin_the_bound_needs_the_bounded_vectors():
     failed = 0
     for seed in range(12):
         X, y = clouds(seed, apart=0.7)

@@ -36,7 +36,7 @@ def test_the_curve_over_folds_is_the_mean_of_the_folds(kernel):
     assert search.certificate_.lower == search.certificate_.upper == search.curve_.best
 
 
-def test_pooled_samples_weigh_folds_by_size():
+def test_pooled_samples_weight_folds_by_size():
     X, y = classification(n=53)
     cv = list(KFold(4).split(X))
     search = SVCPathCV("linear", cv=cv, pool="samples").fit(X, y)
@@ -47,7 +47,7 @@ def test_pooled_samples_weigh_folds_by_size():
     )
 
 
-def test_the_best_C_predicts_in_svc_what_the_curve_promises():
+def test_svc_with_the_best_C_has_the_error_of_the_curve():
     X, y = classification(seed=3)
     cv = list(StratifiedKFold(5).split(X, y))
     search = SVCPathCV("rbf", gamma=0.2, cv=cv, rule="widest").fit(X, y)
@@ -61,7 +61,7 @@ def test_the_best_C_predicts_in_svc_what_the_curve_promises():
     assert search.score(X, y) == search.best_estimator_.score(X, y)
 
 
-def test_rules_choose_among_the_best():
+def test_rules_select_among_the_best_intervals():
     X, y = classification(n=80, seed=5)
     found = {
         rule: SVCPathCV("rbf", gamma=0.3, rule=rule).fit(X, y)
@@ -105,7 +105,7 @@ def test_several_classes_share_one_C():
     assert search.certificate_.closed
 
 
-def test_a_precomputed_kernel_gives_the_same():
+def test_a_precomputed_kernel_gives_the_same_result():
     X, y = classification()
     direct = SVCPathCV("linear").fit(X, y)
     given = SVCPathCV("precomputed").fit(X @ X.T, y)
@@ -114,7 +114,7 @@ def test_a_precomputed_kernel_gives_the_same():
     assert given.certificate_.closed
 
 
-def test_the_bracket_holds_the_curve():
+def test_the_bounds_contain_the_curve():
     X, y = classification(n=60)
     search = SVCPathCV("rbf", gamma=0.5, cv=3).fit(X, y)
     found = search.certificate_
@@ -124,7 +124,7 @@ def test_the_bracket_holds_the_curve():
     assert (found.optimistic(GRID) == found.pessimistic(GRID)).mean() > 0.99
 
 
-def test_a_bracket_that_does_not_close_is_reported():
+def test_an_open_certificate_is_reported():
     X, y = classification(n=60)
     search = SVCPathCV("rbf", gamma=0.5, cv=3).fit(X, y)
     from tamis.svm.curves.certificate import certify
@@ -135,7 +135,7 @@ def test_a_bracket_that_does_not_close_is_reported():
     assert "cannot be excluded" in worse.reason
 
 
-def test_bad_requests_are_refused():
+def test_invalid_parameters_are_refused():
     X, y = classification(n=40)
     with pytest.raises(InvalidParameter, match="rule to be 'first'"):
         SVCPathCV(rule="smallest").fit(X, y)

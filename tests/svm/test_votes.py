@@ -9,7 +9,7 @@ from tamis.svm.machine import vote_counts, vote_values
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
-def test_votes_are_those_of_svc(n_classes):
+def test_votes_agree_with_svc(n_classes):
     X, y = load_digits(return_X_y=True)
     X, y = X[y < n_classes], y[y < n_classes]
     model = SVC(C=1e-3, decision_function_shape="ovo").fit(X[::2], y[::2])

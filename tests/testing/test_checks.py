@@ -44,7 +44,7 @@ def test_a_criterion_for_numeric_targets_passes():
     check_criterion(Explained())
 
 
-def test_a_wrong_criterion_is_named_with_its_law():
+def test_a_wrong_criterion_is_reported_with_its_law():
     with pytest.raises(LawBroken, match="DriftingScore breaks the law 'a score depends on"):
         check_criterion(DriftingScore())
 
@@ -56,7 +56,7 @@ class Backwards(Forward):
         return self
 
 
-def test_a_wrong_search_is_named_with_its_law():
+def test_a_wrong_search_is_reported_with_its_law():
     with pytest.raises(LawBroken, match="Backwards breaks the law '"):
         check_search(Backwards)
 
@@ -76,7 +76,7 @@ CHOICES = [c for c in public(tamis.choice, Choice) if c not in NOT_FOR_SCATTER]
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=name)
-def test_every_choice(choice):
+def test_every_choice_passes(choice):
     check_choice(choice(*ARGUMENTS.get(choice, ())))
 
 
@@ -111,7 +111,7 @@ class WritesIntoItself(Choice):
     ],
     ids=name,
 )
-def test_a_wrong_choice_is_named_with_its_law(choice, law):
+def test_a_wrong_choice_is_reported_with_its_law(choice, law):
     with pytest.raises(LawBroken, match=law):
         check_choice(choice)
 

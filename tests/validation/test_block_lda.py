@@ -49,7 +49,7 @@ GIVEN = [(np.setdiff1d(np.arange(400), t), t) for t in np.array_split(np.arange(
 
 @pytest.mark.parametrize("cv", [2, 5, KFold(4), StratifiedKFold(7), GIVEN], ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_folds_are_those_of_the_whole_table(cv, n_classes):
+def test_folds_agree_with_the_full_table(cv, n_classes):
     X, y = made(n_classes=n_classes)
     y = np.roll(y, 3)[::-1].copy()  # the first row is not of the first class
     splitter = StratifiedKFold(cv) if isinstance(cv, int) else cv
@@ -65,7 +65,7 @@ def test_folds_are_those_of_the_whole_table(cv, n_classes):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_few_rows_of_a_class_fall_into_the_same_folds(seed):
+def test_classes_with_few_rows_have_the_same_folds(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat([3, 1, 2, 7], [*rng.integers(1, 6, 3), 9])
     rng.shuffle(y)
@@ -92,7 +92,7 @@ def test_every_subset_has_the_accuracy_of_scikit_learn(n_classes, mean):
         assert found.value(subsets[0][:0]) == CrossValidated(lda).fit(X, y).value(subsets[0][:0])
 
 
-def test_blocks_of_a_row_and_blocks_without_a_class():
+def test_blocks_with_one_row_and_blocks_without_a_class():
     X, y = made()
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
@@ -105,7 +105,7 @@ def test_blocks_of_a_row_and_blocks_without_a_class():
 
 @pytest.mark.parametrize("search", [FloatingForward, RecursiveElimination, Forward])
 @pytest.mark.parametrize("ties", ["loss", "index"])
-def test_a_search_on_blocks_is_that_of_the_table(search, ties):
+def test_a_search_on_blocks_agrees_with_the_table(search, ties):
     X, y = made()
     X[:, 5], X[:, 4] = X[:, 0], 3.0  # a copy, and a constant
     walk = search(
@@ -119,7 +119,7 @@ def test_a_search_on_blocks_is_that_of_the_table(search, ties):
         assert_allclose(found.trace_.values, values, rtol=0, atol=1e-15)
 
 
-def test_priors_groups_and_remembered_values():
+def test_priors_groups_and_cached_values():
     X, y = made()
     lda = LinearDiscriminantAnalysis(priors=[0.2, 0.3, 0.5])
     groups = {"a": [0, 3], "b": [1, 2, 6]}
@@ -133,7 +133,7 @@ def test_priors_groups_and_remembered_values():
         CrossValidated(LinearDiscriminantAnalysis(priors=[0.5, 0.5])).fit(in_blocks(X, y, []))
 
 
-def test_the_scores_of_the_folds_and_the_second_opinion_are_those_of_the_table():
+def test_fold_scores_and_second_opinion_agree_with_the_table():
     X, y = made()
     for classes in (y, (y > 0).astype(int)):
         held = CrossValidated(LinearDiscriminantAnalysis()).fit(X, classes)
@@ -151,7 +151,7 @@ def test_the_scores_of_the_folds_and_the_second_opinion_are_those_of_the_table()
         )
 
 
-def test_columns_that_do_not_vary_inside_classes_are_answered_by_the_nearest_mean():
+def test_columns_that_are_constant_within_classes_predict_the_nearest_mean():
     X, y = made()
     X[:, 1] = np.array([5.0, 1.0, 1.0])[y]
     X[:, 2] = y == 2
@@ -166,7 +166,7 @@ def test_columns_that_do_not_vary_inside_classes_are_answered_by_the_nearest_mea
     )
 
 
-def test_a_class_that_a_fold_does_not_train_on_is_never_answered():
+def test_a_class_without_training_rows_is_never_predicted():
     X, y = made(n_classes=3)
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
@@ -176,7 +176,7 @@ def test_a_class_that_a_fold_does_not_train_on_is_never_answered():
     assert_allclose(found, held, rtol=1e-14)
 
 
-def test_columns_of_any_scale_are_taken():
+def test_columns_of_any_scale_are_accepted():
     X, y = made(n_classes=2)
     scales = np.array([1e-200, 1e200, 1.0, 1e-3, 1e30, 1e80, 1e-80])
     lda = CrossValidated(LinearDiscriminantAnalysis())
@@ -186,7 +186,7 @@ def test_columns_of_any_scale_are_taken():
     )
 
 
-def test_folds_that_blocks_cannot_have_are_refused():
+def test_unsupported_folds_are_refused():
     X, y = made()
     table = in_blocks(X, y, [])
     for cv in (ShuffleSplit(3), KFold(3, shuffle=True), 1, "five"):

@@ -41,7 +41,7 @@ def by_rows(model, X, y):
     return np.array(found)
 
 
-def test_probabilities_by_rows():
+def test_losses_of_probabilities_agree_with_a_loop():
     X, y = WINE[0], np.array(["x", "y", "z"])[WINE[1]]
     model = GaussianNB().fit(X[::2], y[::2])
     losses = squared_losses(model, X[1::2], y[1::2])
@@ -50,7 +50,7 @@ def test_probabilities_by_rows():
     assert losses.mean() == pytest.approx(scikit)
 
 
-def test_a_class_that_the_model_never_saw():
+def test_a_class_without_training_rows():
     X, y = WINE
     model = GaussianNB().fit(X[y > 0], y[y > 0])
     losses = squared_losses(model, X, y)
@@ -58,14 +58,14 @@ def test_a_class_that_the_model_never_saw():
     assert (losses[y == 0] >= 1).all()
 
 
-def test_without_probabilities_a_miss_counts_two():
+def test_without_probabilities_a_wrong_class_costs_2():
     X, y = WINE
     model = RidgeClassifier().fit(X[::2], y[::2])
     assert_array_equal(squared_losses(model, X, y), 2 * missed(model, X, y))
     assert_array_equal(missed(model, X, y), model.predict(X) != y)
 
 
-def test_decision_values_stand_for_log_odds():
+def test_decision_values_are_used_as_log_odds():
     X, y = WINE
     for labels in (y, y == 1):
         model = LogisticRegression(max_iter=5000).fit(StandardScaler().fit_transform(X), labels)
@@ -81,7 +81,7 @@ def test_decision_values_stand_for_log_odds():
         assert_allclose(probabilities(bare, asked, margins=True)[1], expected, atol=1e-12)
 
 
-def test_votes_between_pairs_are_no_margins():
+def test_votes_of_pairs_are_not_used_as_log_odds():
     X, y = load_wine(return_X_y=True)
     y = np.where(np.arange(len(y)) % 7 == 0, 3, y)  # four classes, six pairs
     model = SVC(decision_function_shape="ovo").fit(X, y)
@@ -89,7 +89,7 @@ def test_votes_between_pairs_are_no_margins():
     assert set(shares.ravel()) == {0.0, 1.0}
 
 
-def test_numbers_by_rows():
+def test_losses_of_numbers_agree_with_a_loop():
     X, y = load_diabetes(return_X_y=True)
     model = LinearRegression().fit(X[::2], y[::2])
     expected = [(p - t) ** 2 for p, t in zip(model.predict(X), y, strict=True)]
@@ -101,7 +101,7 @@ def test_numbers_by_rows():
 
 
 @pytest.mark.parametrize("estimator", [None, LogisticRegression(), LinearSVC()], ids=str)
-def test_rows_left_out(estimator):
+def test_losses_of_held_out_rows_agree_with_a_direct_computation(estimator):
     X, y = WINE
     train, test = np.arange(0, 178, 2), np.arange(1, 178, 2)
     scale = StandardScaler().fit(X[train])
@@ -116,7 +116,7 @@ def test_rows_left_out(estimator):
     assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_nothing_answers_the_shares():
+def test_without_columns_the_class_shares_are_predicted():
     y = np.array([0, 0, 1, 1, 1])
     train, test = np.array([0, 1, 2, 3]), np.array([4])
     assert_allclose(
@@ -125,7 +125,7 @@ def test_nothing_answers_the_shares():
     assert_array_equal(encode_target(y, "regression"), y[:, None])
 
 
-def test_one_that_regresses_answers_for_classes():
+def test_a_regressor_works_for_classes():
     X, y = WINE
     labels = np.array(["x", "y", "z"])[y]
     common = {"random_state": 0, "n_folds": 3}
@@ -146,7 +146,7 @@ def measured(plan=None, **options):
     return evaluate(methods, data, plan, ["error", "brier"], estimators=estimators, **options)
 
 
-def test_every_test_row_has_its_loss():
+def test_every_test_row_has_a_loss():
     found, plan, (X, y) = measured(), CrossValidation(4), WINE
     for i in range(4):
         train, test = plan.split(y, "wine", i)[:2]
@@ -166,7 +166,7 @@ def test_every_test_row_has_its_loss():
         assert_allclose([losses[i].values.mean() for i in losses], list(scores.values()))
 
 
-def test_losses_change_no_score():
+def test_computing_losses_does_not_change_the_scores():
     assert list(measured(losses=False).rows()) == list(measured().rows())
     assert all(task.outcome.losses == () for task in measured(losses=False).tasks)
 
@@ -190,7 +190,7 @@ def test_losses_of_a_method_that_predicts_and_of_numbers():
     assert len(chosen.losses(chosen.methods[0])) == 3
 
 
-def test_steps_that_hold_the_same_columns_and_inner_rows():
+def test_steps_with_the_same_columns_share_losses():
     options = {"estimators": GaussianNB(), "losses": True}
     search = Ranking(FisherScore(), n_features_to_select=2)
     found = evaluate({"r": search}, WINE, CrossValidation(3), sizes=Steps([13, 14]), **options)
@@ -201,7 +201,7 @@ def test_steps_that_hold_the_same_columns_and_inner_rows():
     assert [len(task.outcome.losses) for task in best.tasks] == [2, 2, 2]
 
 
-def test_a_store_keeps_losses_and_old_rows_stay_readable(tmp_path):
+def test_a_store_keeps_losses_and_can_read_old_rows(tmp_path):
     path = tmp_path / "store.db"
     plain, asked = measured(store=path, losses=False), measured(store=path)
     with Store(path) as store:
@@ -221,7 +221,7 @@ def test_a_store_keeps_losses_and_old_rows_stay_readable(tmp_path):
 OLD_FIELDS = ("scores", "order", "support", "n_train", "n_test", "n_features")
 
 
-def test_a_changed_loss_is_seen(tmp_path):
+def test_a_changed_loss_is_detected(tmp_path):
     path = tmp_path / "store.db"
     asked = measured(store=path)
     with sqlite3.connect(path) as file:
@@ -235,7 +235,7 @@ def test_a_changed_loss_is_seen(tmp_path):
     assert [t.outcome.losses for t in again.tasks] == [t.outcome.losses for t in asked.tasks]
 
 
-def test_losses_that_nobody_can_give():
+def test_losses_are_refused_if_they_cannot_be_computed():
     with pytest.raises(TamisError, match="losses=True needs an estimator"):
         evaluate(SelectKBest(f_classif), WINE, CrossValidation(3), "n_features", losses=True)
     with pytest.raises(InvalidParameter, match="losses=True or False"):
@@ -267,7 +267,7 @@ def test_methods_are_compared_row_by_row(repeats):
             assert contrast.reference_mean == pytest.approx(means[0].mean())
 
 
-def test_rows_are_compared_where_that_is_right():
+def test_a_comparison_by_rows_is_refused_if_it_is_not_valid():
     drawn = measured(Realizations(3, train=0.7))
     with pytest.raises(InvalidParameter, match="equally often"):
         compare(drawn, "F", test="rows")

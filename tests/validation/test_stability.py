@@ -38,7 +38,7 @@ def error_by_loops(Z):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_nogueira_by_its_definition(share):
+def test_nogueira_agrees_with_its_definition(share):
     Z = rng.random((8, 15)) < share
     found = stability(Z)
     assert_allclose(found.nogueira, nogueira_by_loops(Z))
@@ -46,7 +46,7 @@ def test_nogueira_by_its_definition(share):
     assert_allclose([found.low, found.high], [found.nogueira - half, found.nogueira + half])
 
 
-def test_kuncheva_and_jaccard_by_their_definitions():
+def test_kuncheva_and_jaccard_agree_with_their_definitions():
     sets = [set(rng.choice(12, 4, replace=False).tolist()) for _ in range(6)]
     found = stability([sorted(s) for s in sets], n_features=12)
     pairs = list(combinations(sets, 2))
@@ -85,6 +85,6 @@ def test_sizes_may_differ():
         ([np.ones(3, bool), np.ones(4, bool)], None, "one length"),
     ],
 )
-def test_bad_input_is_refused(selections, n_features, sentence):
+def test_invalid_input_is_refused(selections, n_features, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         stability(selections, n_features)

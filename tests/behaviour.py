@@ -1,14 +1,13 @@
-"""Freeze what tamis answers before a redesign, and compare afterwards. This is no pytest module.
+"""Store the results of tamis before a redesign, and compare them afterwards.
 
-``python -m tests.behaviour store FILE.json`` runs every case and writes the answers as plain JSON;
-``python -m tests.behaviour compare FILE.json`` runs them again, prints one line for each
-difference and exits with 1 if there is any. ``--only recipes/mrmr`` takes the cases whose name
-starts so (of a file that exists the other cases stay), ``--jobs 2`` runs two at a time. Only public
-names are used.
-
-Six sections: every recipe on five tables, the searches along regularization paths, the automatic
-selection, the text of the command line, runs that are cut and resumed, and criteria where numba
-cannot be imported. What is left out, and why, is in :data:`LEFT_OUT`.
+This is not a pytest module. ``python -m tests.behaviour store FILE.json`` runs every case and
+writes the results as plain JSON. ``python -m tests.behaviour compare FILE.json`` runs them again,
+prints one line for each difference and exits with 1 if there is any. ``--only recipes/mrmr`` runs
+the cases whose name starts with this text, and keeps the other cases of an existing file. ``--jobs
+2`` runs two cases at a time. Only public names are used. There are six sections: every recipe on
+five tables, the searches along regularization paths, the automatic selection, the text of the
+command line, runs that are interrupted and resumed, and criteria without numba. :data:`LEFT_OUT`
+lists what is left out, and why.
 """
 
 import argparse
@@ -52,7 +51,7 @@ TABLES = [*SKLEARN, "wide"]
 
 @cache
 def table(name, n_rows=None):
-    """Return X and y of a table; ``n_rows`` of them are drawn by a fixed seed."""
+    """Return X and y of a table, of which ``n_rows`` rows are drawn with a fixed seed."""
     if name == "wide":
         X, y = datasets.make_classification(
             60, 400, n_informative=8, n_redundant=4, class_sep=1.5, random_state=0
@@ -89,7 +88,7 @@ LEFT_OUT: dict[str, str] = {}
 
 
 def describe(selection):
-    """Return the answer of a fitted selection."""
+    """Return the result of a fitted selection."""
     return {
         "order": selection.order_,
         "support": np.flatnonzero(selection.support_),
@@ -99,7 +98,7 @@ def describe(selection):
 
 
 def make_recipe(name, **wanted):
-    """Return a recipe with those of the wanted options that it has."""
+    """Return a recipe with the given options, except those that it does not have."""
     options = dict(OPTIONS.get(name, {}))
     for option, value in wanted.items():
         try:
@@ -111,7 +110,7 @@ def make_recipe(name, **wanted):
 
 
 def run_recipe(old, name, place):
-    """Fit a recipe; seeds that it has no option for are given by ``tamis.select``."""
+    """Fit a recipe. ``tamis.select`` sets the seeds for which the recipe has no option."""
     wanted = {"random_state": 0} | ({"n_features_to_select": 5} if place == "wide" else {})
     X, y = table(place, ROWS.get(place))
     if place == "wide":
@@ -125,10 +124,11 @@ PATHS = {"SVCPathCV": "cancer", "SVRPathCV": "diabetes", "LSSVCPathCV": "cancer"
 
 
 def run_path(old, name, kernel):
-    """Fit a search for C; violation and gap of the certificate are rounding and left out.
+    """Fit a search for C.
 
-    The curve is given by its breakpoints, those that only rounding tells apart taken as one, and
-    by its values halfway between them.
+    The violation and the gap of the certificate are left out, because they are rounding errors. The
+    curve is given by its breakpoints, merged if they differ only by rounding, and by its values
+    halfway between them.
     """
     from tamis import svm
 
@@ -160,7 +160,7 @@ AUTO = {
 
 
 def run_auto(old, place):
-    """Fit the automatic selection on 150 rows; its plan follows costs, not a clock."""
+    """Fit the automatic selection on 150 rows. Its plan depends on estimated costs, not on time."""
     from tamis.auto import Auto
 
     found = Auto(**AUTO[place], random_state=0).fit(*table(place, 150))
@@ -197,7 +197,7 @@ MASKS = [
 
 
 def run_command(old, command, place):
-    """Run a command on a CSV file in a temporary folder, and return what it prints and writes."""
+    """Run a command on a CSV file in a temporary folder, and return its output and files."""
     X, y = table(place, 120)
     X = X[:, : FILES[place]]
     with tempfile.TemporaryDirectory() as folder:
@@ -224,7 +224,7 @@ def run_command(old, command, place):
 
 
 def _cells(text):
-    """Return the entries of a CSV file, numbers as such."""
+    """Return the entries of a CSV file, with numbers converted."""
     rows = [line.split(",") for line in text.splitlines()]
     return [[float(c) if re.fullmatch(r"[-+.\de]+", c) else c for c in row] for row in rows]
 
@@ -272,7 +272,7 @@ def make_resumed(name):
 
 
 class Stop:
-    """Callback that counts the ends of tasks, and stops a run after so many of them."""
+    """Callback that counts finished tasks, and stops a run after a given number."""
 
     def __init__(self, after=math.inf):
         self.after, self.seen = after, 0
@@ -290,9 +290,9 @@ class Stop:
 
 
 def run_resumed(old, name):
-    """Cut a run halfway and resume it, and resume the record that was stored, where there is one.
+    """Interrupt a run halfway and resume it, and also resume the stored record if there is one.
 
-    The record itself is stored for the run that compares, and not compared.
+    The record is stored for the run that compares. It is not compared itself.
     """
     from tamis.contract import Record
 
@@ -363,7 +363,10 @@ def keys():
 
 
 def attempt(key, old):
-    """Return name, answer and processor time of a case; of an exception the answer is its type."""
+    """Return name, result and CPU time of a case.
+
+    If it raises an exception, the result is its type.
+    """
     section, *arguments = key.split("/")
     before = sum(os.times()[:4])
     with warnings.catch_warnings(record=True) as caught:
@@ -392,7 +395,7 @@ def plain(value):
 
 
 def run(wanted, old, n_jobs):
-    """Return answers and processor times of the wanted cases."""
+    """Return the results and CPU times of the requested cases."""
     answers, seconds = {}, {}
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ[name] = "1"  # for processes begun from here: sums of threads differ in rounding
@@ -407,7 +410,7 @@ def run(wanted, old, n_jobs):
 
 
 def same(old, new):
-    """Return whether two values without parts are equal, numbers up to rounding."""
+    """Return whether two simple values are equal, numbers up to rounding."""
     numbers = [isinstance(one, int | float) and not isinstance(one, bool) for one in (old, new)]
     if all(numbers):
         return math.isclose(old, new, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
@@ -415,7 +418,10 @@ def same(old, new):
 
 
 def differences(old, new, place):
-    """Yield place, old and new value of what differs; of a plain list the first entry that does."""
+    """Yield position, old value and new value of each difference.
+
+    Of a plain list, only the first different entry is yielded.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(name for name in new if name not in old)]:
             if not (place.startswith("resume/") and name == "record"):
@@ -435,7 +441,7 @@ def differences(old, new, place):
 
 
 def report(place, old, new):
-    """Print a difference: text of several lines as a diff, all else in one line."""
+    """Print a difference. Text of several lines is printed as a diff, anything else in one line."""
     if isinstance(old, str) and isinstance(new, str) and "\n" in old + new:
         print(place)
         lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "old", "new", lineterm="")
@@ -448,7 +454,7 @@ def report(place, old, new):
 
 
 def compare(old, new):
-    """Print differences and their number in each section; return how many cases differ."""
+    """Print the differences and their number in each section. Return how many cases differ."""
     differing = Counter()
     for key in dict.fromkeys([*old, *new]):
         section = key.split("/")[0]
@@ -466,7 +472,7 @@ def compare(old, new):
 
 
 def main():
-    """Store or compare; exit with 1 where something differs."""
+    """Store or compare. Exit with 1 if there is a difference."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=("store", "compare"))
     parser.add_argument("file", type=Path)

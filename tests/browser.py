@@ -1,4 +1,4 @@
-"""Chromium, driven over its debugging pipe: JSON over two file descriptors, no other library."""
+"""Control of Chromium over its debugging pipe: JSON over two file descriptors, no other library."""
 
 import base64
 import fcntl
@@ -17,7 +17,7 @@ PATIENCE = 60
 
 
 def chromium():
-    """The path of Debian's Chromium, or of one that is called otherwise; None without any."""
+    """Return the path of Chromium under one of its usual names, or None."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -25,7 +25,7 @@ def chromium():
 
 
 def _pipe():
-    """A pipe whose ends have high numbers: 3 and 4 are those that Chromium reads and writes."""
+    """Return a pipe whose ends have high numbers, because Chromium reads and writes 3 and 4."""
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 50) for end in ends]
     for end in ends:
@@ -34,7 +34,7 @@ def _pipe():
 
 
 class Browser:
-    """A headless browser with one tab, which remembers requests and complaints."""
+    """A headless browser with one tab, which records requests and errors."""
 
     def __init__(self, *, width=1180, height=900):
         self.home = tempfile.TemporaryDirectory(prefix="tamis-browser-")
@@ -91,7 +91,7 @@ class Browser:
         return message["id"]
 
     def _next(self):
-        """The next message; events are remembered as they come by."""
+        """Return the next message. Events are recorded on the way."""
         while b"\0" not in self.rest:
             if not select.select([self.back], [], [], PATIENCE)[0]:
                 raise TimeoutError("Chromium does not answer")
@@ -106,7 +106,7 @@ class Browser:
         return message
 
     def ask(self, method, **params):
-        """Send a command and return what it answers."""
+        """Send a command and return its result."""
         number = self._send(method, params)
         while (message := self._next()).get("id") != number:
             pass
@@ -124,7 +124,7 @@ class Browser:
         return time.perf_counter() - begun
 
     def run(self, script):
-        """The value of an expression of JavaScript; a promise is waited for."""
+        """Return the value of a JavaScript expression. A promise is awaited."""
         found = self.ask(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
@@ -133,12 +133,12 @@ class Browser:
         return found["result"].get("value")
 
     def settle(self):
-        """Wait until what was asked for is drawn."""
+        """Wait until the page is drawn."""
         self.run("new Promise(r => setTimeout(() => requestAnimationFrame(() => r(1)), 150))")
 
     @property
     def requests(self):
-        """Addresses that the page asked for, but for itself."""
+        """Return the addresses that the page requested, except its own."""
         asked = [
             p["request"]["url"] for name, p in self.events if name == "Network.requestWillBeSent"
         ]
@@ -146,7 +146,7 @@ class Browser:
 
     @property
     def complaints(self):
-        """What the page, or the browser about it, complained of."""
+        """Return the errors and warnings of the page and of the browser."""
         said = []
         for name, params in self.events:
             if name == "Runtime.exceptionThrown":
@@ -158,19 +158,19 @@ class Browser:
         return said
 
     def resize(self, width, height):
-        """Take another size, as of a phone."""
+        """Change the size of the window, for example to that of a phone."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
 
     def prefer(self, scheme):
-        """Prefer "light" or "dark"."""
+        """Set the preferred colour scheme, "light" or "dark"."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", features=[feature])
 
     def show_as(self, media):
-        """Show the page as on a "screen", or as in "print"."""
+        """Show the page as on a "screen" or as in "print"."""
         self.ask("Emulation.setEmulatedMedia", media=media)
 
     def press(self, key, code, number):
@@ -182,7 +182,7 @@ class Browser:
         self.ask("Input.dispatchKeyEvent", type="keyUp", **known)
 
     def picture(self, path, *, height=None):
-        """Write a picture of the whole page, or of its top."""
+        """Write a screenshot of the whole page, or of its top."""
         size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
         clip = {
             "x": 0,
@@ -195,6 +195,6 @@ class Browser:
         Path(path).write_bytes(base64.b64decode(made["data"]))
 
     def printed(self, path):
-        """Write the page as it is printed, as PDF."""
+        """Write the page as PDF, as it is printed."""
         made = self.ask("Page.printToPDF", printBackground=True, preferCSSPageSize=False)
         Path(path).write_bytes(base64.b64decode(made["data"]))

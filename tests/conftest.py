@@ -1,4 +1,4 @@
-"""For all tests: what runs where no method is named takes a second, not a minute."""
+"""Settings for all tests: the default method takes a second instead of a minute."""
 
 import gc
 
@@ -7,9 +7,9 @@ import pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
-    """Gather ten thousand tests without looking for garbage among them, then or later.
+    """Collect the tests without garbage collection.
 
-    What is there before the first test stays to the end.
+    Objects that exist before the first test are never collected.
     """
     gc.disable()
     try:

@@ -11,7 +11,7 @@ RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03), Allowed(
 
 
 def selected_by_loops(losses, errors, sizes, allowed, baseline):
-    """Smallest size that is allowed; there the least, the first."""
+    """Return the first candidate with the lowest loss among those of the smallest allowed size."""
     best = min(range(len(sizes)), key=lambda c: losses[c])
     close = []
     for c in range(len(sizes)):

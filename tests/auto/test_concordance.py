@@ -52,7 +52,7 @@ def test_concordance_is_the_share_of_ordered_pairs(seed):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_concordance_is_computed_for_many_candidates_and_draws(whole):
-    """Bootstrap counts, which single precision holds exactly, and weights that need double."""
+    """Bootstrap counts are exact in single precision. Other weights need double precision."""
     rng = np.random.default_rng(1)
     n = 700
     _, y = survival(n, n_times=300)

@@ -1,4 +1,4 @@
-"""The outcome of Auto from held-out predictions: what is selected, and its errors."""
+"""The outcome of Auto from held-out predictions: the selected candidate and its errors."""
 
 import json
 
@@ -23,14 +23,14 @@ FOLDS = np.arange(N)[None] % 5
 
 
 def predictions(values):
-    """Predictions of one repeat of five folds."""
+    """Return predictions of one repeat of five folds."""
     return Predictions(np.asarray(values, dtype=float).reshape(1, N, -1), FOLDS)
 
 
 def problem(classes, seed=0):
-    """A target that a list of three columns predicts nearly as well as all nine, and one does not.
+    """Return a target that three columns predict nearly as well as all nine.
 
-    What is hard to predict is so for all of them.
+    A single column predicts it worse. Rows that are hard to predict are hard for all candidates.
     """
     rng = np.random.default_rng(seed)
     signal, hard = rng.normal(size=N), 0.7 * rng.normal(size=N)
@@ -104,7 +104,10 @@ def test_all_columns_are_corrected_on_the_same_draws():
 
 
 def test_the_error_includes_the_uncertainty_of_the_choice():
-    """One row decides what is selected: without it another candidate is taken, and fails there."""
+    """A single row decides the selection.
+
+    Without it a different candidate is selected, which fails on it.
+    """
     truth = Truth.of(np.zeros(N), "regression")
     one, two = np.ones(N), np.full(N, 1.05)
     one[0] = 20.0
@@ -140,7 +143,7 @@ def test_a_list_that_is_not_significantly_better_than_the_baseline_is_not_offere
 
 
 def test_a_rank_score_is_tested_by_the_squared_loss():
-    """A model of noise may have the better AUC by luck; its squared loss is worse."""
+    """A model of noise may have the better AUC by chance, but its squared loss is worse."""
     rng = np.random.default_rng(0)
     truth = Truth.of((rng.random(N) < 0.5).astype(int), "classification")
     share = np.clip(rng.random(N) + 0.2 * (truth.codes - 0.5), 0, 1)  # ordered well, scaled badly

@@ -17,7 +17,7 @@ def tables() -> list[Table]:
 
 
 def p_values(table: Table) -> dict[str, float]:
-    """Permutation p-value of each column, cut into at most six cells, by means of the cells."""
+    """Return the permutation p-value of each column, cut into at most six cells."""
     X, discrete = encode(table.frame)
     rng = np.random.default_rng(0)
     y = table.y - table.y.mean()

@@ -23,7 +23,7 @@ from tamis.auto.target import Truth
 
 
 def problem(task, n=90, bends=1.0, seed=0):
-    """A target that follows a line for ``bends`` of 0, and many waves for a large one."""
+    """Return a target that is linear for ``bends`` of 0, and has many waves for large values."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -33,7 +33,7 @@ def problem(task, n=90, bends=1.0, seed=0):
 
 
 def lost_by_loops(X, y, task, width, slope, seed):
-    """Squared loss of the rows of all inner folds."""
+    """Return the squared loss of the rows of all inner folds."""
     folds = (KFold if task == "regression" else StratifiedKFold)(3, shuffle=True, random_state=seed)
     total = 0.0
     for train, test in folds.split(X, y):

@@ -1,4 +1,4 @@
-"""Models of AUTO: losses of what they answer, and their estimators."""
+"""Models of Auto: losses of their predictions, and their estimators."""
 
 import warnings
 
@@ -19,7 +19,7 @@ MODELS = [model for model in PREDICTORS if model != "cox"]
 
 
 def losses(predicted, truth, rows):
-    """Squared losses and wrong classes of some rows."""
+    """Return the squared losses and the wrong predictions of some rows."""
     there = truth.take(rows)
     return between(predicted, there.values), _wrong(predicted, there)
 
@@ -68,8 +68,10 @@ def test_an_estimator_works_for_a_target_in_small_units(model):
 
 @pytest.mark.parametrize(("n_classes", "most"), [(2, 0.02), (10, 0.1)])
 def test_probabilities_are_calibrated_if_there_are_many_rows(n_classes, most):
-    """With one slope for all, probabilities of ten classes are too flat with many columns:
-    short lists that err more had the least loss."""
+    """With the same slope for all, probabilities of ten classes are too flat with many columns.
+
+    Short lists with a higher error would then have the lowest loss.
+    """
     rng = np.random.default_rng(0)
     codes = np.arange(1000) % 10
     centres = rng.normal(size=(10, 20))

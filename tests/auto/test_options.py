@@ -28,7 +28,7 @@ QUICK = Auto(budget=0.25, random_state=0)
 
 
 def rare(n=1000, share=0.05, seed=0, d=8):
-    """Columns 0 and 1 matter, with a share of positives."""
+    """Return a table in which columns 0 and 1 are relevant, with a given share of positives."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     score = X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=n)
@@ -66,7 +66,7 @@ def test_a_noise_list_is_never_offered_for_a_rare_target():
 
 
 def test_a_weak_signal_with_few_positives_is_found():
-    """One noise column has the error of the majority class, and so has the right list."""
+    """A single noise column and the right list have the same error, that of the majority class."""
     X, y = rare(3000, 0.03, seed=1, d=10)
     found = clone(QUICK).fit(X, y)
     assert found.error_.wrong <= found.error_guess_.wrong
@@ -182,7 +182,7 @@ def test_a_resumed_run_uses_the_same_random_splits():
 
 
 def test_sample_weights_change_the_selection():
-    """Two halves of the table have another true column each: weights choose the half."""
+    """The two halves of the table have different relevant columns. Weights select a half."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     half = np.arange(400) < 200

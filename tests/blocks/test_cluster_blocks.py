@@ -1,4 +1,4 @@
-"""Row blocks on the workers of a cluster, and in collections of Dask."""
+"""Row blocks on the workers of a cluster, and Dask collections."""
 
 import os
 import signal
@@ -141,7 +141,7 @@ def test_a_memory_map_is_pickled_by_its_path(tmp_path):
 
 
 class Holders(RowStatistic):
-    """Rows that each worker was asked for."""
+    """Statistic that records the rows that each worker processed."""
 
     def empty(self):
         return {}
@@ -173,7 +173,10 @@ def test_a_worker_that_joins_later_gets_its_share(folder, monkeypatch):
 
 
 class KillsItsWorker(RowStatistic):
-    """Counts rows, and ends the first process that asks for it; a file says that it is done."""
+    """Statistic that counts rows and kills the first process that computes it.
+
+    A file marks the kill.
+    """
 
     def __init__(self, path):
         self.path = str(path)

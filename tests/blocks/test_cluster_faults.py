@@ -31,7 +31,7 @@ pytestmark = [
 
 
 class Machines:
-    """A scheduler and workers, each a process of its own that nobody starts again."""
+    """A scheduler and workers, each in a process that is not restarted."""
 
     def __init__(self, folder, n_workers=2):
         self.folder, self.processes = folder, []
@@ -74,7 +74,7 @@ class Machines:
 
 
 class InThePick:
-    """Stops processes after so many steps, and kills them once the next one has begun."""
+    """Callback that stops processes after a number of steps, and kills them in the next step."""
 
     def __init__(self, n_steps, *processes):
         self.n_steps, self.processes, self.killed = n_steps, processes, False

@@ -1,4 +1,4 @@
-"""Folds, groups of columns and one search after another on the workers of a cluster."""
+"""Folds, groups of columns and composed searches on the workers of a cluster."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Criteria that learn from row blocks against the same ones on the table held at once."""
+"""Criteria that learn from row blocks, compared with the table in memory."""
 
 import itertools
 
@@ -43,7 +43,7 @@ from tamis.search import FloatingForward, Forward, Ranking, Then
 
 
 def made(n=600, d=8, seed=0, *, mean=0.0):
-    """Columns near a mean, one a copy, one constant; three classes; a number."""
+    """Return columns with a duplicate and a constant, three classes, and a numeric target."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) @ np.diag(rng.uniform(0.5, 3, d)) + mean
     X[:, 4], X[:, 5] = X[:, 1], 7.0
@@ -52,7 +52,7 @@ def made(n=600, d=8, seed=0, *, mean=0.0):
 
 
 def cut(X, y, where):
-    """Blocks that end at given rows."""
+    """Return blocks that end at the given rows."""
     ends = [0, *where, len(X)]
     pairs = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(ends)]
     return BlockIterator(lambda: iter(pairs))
@@ -229,7 +229,7 @@ def test_numeric_targets_of_any_scale_have_finite_squares(size):
 
 
 def drawn_column(rng, n):
-    """Ties, zeros of both signs, nearly constant, large means, heavy tails."""
+    """Return a column with ties, zeros of both signs, a large mean or heavy tails."""
     z = rng.normal(size=n)
     kinds = [
         rng.choice([-0.0, 0.0, 1.0], n),
@@ -345,7 +345,7 @@ def test_columns_too_large_to_square_are_refused():
 
 
 def mixed(n=700, seed=0):
-    """Columns of a large mean, few values, heavy tails, codes; a copy and a constant; gaps."""
+    """Return columns with large means, few values, heavy tails, codes and missing values."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 9))
     X[:, 1] += 1e6

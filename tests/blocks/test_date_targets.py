@@ -1,4 +1,4 @@
-"""A target of dates or durations is a number of days, wherever it comes in."""
+"""A target of dates or durations is converted to a number of days, for any kind of input."""
 
 import datetime as dt
 

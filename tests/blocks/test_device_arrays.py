@@ -1,4 +1,4 @@
-"""Tensors into searches: the same answer, where the tensor is, and where each part ran."""
+"""Searches on tensors give the same result, and record the device of each part."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def search(n=2):
 
 @pytest.fixture
 def dispatch(monkeypatch):
-    """Tensors keep their library, as under ``array_api_dispatch`` of scikit-learn."""
+    """Let tensors keep their library, as with ``array_api_dispatch`` of scikit-learn."""
     monkeypatch.setattr("tamis.blocks.device_arrays.on_host", lambda x: False)
 
 
@@ -215,7 +215,7 @@ def test_records_store_the_device_of_each_part(tmp_path):
 
 
 class Small:
-    """A device that holds kernels of so many rows at a time."""
+    """A device that can hold kernels of a limited number of rows."""
 
     def __init__(self, function, most_rows):
         self.function, self.most_rows, self.sizes = function, most_rows, []
@@ -244,7 +244,7 @@ def test_strips_are_reduced_on_a_device_with_little_memory(criterion, monkeypatc
 
 
 def test_svms_start_from_the_previous_solution():
-    """In fewer steps, to the same optimum to the last bit."""
+    """The optimum is identical, and is reached in fewer steps."""
     X, f = problem(80)
     criteria = (WeightNorm(NewtonSVC(10.0)), PosteriorSensitivity(NewtonSVC(10.0), n_values=4))
     for criterion in criteria:
@@ -255,7 +255,7 @@ def test_svms_start_from_the_previous_solution():
 
 
 class Full:
-    """Memory that is full after so many sums."""
+    """A function that runs out of memory after a number of calls."""
 
     def __init__(self, function, n_calls):
         self.function, self.left = function, n_calls

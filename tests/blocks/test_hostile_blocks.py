@@ -1,4 +1,4 @@
-"""Folders of files that other programs wrote: what differs between them, and what is no table."""
+"""Folders of files written by other programs, with different types or files that are not tables."""
 
 from decimal import Decimal
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def written(where, **changed):
-    """A file of three columns and a target of 60 rows, some of which are others."""
+    """Write a file with three columns and a target of 60 rows. Columns can be replaced."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     table = {"a": X[:, 0], "b": X[:, 1], "y": (X[:, 1] > 0).astype(int)}
     where.parent.mkdir(parents=True, exist_ok=True)

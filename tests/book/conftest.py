@@ -1,4 +1,4 @@
-"""The command in a folder with a table, as the tests of the command line have it."""
+"""The command line in a folder with a table, as in the tests of the command line."""
 
 from tests.cli.conftest import folder, frame, refused, tamis
 

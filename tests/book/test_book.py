@@ -1,4 +1,4 @@
-"""The book: stored results of every experiment, or why there are none, and their pages."""
+"""The book: stored results of every experiment, or the reason why there are none, and its pages."""
 
 import re
 
@@ -14,7 +14,7 @@ STORED = sorted(path.name.removesuffix(ENDING) for path in pages.RESULTS.iterdir
 
 
 def scores(found):
-    """The scores of the first two realizations by where they belong."""
+    """Return the scores of the first two realizations."""
     return {
         (part, beside, *row[:-1]): row.value
         for beside, parts in enumerate((found.results, found.baselines))

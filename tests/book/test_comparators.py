@@ -1,4 +1,4 @@
-"""The grid and the descent: right in themselves, and never better than the exact optimum."""
+"""The grid search and the gradient descent, which are never better than the exact optimum."""
 
 import numpy as np
 import pytest

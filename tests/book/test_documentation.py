@@ -1,4 +1,4 @@
-"""The page on experiments, run as it stands but for fewer realizations."""
+"""The page on experiments, run with fewer realizations."""
 
 import re
 import textwrap

@@ -216,7 +216,10 @@ def test_a_part_is_sound_by_default(written):
 
 @pytest.mark.parametrize(("table", "n_rows"), [("4.1", 50), ("4.2", 50), ("4.3", 38), ("4.4", 3)])
 def test_the_tables_of_gates_have_all_published_numbers(table, n_rows):
-    """As many published accuracies as are in print, those of 4.3 also at the published sizes."""
+    """All published accuracies are included.
+
+    Those of table 4.3 are also included at the published sizes.
+    """
     parts = read(f"gates-{table}").parts
     numbers = [x for part in parts for row in part.published.values() for x in row]
     assert sum(x is not None for x in numbers) == n_rows

@@ -1,4 +1,4 @@
-"""A table of one's own in an experiment file: next to the file, never above it."""
+"""A user's table in an experiment file. It must be in the folder of the file or below."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""The page of an experiment: its numbers are those of the cells, whatever the names."""
+"""The report of an experiment: its numbers are those of the cells, for any names."""
 
 import re
 
@@ -38,7 +38,7 @@ published = {{ Fisher = 1, MI = 1 }}
 
 @pytest.fixture
 def experiment(tmp_path):
-    """An experiment that is read, and never run."""
+    """Return an experiment that is not run."""
 
     def made(metric="error", agreement='"chance"', scale=100, title='"Errors on wine"'):
         path = tmp_path / "own.toml"
@@ -52,7 +52,7 @@ def experiment(tmp_path):
 
 
 def cell(experiment, method="Fisher", size=None, ours=12.0, published=13.0, part="wine", n=20):
-    """A number of ours next to a published one, with the mark that it gets."""
+    """Return a cell with a computed and a published number, and its mark."""
     made = Cell(part, method, size, ours, 3.0, ours - 5, ours + 6, n, None, "", None, None)
     if published is None:
         return made
@@ -138,7 +138,7 @@ def test_published_numbers_are_hollow_points_of_a_curve(experiment):
 
 
 def hostile(experiment):
-    """An experiment whose parts and methods have the worst names there are."""
+    """Return an experiment whose parts and methods have hostile names."""
     own = experiment(title='"<script>alert(1)</script>"')
     cells = [cell(own, name, part=name) for name in HOSTILE]
     return reproduced(Reproduction(own, tuple(cells), tuple(HOSTILE)), command=HOSTILE[0])

@@ -1,4 +1,4 @@
-"""Computed experiments in files, and the tables that are made again from them."""
+"""Result files of experiments, and the tables that are restored from them."""
 
 import gzip
 import json
@@ -78,7 +78,7 @@ def computed(text, tmp_path, n=4):
 
 
 def nearly(cell):
-    """A cell with numbers of eight digits, and NaN as None."""
+    """Return a cell with numbers rounded to eight digits, and NaN as None."""
     return [
         (None if value != value else float(f"{value:.8g}")) if isinstance(value, float) else value
         for value in cell

@@ -149,7 +149,7 @@ METRIC = {False: "error", True: "accuracy"}
 def mark_of(
     ours, published, *, metric="error", agreement="chance", n=30, deviation=1.0, decimals=0
 ):
-    """The mark of a number between 0.5 below and above, of 30 realizations in print."""
+    """Return the mark of a number with a range of 0.5, for 30 published realizations."""
     printed = {"method": (10.0**-decimals if decimals else 1,)}
     part = Part("part", {}, published=printed)
     experiment = Experiment("own", "title", "", (part,), metric=metric, agreement=agreement)
@@ -357,7 +357,7 @@ signs = { Fisher = ["-", ""] }
 
 
 def test_signs_of_the_paired_test(file):
-    """The two relevant columns come first, so taking columns as they come wins at two of them."""
+    """The two relevant columns come first, so selecting columns in table order wins at size 2."""
     found = reproduce(file(SIGNS), realizations=6)
     cells = {(c.method, c.size): c for c in found.cells}
     assert (cells["Fisher", 2].sign, cells["Fisher", 2].published_sign) == ("+", "-")
@@ -479,7 +479,7 @@ def test_seeds_make_a_reproduction_repeatable():
 
 
 def exact_optima(wanted=None):
-    """Table 6.3 with the exact optimum alone, on data sets that are at hand."""
+    """Compute table 6.3 with only the exact optimum, on the available data sets."""
     whole = read("thesis-6.3")
     at_hand = [p for p in whole.parts if p.data["load"] in table_names()]
     parts = tuple(p for p in at_hand if wanted in (None, p.name))

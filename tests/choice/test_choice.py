@@ -1,4 +1,4 @@
-"""Which subset of a trace is kept."""
+"""Choices of a step of a trace."""
 
 import numpy as np
 import pytest
@@ -134,7 +134,7 @@ def test_choices_that_are_not_numbers_are_refused(choice):
 
 
 def test_a_full_path_ends_when_nothing_can_be_added():
-    """Copies and constants cannot be added by J3, and nobody asked for them."""
+    """Duplicates and constants cannot be added with J3, and were not requested."""
     X, y = table()
     X = np.column_stack([X, X[:, 0], np.ones(len(X))])
     dear = Penalised(Scatter(), per_feature=1.2)

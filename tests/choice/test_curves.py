@@ -45,7 +45,7 @@ from tamis.testing.problem import make_table as table
 
 
 def walk(values, *, growing=True):
-    """The trace of a nested walk with given values."""
+    """Return the trace of a nested search with given values."""
     n = len(values)
     trace = Trace(n + 1)
     if not growing:
@@ -106,7 +106,7 @@ def test_a_choice_of_the_second_search_stops_that_search():
     "steps", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow)]
 )
 def test_patience_adds_up_losses_of_a_score(steps):
-    """With ``by="removal"`` their sum is the fall of the held-out score itself."""
+    """With ``by="removal"``, the sum of the losses is the decrease of the held-out score."""
     X, y = load_diabetes(return_X_y=True)
     X, y = scale(np.column_stack([X[:60], np.random.default_rng(0).normal(size=(60, 6))])), y[:60]
     criterion = ScoreSensitivity(Ridge(), by="removal", on="held-out", random_state=0)
@@ -347,7 +347,7 @@ def test_more_columns_than_rows_and_duplicates():
 
 @pytest.mark.parametrize("kind", ["aic", "bic", "srm"])
 def test_dependent_columns_are_not_penalised_in_a_model_of_classes(kind):
-    """Constants, copies and sums: without a word of the solver, and without a parameter."""
+    """Constants, duplicates and sums cause no warning of the solver and have no parameter."""
     X, y = load_iris(return_X_y=True)
     wide = np.c_[X[:, 2], np.ones(150), X[:, 2] * 2 + 1, X[:, 3], X[:, 2] - X[:, 3]]
     scaled = (wide - wide.mean(0)) / np.where(wide.std(0), wide.std(0), 1)
@@ -488,7 +488,7 @@ def test_a_choice_without_a_reason_is_refused():
 
 
 def unit_table():
-    """Two relevant columns, of which one is in a group."""
+    """Return a table with two relevant columns, one of them in a group."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 7))
     return X, 2 * X[:, 1] + X[:, 4] + 0.5 * rng.normal(size=80)

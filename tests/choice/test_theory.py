@@ -1,4 +1,4 @@
-"""What theory says of how many columns, against brute force and numbers worked out by hand."""
+"""Bounds from learning theory, compared with brute force and hand calculations."""
 
 from itertools import product
 
@@ -11,7 +11,7 @@ from tamis.exceptions import InvalidParameter
 
 
 def separable(X, signs):
-    """Whether a hyperplane with an intercept makes these labels, by linear programming."""
+    """Return whether a hyperplane with an intercept can produce these labels."""
     A = -signs[:, None] * np.column_stack([X, np.ones(len(X))])
     return linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(X)), bounds=(None, None)).success
 

@@ -1,11 +1,10 @@
-"""Selections interrupted at a line of the library and resumed, each case repeatable by its number.
+"""Selections that are interrupted at a line of the library and resumed.
 
-    python -m tests.contract.interrupts [first] [count]
-
-A case fits a method, raises ``KeyboardInterrupt`` at one line of tamis, saves the record that is
-left, resumes from it and compares with the undisturbed fit. Every third case interrupts the resumed
-run as well. Half of the cases draw the line among all lines that run, so that short windows are hit
-as often as long loops; the others draw a moment of the run.
+Each case has a number. Run ``python -m tests.contract.interrupts [first] [count]``. A case fits a
+method, raises ``KeyboardInterrupt`` at one line of tamis, saves the record, resumes from it and
+compares the result with an undisturbed fit. Every third case interrupts the resumed run as well.
+Half of the cases draw a line among all lines that run, so that short windows are hit as often as
+long loops. The other cases draw a moment of the run.
 """
 
 import sys
@@ -38,7 +37,7 @@ FRAME = pd.DataFrame(X[:, :4], columns=list("abcd")).assign(kind=["u", "v", "w"]
 
 
 def ranked_first(second):
-    """A composed search whose second part sees four columns."""
+    """Return a composed search whose second part gets four columns."""
     return Then(Ranking(FisherScore(), n_features_to_select=4), second)
 
 
@@ -73,14 +72,14 @@ METHODS = [*COMPOSED, *names()]
 
 
 def made(name):
-    """The method of a name, with numbers for seeds."""
+    """Return the method with this name, with integers as seeds."""
     method = COMPOSED[name]() if name in COMPOSED else recipe(name)
     fix_seeds(method, root=0)
     return method
 
 
 def table(name):
-    """The table and target that a method is fitted to."""
+    """Return the table and target that a method is fitted to."""
     if "frame" in name:
         return FRAME, CLASSES
     numeric = name in BOOK and "classification" not in BOOK[name].targets
@@ -88,7 +87,7 @@ def table(name):
 
 
 def answer(fitted):
-    """What a fitted selection found."""
+    """Return the result of a fitted selection."""
     return {
         "support": fitted.support_.tolist(),
         "order": fitted.order_.tolist(),
@@ -100,7 +99,7 @@ def answer(fitted):
 
 
 def difference(fitted, whole):
-    """The first thing in which two fitted selections differ, None where nothing does."""
+    """Return the first difference between two fitted selections, or None."""
     found, expected = answer(fitted), answer(whole)
     for name in expected:
         if found[name] != expected[name]:
@@ -111,7 +110,7 @@ def difference(fitted, whole):
 
 
 def traced(work, at_line, inside=LIBRARY):
-    """Do some work and call a function with the place of each line of some files that runs."""
+    """Call a function with the position of each line that runs in some files."""
 
     def line(frame, event, _):
         if event == "line":
@@ -131,7 +130,7 @@ def traced(work, at_line, inside=LIBRARY):
 
 @cache
 def undisturbed(name):
-    """The fitted method, and how often each line of the library ran."""
+    """Return the fitted method, and how often each line of the library ran."""
     X, y = table(name)
     lines = Counter()
 
@@ -147,7 +146,7 @@ def undisturbed(name):
 
 
 def moment(name, draw, weighted):
-    """A line of the library that the method runs, and the number of the time it runs."""
+    """Return a line of the library that the method runs, and the number of its execution."""
     _, lines = undisturbed(name)
     places, counts = list(lines), np.array(list(lines.values()), dtype=float)
     place = places[draw.choice(len(places), p=counts / counts.sum() if weighted else None)]
@@ -155,7 +154,7 @@ def moment(name, draw, weighted):
 
 
 def is_interrupted(work, place, time):
-    """Whether some work was stopped at the line that is given."""
+    """Return whether the work was interrupted at the given line."""
 
     def at_line(_, number):
         nonlocal time
@@ -200,14 +199,14 @@ def outcome(name, moments):
 
 
 def stored(record):
-    """The record as a file gives it back."""
+    """Return the record after it was saved and loaded."""
     with TemporaryDirectory() as folder:
         record.save(path := Path(folder) / "record.json")
         return Record.load(path)
 
 
 def case(number):
-    """The method and the moments of a number."""
+    """Return the method and the moments of a case."""
     name, draw = METHODS[number % len(METHODS)], np.random.default_rng(number)
     n_moments = 2 if number % 3 == 0 else 1
     return name, [moment(name, draw, bool(number % 2)) for _ in range(n_moments)]

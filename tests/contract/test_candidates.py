@@ -1,4 +1,4 @@
-"""The best candidates of a step are those of all its scores, however they are found."""
+"""The best candidates of a step are found among all its scores."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,17 @@ N_UNITS = 700
 
 
 def brute_force(scores, moved, adding):
-    """Sort everything: the best 100 and those that moved, the best first, of equals the first."""
+    """Return the best 100 candidates and those that moved, from a full sort.
+
+    Ties go to the first.
+    """
     order = np.argsort(-scores.values if adding else scores.values, kind="stable")
     kept = [k for place, k in enumerate(order) if place < BEST or scores.units[k] in moved]
     return scores.units[kept], scores.values[kept]
 
 
 def drifting(draw, kind):
-    """Scores of one step after the other, a little different each time, or not at all alike."""
+    """Yield the scores of successive steps, which differ a little or completely."""
     values = draw.normal(size=N_UNITS)
     while True:
         values = values * draw.uniform(0.9, 1.1, N_UNITS)
@@ -65,7 +68,7 @@ def test_candidates_are_right_if_a_search_changes_direction():
 
 
 def test_candidates_do_not_depend_on_where_a_trace_was_stopped():
-    """Of many equals, which ones are kept is no matter of the steps seen before."""
+    """Which of many tied candidates are stored does not depend on earlier steps."""
     draw = np.random.default_rng(2)
     units = np.arange(N_UNITS)
     steps = [

@@ -1,4 +1,4 @@
-"""Compiled loops come back within a second: work goes in calls, between which one can stop."""
+"""Compiled loops can be interrupted within a second, because work is divided into several calls."""
 
 import signal
 from contextlib import contextmanager
@@ -75,7 +75,7 @@ def test_an_epoch_is_short_if_events_are_slow(monkeypatch):
 
 @contextmanager
 def interrupted(seconds):
-    """Ctrl-C after so long, which has to be heard."""
+    """Interrupt a function after a time, and check that it stops."""
 
     def stop(*_):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Estimates of memory against measurement, and refusals."""
+"""Estimates of memory compared with measurements, and refusals."""
 
 import gc
 import tracemalloc
@@ -139,7 +139,7 @@ def drawn(n_samples, n_features, criterion=None):
 
 
 def one_round(criterion, X, y):
-    """Learn, and score every column once."""
+    """Fit the criterion, and score every column once."""
     fitted, n_features = clone(criterion).fit(X, y), X.shape[1]
     if isinstance(fitted, ForwardCriterion):
         fitted.gain(np.array([0]), np.arange(1, n_features))
@@ -273,7 +273,7 @@ AROUND = [
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.TamisWarning")
 class TestRounds:
-    """Selections around a search."""
+    """Memory estimates of meta-selectors."""
 
     @staticmethod
     def table(n_samples, n_features):

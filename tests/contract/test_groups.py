@@ -1,4 +1,4 @@
-"""Groups of columns from end to end: frames, records, words, recipes, expressions."""
+"""Groups of columns in frames, records, explanations, recipes and expressions."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What hostile tables brought to light in the contract, and in what it trains."""
+"""Problems of the contract, and of the models that it trains, on hostile tables."""
 
 import re
 import warnings
@@ -49,7 +49,7 @@ def test_the_kind_of_a_huge_target_is_found_without_a_warning():
 
 
 def test_a_column_added_after_the_selected_step_is_explained():
-    """The best subset may be the one that the walk began with, in which nothing moved."""
+    """The best subset may be the first one of the search, in which nothing moved."""
     X = np.random.default_rng(18).normal(size=(32, 4))
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     search = FloatingBackward(ParzenInformation(sigma=0.5), n_features_to_select="best").fit(X, y)

@@ -1,4 +1,4 @@
-"""An interrupted selection resumes to the undisturbed answer, wherever the interrupt came."""
+"""An interrupted selection can be resumed with the same result, wherever it was interrupted."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ FINE = {"through", "scratch", "same"}
 
 
 def run_loop(name):
-    """First and last time of each line of the run loop."""
+    """Return the first and last execution of each line of the run loop."""
     _, lines = undisturbed(name)
     files = {str(Path(LIBRARY) / file) for file in LOOP}
     return [(place, n) for place in lines if place[0] in files for n in {1, lines[place]}]

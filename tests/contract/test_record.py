@@ -1,4 +1,4 @@
-"""Records: written, read, refused, and never half-written."""
+"""Records are written, read and refused, but never written partially."""
 
 import json
 
@@ -88,7 +88,7 @@ def test_seeds_are_stored_and_restored():
 
 
 def test_a_trace_stores_moves_instead_of_subsets():
-    """Ranking a hundred thousand columns keeps a hundred thousand moves, no squares of that."""
+    """Ranking a hundred thousand columns stores a hundred thousand moves."""
     d = 100_000
     order = np.random.default_rng(0).permutation(d)
     trace = Trace(d)

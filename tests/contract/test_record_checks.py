@@ -1,4 +1,4 @@
-"""Records that somebody damaged are refused in one sentence, whatever is wrong with them."""
+"""Damaged records are refused with one sentence."""
 
 import copy
 import json
@@ -105,7 +105,7 @@ def test_a_missing_entry_is_refused(name):
 
 @pytest.mark.parametrize("seed", range(300))
 def test_damaged_text_is_refused_or_harmless(seed, tmp_path):
-    """A few characters changed: one exception type, or the same record."""
+    """After a few characters are changed, the record is refused or is still the same."""
     draw = np.random.default_rng(seed)
     text = list(json.dumps(PLAIN))
     for _ in range(draw.integers(1, 4)):

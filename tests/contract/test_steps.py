@@ -1,4 +1,4 @@
-"""Steps cannot lie: what moved is derived, and what contradicts itself is refused."""
+"""Steps: moves are derived from subsets, and contradictions are refused."""
 
 import json
 
@@ -15,7 +15,7 @@ from tamis.testing.problem import make_table as table
 
 
 class Scripted(Search):
-    """A search that yields what it was told to."""
+    """A search that yields given subsets."""
 
     needs = (SubsetCriterion,)
     nested = True
@@ -32,7 +32,7 @@ class Scripted(Search):
 
 
 class Jumping(Scripted):
-    """The same without the promise that steps are nested."""
+    """A search that yields given subsets, which need not be nested."""
 
     nested = False
 

@@ -1,4 +1,4 @@
-"""Reading ``feature_groups`` and ``fixed_features``: what they mean, and what is refused."""
+"""The parameters ``feature_groups`` and ``fixed_features``: their meaning and invalid values."""
 
 import numpy as np
 import pytest

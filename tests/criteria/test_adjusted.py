@@ -1,4 +1,4 @@
-"""Criteria corrected for chance: what many levels tell of noise is not counted."""
+"""Criteria corrected for chance: the information of noise with many levels is subtracted."""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ ALONE = [MutualInformation, PairInformation]
 
 
 def noisy(n=1500, seed=0):
-    """Two columns that matter, and four of noise."""
+    """Return a table with two relevant columns and four columns of noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     return X, (X[:, 0] + X[:, 1] + rng.normal(size=n) > 0).astype(int)

@@ -1,4 +1,4 @@
-"""RadiusMargin and Span against explicit kernels, finite differences and known answers."""
+"""RadiusMargin and Span compared with explicit kernels, finite differences and known results."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ KERNELS = [
 
 @pytest.fixture(params=["two classes", "three classes", "regression"])
 def problem(request):
-    """Data, and the machine to train on them; some multipliers are free, some on their bound."""
+    """Return data and an SVM with some multipliers free and some on their bound."""
     if request.param == "regression":
         X, y = load_diabetes(return_X_y=True)
         return scale(X[:50, :6]), scale(y[:50]), SVR
@@ -103,7 +103,7 @@ class TestSoftMargin:
 
 @pytest.mark.parametrize("criterion", [RadiusMargin, Span])
 def test_without_columns_the_best_constant_is_predicted(criterion):
-    """Of 12 and 20 rows the smaller class is on the wrong side of a constant by 2 each."""
+    """With 12 and 20 rows, a constant predicts the smaller class wrongly, with slacks of 2."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(32, 1)), np.repeat([0, 1], [12, 20])
     model = SVC(C=2.0, tol=1e-10)
@@ -124,14 +124,14 @@ def test_slacks_cannot_be_differentiated():
 @pytest.mark.parametrize("criterion", [RadiusMargin, Span])
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 def test_with_slacks_useful_columns_are_removed_last(criterion, C):
-    """The printed form puts them first: they shrink ||w||^2, or the distances, when they leave."""
+    """The published bound removes them first, because ||w||^2 or the distances decrease."""
     problem = linear()
     search = RecursiveElimination(criterion(SVC(C=C), soft_margin=True), n_features_to_select=3)
     assert found(search.fit(problem.X, problem.y), problem) == 1
 
 
 def test_without_retraining_a_regression_ignores_the_target():
-    """The multipliers of two targets differ; the order of the columns does not."""
+    """The multipliers of two targets differ, but the order of the columns does not."""
     rng = np.random.default_rng(0)
     X = scale(rng.uniform(size=(60, 6)))
     orders = []
@@ -151,7 +151,7 @@ SETTINGS = {
 
 
 def hits(problem, n_samples, criterion, n_draws, **params):
-    """Draws in which the relevant columns are the first of the order of elimination."""
+    """Return the number of draws in which the relevant columns are eliminated last."""
     machine = SVR(**SETTINGS[problem, n_samples])
     count = 0
     for seed in range(n_draws):
@@ -192,7 +192,10 @@ def test_relevant_columns_are_not_found_without_retraining(problem, n_samples, c
 
 @pytest.mark.parametrize("scale_of_target", [1.0, 1e-6])
 def test_spans_do_not_depend_on_the_tolerance_of_the_estimator(scale_of_target):
-    """Spans jump with the set of free vectors: LIBSVM's default tolerance is off by a third."""
+    """Spans change abruptly with the set of free vectors.
+
+    LIBSVM's default tolerance gives a third of error.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     y = scale_of_target * (X[:, 0] + np.sin(X[:, 1]) + 0.2 * rng.normal(size=60))

@@ -46,7 +46,7 @@ EVERY = [
 
 
 def categories(rng, n):
-    """Twenty columns of a category."""
+    """Return twenty indicator columns of a category."""
     return np.eye(20)[rng.integers(0, 20, n)]
 
 
@@ -55,7 +55,7 @@ def six(rng, n):
 
 
 def noise_group(group, n):
-    """Columns 0 and 1 matter, those of one group and two more do not."""
+    """Return a table in which columns 0 and 1 are relevant, and a group and two more are noise."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, n))
     y = (0.8 * a + 0.6 * b + rng.logistic(size=n) > 0).astype(int)
@@ -88,7 +88,7 @@ def test_a_relevant_group_is_ranked_above_noise(name):
 
 @pytest.mark.parametrize("estimator", [ExtraTreesClassifier(10, random_state=0), RidgeClassifier()])
 def test_losses_of_noise_do_not_grow_with_the_columns_of_a_unit(estimator):
-    """Over permuted targets units of 1, 5 and 20 columns have the same mean loss: 0."""
+    """Units of 1, 5 and 20 columns have a mean loss of 0 over permuted targets."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 26)), np.arange(200) % 2
     units = [[0], list(range(1, 6)), list(range(6, 26))]
@@ -106,7 +106,7 @@ def test_losses_of_noise_do_not_grow_with_the_columns_of_a_unit(estimator):
 
 @pytest.mark.parametrize("criterion", EVERY, ids=str)
 def test_the_loss_of_a_permuted_copy_is_subtracted(criterion):
-    """By the criterion itself, which is told of a table twice as wide."""
+    """The expected result comes from the criterion itself on a table with the copy appended."""
     X, y = table()
     order = stream(0, "permuted copy").permutation(len(X))
     wide = np.hstack([X, X[order]])

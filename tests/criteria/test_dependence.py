@@ -1,4 +1,4 @@
-"""HSIC against its traces and the brute-force U-statistic, and what it finds."""
+"""HSIC compared with its formula and the brute-force U-statistic, and the columns that it finds."""
 
 from itertools import permutations
 
@@ -23,7 +23,7 @@ GAMMAS = ["dimension", "median", 0.3]
 
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def either_path(request, monkeypatch):
-    """Run a test with all pairs at once and with compiled rows."""
+    """Run a test with numpy and with compiled loops."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0 if request.param else 10**12)
 
 
@@ -53,7 +53,7 @@ def target_kernel(y, kind, kernel="gaussian"):
 
 
 def u_statistic(K, L):
-    """Mean over all four different samples of K_ij (L_ij + L_qr - 2 L_iq)."""
+    """Return the mean over all four different samples of K_ij (L_ij + L_qr - 2 L_iq)."""
     terms = [
         K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q]) for i, j, q, r in permutations(range(len(K)), 4)
     ]
@@ -112,7 +112,7 @@ def test_gains_and_losses_equal_their_definitions(unbiased, gamma, either_path):
 
 @pytest.mark.parametrize("precision", ["double", pytest.param("single", marks=pytest.mark.slow)])
 def test_matrix_products_agree_with_compiled_loops(precision, monkeypatch):
-    """Columns of a wide kernel together by matrix products, and one by one."""
+    """Columns with a short series are computed together by matrix products, or one by one."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     X, y, reals = table(150, 90)
     X[:, 3] = 2.0

@@ -1,4 +1,4 @@
-"""Numbers of any size: the same answer, or a sentence, and never a warning of numpy."""
+"""Numbers of any size give the same result or a clear error, and never a warning of numpy."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""What a group costs by criteria that only score removals, against explicitly altered tables.
+"""Losses of groups by backward criteria, compared with explicitly altered tables.
 
-The engines of sensitivities, importances and credits have their own in ``response/test_units.py``.
+The engines of sensitivities and importances are tested in ``response/test_units.py``.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Constant columns and copies tell nothing: they are taken last, dropped first, and named."""
+"""Constant and duplicate columns are idle: they are selected last, removed first, and reported."""
 
 import numpy as np
 import pytest

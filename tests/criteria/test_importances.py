@@ -204,7 +204,7 @@ class TestTuning:
 
 
 class _Halved(ClassifierMixin, BaseEstimator):
-    """A search over hyper-parameters that says so in its annotations only."""
+    """A search over hyper-parameters that is recognisable only by its annotations."""
 
     best_estimator_: Any
 
@@ -215,7 +215,7 @@ class _Halved(ClassifierMixin, BaseEstimator):
 
 
 def test_the_certified_best_c_is_used_and_tuned_again():
-    """A search over C of our own, as the estimator of a criterion."""
+    """The estimator of the criterion is the search of tamis over C."""
     X, y = load_breast_cancer(return_X_y=True)
     search = RecursiveElimination(
         Importances(SVCPathCV("linear", cv=3)), n_features_to_select=5, step=5, retune=0.5

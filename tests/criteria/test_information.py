@@ -1,4 +1,4 @@
-"""Pairwise information criteria against their formulas, written out on joint tables."""
+"""Pairwise information criteria compared with their formulas on joint tables."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ NAMES = [type(criterion).__name__ for criterion in EVERY]
 
 
 def joined(*columns):
-    """Several coded columns as one."""
+    """Combine several coded columns into one."""
     return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
 
 
@@ -39,7 +39,7 @@ def entropy(*columns):
 
 
 def information(a, b):
-    """Sum of p(a, b) log p(a, b) / p(a) p(b), level by level."""
+    """Return the sum of p(a, b) log p(a, b) / p(a) p(b), level by level."""
     terms = 0.0
     for level in np.unique(a):
         for other in np.unique(b):
@@ -50,7 +50,7 @@ def information(a, b):
 
 
 def conditional(a, b, given):
-    """I(a; b | given) as the mean over the levels of ``given``."""
+    """Return I(a; b | given) as the mean over the levels of ``given``."""
     parts = [
         (given == level).mean() * information(a[given == level], b[given == level])
         for level in np.unique(given)
@@ -83,7 +83,7 @@ FORMULAS = {
 
 
 def random_table(seed):
-    """A small table of codes in which columns and target depend on each other."""
+    """Return a small table of codes in which columns and target depend on each other."""
     rng = np.random.default_rng(seed)
     n, d, levels = int(rng.integers(8, 60)), 6, int(rng.integers(2, 6))
     X = rng.integers(0, levels, (n, d))
@@ -96,7 +96,7 @@ def random_table(seed):
 
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def either_path(request, monkeypatch):
-    """Run a test with the vectorised and with the compiled counts."""
+    """Run a test with numpy and with compiled loops."""
     monkeypatch.setattr(thresholds, "COUNTED_ENTRIES", 0 if request.param else 10**12)
 
 

@@ -1,4 +1,4 @@
-"""WeightNorm against explicit kernels, finite differences and scikit-learn's RFE."""
+"""WeightNorm compared with explicit kernels, finite differences and scikit-learn's RFE."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ KERNELS = [
 
 @pytest.fixture(scope="module")
 def classes():
-    """Three classes that overlap, so that some multipliers are on their bound."""
+    """Return three overlapping classes, so that some multipliers are on their bound."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     return scale(rng.normal(size=(60, 6)) + rng.normal(size=(3, 6))[y]), y
@@ -41,7 +41,7 @@ def real():
 
 @pytest.fixture(params=["two classes", "three classes", "regression"])
 def problem(request, classes, real):
-    """Data, and the machine to train on them."""
+    """Return data and an SVM to train on them."""
     X, y = classes
     if request.param == "two classes":
         return X[y > 0], y[y > 0], SVC
@@ -94,7 +94,7 @@ def test_duplicate_columns_have_the_same_loss(classes, kernel):
 
 
 class TestLikeRFE:
-    """With a linear kernel the order is that of scikit-learn's squared coefficients."""
+    """With a linear kernel, the order agrees with scikit-learn's squared coefficients."""
 
     def order(self, model, X, y):
         theirs = RFE(model, n_features_to_select=1).fit(X, y)
@@ -122,7 +122,7 @@ class TestLikeRFE:
 
 @pytest.mark.parametrize("criterion", EVERY)
 class TestDegenerate:
-    """Results for these are documented; none may crash or be missing."""
+    """The results for degenerate problems are documented. None may raise an error or be NaN."""
 
     def losses(self, criterion, model, X, y):
         found = [

@@ -1,4 +1,4 @@
-"""NaN and categories in criteria, each against its definition by hand."""
+"""NaN and categories in criteria, compared with their definitions."""
 
 from itertools import product
 from math import log
@@ -47,7 +47,7 @@ FAMILY = [MIFS, MIFSU, MRMR, NMIFS, CMIM, CIFE, JMI, DISR]
 
 
 def entropy(*columns):
-    """H of some columns of labels, counted one by one."""
+    """Return the entropy of some columns of labels, counted one by one."""
     rows = list(zip(*columns, strict=True))
     if not rows:
         return 0.0
@@ -55,7 +55,7 @@ def entropy(*columns):
 
 
 def contingency(a, b):
-    """I(a; b) by the formula of the contingency table."""
+    """Return I(a; b) from the contingency table."""
     n, told = len(a), 0.0
     for level, other in product(set(a), set(b)):
         both = sum(x == level and z == other for x, z in zip(a, b, strict=True))
@@ -66,14 +66,14 @@ def contingency(a, b):
 
 
 def told(a, b, adjusted):
-    """I(a; b), less its expectation by scikit-learn if adjusted."""
+    """Return I(a; b), minus its expectation by scikit-learn if adjusted."""
     if not adjusted:
         return contingency(a, b)
     return contingency(a, b) - expected_mutual_information(contingency_matrix(a, b), len(a))
 
 
 def by_hand(kind, relevance, x, pick, y, adjusted):
-    """The gain of x beside one pick, from labels of the rows that count."""
+    """Return the gain of x given one selected column, from the labels of the rows that are used."""
     shared, of_pick, own = (told(*two, adjusted) for two in ((x, pick), (pick, y), (x, y)))
     conditional = 0.0
     for level in set(pick):
@@ -95,7 +95,10 @@ def by_hand(kind, relevance, x, pick, y, adjusted):
 
 
 def mixed(n=60, seed=0):
-    """Five columns of few values, the second a category of many codes, with gaps in some."""
+    """Return five columns with few values and some missing ones.
+
+    The second is a category of many codes.
+    """
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     X = np.column_stack([
@@ -107,7 +110,7 @@ def mixed(n=60, seed=0):
 
 
 def labels(X):
-    """Each column as a list of hashable levels, NaN one of them."""
+    """Return each column as a list of hashable levels, including NaN."""
     return [["gone" if v != v else v for v in column] for column in X.T.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""Second opinions: what orders candidates of equal accuracy, against plain cross-validation."""
+"""Second opinions, which break ties of accuracy, compared with plain cross-validation."""
 
 from functools import partial
 
@@ -42,12 +42,12 @@ DATA = {
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Neighbours by compiled loops, however small the data."""
+    """Use compiled loops for neighbours even for small data."""
     monkeypatch.setattr(thresholds, "NEIGHBOUR_COLUMNS", 1)
 
 
 def brier(estimator, X, y, subset, n_folds=5):
-    """Mean over the folds of the mean squared loss, by scikit-learn alone."""
+    """Return the mean over the folds of the mean squared loss, computed by scikit-learn."""
     found = []
     labels = np.unique(y)
     for train, test in StratifiedKFold(n_folds).split(X, y):
@@ -139,7 +139,7 @@ def _one_number(model, X, y):
 
 
 class Tied(SubsetCriterion):
-    """All subsets of a size are equal; the opinion likes large sums of weights."""
+    """All subsets of a size are tied. The second opinion prefers large sums of weights."""
 
     opinion = "weight"
     weights = np.array([3.0, 1.0, 5.0, 5.0, 2.0, 4.0])

@@ -1,4 +1,4 @@
-"""Output information against the rule written out, and against altered copies of the rows."""
+"""Output information compared with its formula and with altered copies of the rows."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_shares_equal_the_formula(n_classes, subset):
 
 
 def test_a_logistic_output_is_equivalent_to_a_softmax_of_two():
-    """v and (0, v), or (-v/2, v/2), give every hidden unit the same share."""
+    """The weights v, (0, v) and (-v/2, v/2) give every hidden unit the same share."""
     v = np.array([[0.3], [-2.0], [1.1]])
     two = np.column_stack([-v / 2, v / 2])
     spread = np.abs(two - two.mean(axis=1, keepdims=True)).sum(axis=1)
@@ -186,7 +186,7 @@ def test_a_pipeline_that_keeps_its_columns_is_accepted():
 
 
 def test_a_network_without_information_still_ranks_columns():
-    """Of rare classes the network predicts none: I = 0, yet weights differ."""
+    """The network never predicts rare classes, so I = 0, but its weights differ."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), (np.arange(60) < 4).astype(int)
     criterion = OutputInformation(network(alpha=100.0), random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""The scan over all pairs of columns against a loop over contingency tables."""
+"""The scan over all pairs of columns, compared with a loop over contingency tables."""
 
 import numpy as np
 import pytest
@@ -23,12 +23,12 @@ def entropy(*columns):
 
 
 def conditional(i, y, j):
-    """I(i; y | j)."""
+    """Return I(i; y | j)."""
     return entropy(i, j) - entropy(j) - entropy(i, j, y) + entropy(j, y)
 
 
 def adjusted_conditional(i, y, j):
-    """I(i; y | j), less its expectation within each level of j."""
+    """Return I(i; y | j) minus its expectation within each level of j."""
     total = 0.0
     for level in np.unique(j):
         x, z = i[j == level], y[j == level]
@@ -172,7 +172,7 @@ def test_null_maxima_agree_with_permuted_targets():
 
 
 def nulls_by_loop(X, y, n_permutations, seed):
-    """Greatest score, and most that a pair tells beyond the two alone, of permuted targets."""
+    """Return the greatest score and the strongest interaction for each permuted target."""
     scores, pairs = [], []
     for draw in range(n_permutations):
         other = stream(seed, "null", draw).permutation(y)
@@ -288,7 +288,7 @@ def test_pairs_are_stored_in_the_record_and_restored(search, tmp_path):
 
 
 def test_pairs_of_a_second_search_refer_to_the_full_table():
-    """A part sees the columns that the one before kept, and numbers them anew."""
+    """The second search gets the columns that the first one selected, with new indices."""
     X, y = table()
     first = Ranking(FisherScore(), n_features_to_select=6)
     both = Then(first, Ranking(PairInformation(), n_features_to_select=2)).fit(X, y)

@@ -1,4 +1,4 @@
-"""Parzen informations against double loops, and what they find."""
+"""Parzen information compared with double loops, and the columns that it finds."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ NAMES = ["parzen", "parzen-others", "kwak", "kwak-others"]
 
 @pytest.fixture(params=[False, True], ids=["numpy", "compiled"])
 def either_path(request, monkeypatch):
-    """Run a test with whole matrices and with compiled rows."""
+    """Run a test with numpy and with compiled loops."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0 if request.param else 10**12)
 
 
@@ -41,7 +41,7 @@ def table(n_samples=40, n_features=5, n_classes=3, seed=0):
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("criterion", EVERY, ids=NAMES)
 def test_matrix_products_agree_with_compiled_loops(criterion, precision, monkeypatch):
-    """Columns of a wide window together by matrix products, and one by one."""
+    """Columns with a short series are computed together by matrix products, or one by one."""
     monkeypatch.setattr(thresholds, "KERNEL_TERMS", 0)
     X, y = table(70, 24)
     X[:, 3] = 2.0
@@ -67,14 +67,14 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
 
 
 def density(z, centres, sigma):
-    """Mean of Gaussian windows."""
+    """Return the mean of Gaussian windows."""
     d = len(z)
     windows = [np.exp(-((z - c) ** 2).sum() / (2 * sigma**2)) for c in centres]
     return np.mean(windows) / (2 * np.pi * sigma**2) ** (d / 2)
 
 
 def posterior(Z, y, i, sigma, leave_one_out):
-    """P_k p(z_i | k) for each class, by the definition."""
+    """Return P_k p(z_i | k) for each class, from the definition."""
     parts = []
     for k in np.unique(y):
         members = [q for q in np.flatnonzero(y == k) if not (leave_one_out and q == i)]
@@ -83,7 +83,7 @@ def posterior(Z, y, i, sigma, leave_one_out):
 
 
 def by_loops(criterion, X, y, subset):
-    """Value of a subset, sample by sample and class by class."""
+    """Return the value of a subset, computed sample by sample and class by class."""
     total, Z = 0.0, X[:, subset]
     for i in range(len(y)):
         parts = posterior(Z, y, i, criterion.sigma, criterion.leave_one_out)

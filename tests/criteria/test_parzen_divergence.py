@@ -1,4 +1,4 @@
-"""Divergence of classes that are not Gaussian, against a double loop and an integral."""
+"""Divergence of classes that are not Gaussian, compared with a double loop and an integral."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tamis.search import Forward
 
 
 def by_loops(X, y, subset, sigma):
-    """Windows summed one by one, a sample never at itself."""
+    """Return the divergence from windows summed one by one, without the sample itself."""
     Z, classes = X[:, subset], np.unique(y)
     priors = np.array([(y == k).mean() for k in classes])
 
@@ -46,7 +46,7 @@ def test_the_estimate_approaches_the_divergence_of_two_normal_classes():
 
 
 def test_clusters_with_equal_means_and_covariances_are_separated():
-    """Class 0 in one cloud, class 1 in two, with the same mean and variance in each column."""
+    """Class 0 is one cluster and class 1 two, with equal means and variances in each column."""
     rng = np.random.default_rng(1)
     y = np.arange(300) % 2
     X = rng.normal(size=(300, 6))

@@ -1,4 +1,4 @@
-"""Sensitivity of posteriors, against explicitly altered copies of the table."""
+"""Sensitivity of posteriors, compared with explicitly altered copies of the table."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def moved(p, q):
 
 
 def brute_marginal(outputs, X, j):
-    """Mean movement when all rows take the value of each row in turn."""
+    """Return the mean change when all rows take the value of each row in turn."""
     base, total = outputs(X), 0.0
     for value in X[:, j]:
         altered = X.copy()
@@ -109,7 +109,7 @@ def machines():
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("machine", list(machines()), ids=str)
 def test_svms_are_calibrated_as_in_scikit_learn(machine, n_classes):
-    """The reference is scikit-learn's own calibration of the same machine, row by row."""
+    """The reference is scikit-learn's calibration of the same SVM."""
     X, y = table(n_classes)
     base = machine if n_classes == 2 else OneVsRestClassifier(machine)
     cv = list(StratifiedKFold(5).split(X, y))
@@ -126,7 +126,7 @@ def test_svms_are_calibrated_as_in_scikit_learn(machine, n_classes):
 
 @pytest.mark.parametrize("gamma", [0.02, 0.5])
 def test_a_column_that_is_constant_among_the_centres(gamma):
-    """Rows and new values may lie elsewhere all the same."""
+    """Rows and new values of the column may differ from the value of the centres."""
     X, y = table()
     machine = SVC(gamma=gamma)
     X[:, 3] = 2.0
@@ -168,7 +168,7 @@ def test_a_saturated_sigmoid_does_not_hide_changes():
 
 
 def test_a_sigmoid_never_decreases():
-    """Out-of-fold decisions of noise that point the wrong way do not count."""
+    """Out-of-fold decisions on noise that point the wrong way are ignored."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 20)), np.tile([0, 1], 30)
     cv = list(StratifiedKFold(5).split(X, y))
@@ -186,7 +186,7 @@ def test_a_sigmoid_never_decreases():
     ids=lambda m: type(m).__name__,
 )  # fmt: skip
 def test_decision_output_is_the_share_of_changed_classes(model, n_classes):
-    """FSPP1: the share of rows whose class changes."""
+    """FSPP1 is the share of rows whose class changes."""
     X, y = table(n_classes)
     predict = model.fit(X, y).predict
     expected = [
@@ -256,7 +256,7 @@ def test_held_out_rows_are_predicted_by_models_trained_without_them():
 
 
 def _platt(f, y):
-    """Newton's method on Platt's objective."""
+    """Minimise Platt's objective by Newton's method."""
     n = y.sum()
     t = np.where(y == 1, (n + 1) / (n + 2), 1 / (len(y) - n + 2))
     F, w = np.stack([f, np.ones_like(f)], axis=1), np.zeros(2)
@@ -305,7 +305,7 @@ def test_removal_trains_a_model_without_the_column(model):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_the_derivative_agrees_with_retrained_svms(kernel):
-    """FSPP4 against central differences of refitted machines, the sigmoid held still."""
+    """FSPP4 agrees with central differences of retrained SVMs with a fixed sigmoid."""
     X, y = table(n_samples=70, seed=2)
     X[0, 4] = 0.0
     make = dict(kernel=kernel, C=1.0, gamma=0.3, coef0=1.0, degree=2, tol=1e-10)
@@ -326,7 +326,7 @@ def test_the_derivative_agrees_with_retrained_svms(kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_derivative_agrees_with_a_fixed_svm(n_classes, kernel):
-    """Central differences of the outputs as a column of the rows is scaled."""
+    """The expected values are central differences of the outputs when a column is scaled."""
     X, y = table(n_classes)
     machine = SVC(kernel=kernel, C=3.0, gamma=0.3, coef0=1.0)
     criterion = PosteriorSensitivity(machine, by=Derivative(follow=False)).fit(X, y)

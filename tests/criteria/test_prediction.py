@@ -1,4 +1,4 @@
-"""Sensitivity of predictive densities and of scores, against explicitly altered copies."""
+"""Sensitivity of predictive densities and of scores, compared with altered copies."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,10 @@ def table(n_samples=50):
 
 
 def kl(noise, y, f, altered, symmetric=False):
-    """Divergences by their formulas; ``altered`` has one row for each version of the table."""
+    """Return divergences by their formulas.
+
+    ``altered`` has one row for each version of the table.
+    """
     d = np.abs(altered - f)
     if noise == "laplace":
         s, s_j = np.abs(y - f).mean(), np.abs(y - altered).mean()
@@ -62,7 +65,7 @@ def kl(noise, y, f, altered, symmetric=False):
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_the_reference_formulas_agree_with_integrals(noise):
-    """The formulas above are integrals of p log(p / q)."""
+    """The formulas above agree with integrals of p log(p / q)."""
     kind = {"laplace": laplace, "gaussian": norm}[noise]
     y, f, altered = np.array([1.0, -1.0]), np.array([0.4, -0.3]), np.array([[1.9, 0.2]])
     power = 1 if noise == "laplace" else 2
@@ -224,7 +227,7 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("by", ["marginal", "permutation", "zero"])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
 def test_accuracies_of_engines_agree_with_altered_copies(model, by, on):
-    """A score as a function of (estimator, X, y) is asked on altered copies of the rows."""
+    """A scoring function of (estimator, X, y) is evaluated on altered copies of the rows."""
     for n_classes in (2, 3):
         if n_classes == 3 and isinstance(model, FixedThresholdClassifier):
             continue

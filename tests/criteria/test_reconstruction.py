@@ -1,4 +1,4 @@
-"""Column subset selection against least squares."""
+"""Column subset selection compared with least squares."""
 
 from itertools import combinations
 
@@ -25,7 +25,7 @@ from tamis.search import (
 
 
 def error(X, subset):
-    """What least squares leaves of all columns."""
+    """Return the squared error of all columns after least squares."""
     if not len(subset):
         return float((X**2).sum())
     chosen = X[:, subset]
@@ -33,7 +33,7 @@ def error(X, subset):
 
 
 def plain(n_samples=50, n_features=9, seed=0):
-    """Correlated columns of different sizes."""
+    """Return correlated columns of different scales."""
     rng = np.random.default_rng(seed)
     mixed = rng.normal(size=(n_samples, n_features)) @ rng.normal(size=(n_features, n_features))
     return mixed * rng.uniform(0.2, 5, n_features) + rng.normal(size=n_features)
@@ -79,7 +79,7 @@ def test_the_value_is_minus_the_least_squares_error(X):
 
 
 def test_many_values_are_computed_at_once(X):
-    """As many as pay for batches, dependent subsets among them."""
+    """There are enough subsets for batches, including dependent ones."""
     criterion, scale = ColumnSubset().fit(X), error(X, EMPTY)
     pairs = [np.array(pair) for pair in combinations(range(X.shape[1]), 2)]
     asked = [*pairs, EMPTY, *some_subsets(X.shape[1])]
@@ -113,7 +113,7 @@ def test_dependent_columns_have_a_gain_of_exactly_0():
 
 @pytest.mark.parametrize("make", TABLES.values())
 def test_updates_do_not_drift(make):
-    """Hundreds of moves to and fro give the scores of a fresh criterion."""
+    """Hundreds of additions and removals give the scores of a new criterion."""
     X = make()
     d = X.shape[1]
     walked, draw = ColumnSubset().fit(X), np.random.default_rng(0)

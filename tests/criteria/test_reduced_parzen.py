@@ -1,4 +1,4 @@
-"""Reduced-set information against explicitly altered samples."""
+"""Reduced-set information compared with explicitly altered samples."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def table(n_samples=60, n_features=4, seed=0):
 
 
 def information(points, Z, y, sigma):
-    """Mean log ratio at the points, of densities found for Z, by their definitions."""
+    """Return the mean log ratio at the points, of densities fitted to Z, from their definitions."""
     densities = []
     for k in np.unique(y):
         members = Z[y == k]

@@ -1,4 +1,4 @@
-"""The Relief family against its definition, row by row, and against scikit-rebate."""
+"""The Relief family compared with its definition and with scikit-rebate."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def problem(kind, n_classes=2, n_rows=60, seed=0, gaps=0.0):
 
 
 def by_definition(X, y, codes, algorithm, n_neighbors, real):
-    """A loop over rows, columns and neighbours."""
+    """Return the scores, computed by a loop over rows, columns and neighbours."""
     n, d = X.shape
     gaps = np.isnan(X).any()
     code = np.isin(np.arange(d), codes)
@@ -89,7 +89,7 @@ def test_scores_agree_with_the_definition(algorithm, n_classes, kind, gaps):
 
 
 def peer(algorithm, monkeypatch):
-    """A class of scikit-rebate, made to take the lowest index of rows at one distance."""
+    """Return a class of scikit-rebate that breaks ties of distances by the lowest index."""
     skrebate = pytest.importorskip("skrebate", reason="skrebate is not installed")
     names = {"relieff": "ReliefF", "surf": "SURF", "multisurf": "MultiSURF"}
     stable = SimpleNamespace(**vars(np))
@@ -170,7 +170,7 @@ def test_all_columns_score_0_for_a_constant_target(algorithm):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_constant_column_is_ranked_behind_noise(algorithm):
-    """It scores 0, and noise scores less."""
+    """A constant column scores 0, and noise scores less."""
     X, y, _ = problem("numbers")
     X = np.column_stack([np.full(len(X), 3.0), X])
     search = Ranking(Relief(algorithm, n_neighbors=5), n_features_to_select=7).fit(X, y)

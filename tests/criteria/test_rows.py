@@ -1,4 +1,4 @@
-"""Rows without a label, and groups of rows: what trains, what judges, what stays together."""
+"""Rows without a label, and groups of rows."""
 
 import warnings
 
@@ -37,7 +37,7 @@ ALL = np.arange(4)
 
 
 def table(n_classes=2, n_samples=70, seed=0):
-    """Rows of which every fourth has no label."""
+    """Return a table in which every fourth row has no label."""
     X, y = make_classification(
         n_samples, 4, n_informative=3, n_redundant=0, n_classes=n_classes,
         n_clusters_per_class=1, class_sep=0.7, random_state=seed,
@@ -53,7 +53,7 @@ def network():
 
 
 def trained(model, X, y, output):
-    """Outputs of a model that saw labelled rows alone; one column per class."""
+    """Return the outputs of a model trained only on labelled rows, with one column per class."""
     X, y = X[y >= 0], y[y >= 0]
     if output == "decision":
         fitted = model.fit(X, y)
@@ -81,7 +81,7 @@ def fitted(criterion, X, y, **params):
 
 
 class Suspicious(SVC):
-    """Refuses rows without a label."""
+    """Classifier that refuses rows without a label."""
 
     def fit(self, X, y, sample_weight=None):
         assert (y >= 0).all()
@@ -224,7 +224,7 @@ class TestUnlabelled:
 
 
 def twins(n_pairs=60, n_features=4, seed=0):
-    """Noise in which every row has a twin: a machine that saw one knows the other."""
+    """Return noise in which every row has a duplicate in the same group."""
     rng = np.random.default_rng(seed)
     X = np.repeat(rng.normal(size=(n_pairs, n_features)), 2, axis=0)
     X += 1e-3 * rng.normal(size=X.shape)
@@ -234,7 +234,7 @@ def twins(n_pairs=60, n_features=4, seed=0):
 
 
 class Watched(RelativeSVC):
-    """Keeps the rows of all trainings."""
+    """Classifier that records the rows of all trainings."""
 
     seen: list = []  # noqa: RUF012
 
@@ -244,7 +244,7 @@ class Watched(RelativeSVC):
 
 
 def broken(X, groups):
-    """Number of trainings on a part of the rows, and of those on a part of a group."""
+    """Return the number of trainings on a subset of the rows, and of those that split a group."""
     place = {value: g for row, g in zip(X.round(9), groups, strict=True) for value in row}
     parts = [[place[v] for v in seen] for seen in Watched.seen if len(seen) < len(X)]
     return len(parts), sum((np.unique(p, return_counts=True)[1] == 1).any() for p in parts)
@@ -299,7 +299,7 @@ class TestGroups:
     @pytest.mark.parametrize("routed", [False, True])
     @pytest.mark.parametrize("n_features", [4, 32])
     def test_tuned_svms_keep_groups_together(self, n_features, routed, monkeypatch):
-        """By cross-validation, and by thirds of the rows with folds inside."""
+        """Tuning uses cross-validation, or thirds of the rows with folds inside."""
         monkeypatch.setattr(tuners, "RelativeSVC", Watched)
         X, y, groups = twins(60, n_features)
         criterion = PosteriorSensitivity(TunedSVC(random_state=0), n_values=4)

@@ -1,4 +1,4 @@
-"""Scatter and divergence against explicit matrices, quadrature and sampling."""
+"""Scatter and divergence compared with explicit matrices, quadrature and sampling."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tamis.testing.problem import make_table as table
 
 
 def explicit(X, y, ridge=0.0):
-    """Sw and Sm as they are defined."""
+    """Return S_w and S_m from their definitions."""
     n, d = X.shape
     within, total = np.zeros((d, d)), np.zeros((d, d))
     for k in np.unique(y):
@@ -53,7 +53,7 @@ def test_the_empty_subset():
 
 @pytest.mark.parametrize("measure", ["J2", "J3"])
 def test_updates_do_not_drift(measure):
-    """Hundreds of moves to and fro give the scores of a fresh criterion."""
+    """Hundreds of additions and removals give the scores of a new criterion."""
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(0)) / X.std(0)
     walked, draw = Scatter(measure).fit(X, y), np.random.default_rng(0)

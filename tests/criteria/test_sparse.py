@@ -1,4 +1,4 @@
-"""Sparse tables against the same ones written out."""
+"""Sparse tables compared with the same tables in dense form."""
 
 import pickle
 import tracemalloc
@@ -35,7 +35,7 @@ from tamis.search import Forward, Ranking, RecursiveElimination, Then
 
 
 def made(n=120, d=60, seed=0, *, kind="counts"):
-    """Columns of few entries, one constant, one full, one empty, one a copy; classes; a number."""
+    """Return a table with few entries, including constant, full, empty and duplicate columns."""
     rng = np.random.default_rng(seed)
     X = random_array((n, d), density=0.15, rng=rng, format="csc").toarray()
     X = np.where(X > 0, np.ceil(3 * X) if kind == "counts" else np.round(X - 0.4, 3), 0.0)

@@ -1,4 +1,4 @@
-"""Several targets and censored ones: against one target at a time, and against the formula."""
+"""Several targets and censored targets, compared with single targets and with formulas."""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ SUBSETS = [np.array([2]), np.array([0, 3]), np.arange(4)]
 
 
 def tables(n=80):
-    """Columns, two real targets, three labels."""
+    """Return columns, numeric targets and class targets."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4))
     Y = np.column_stack([X[:, 0] + 0.3 * rng.normal(size=n), X[:, 2] ** 2])
@@ -120,7 +120,7 @@ def test_criteria_for_one_target_refuse_several():
 
 
 def lives(n=70, seed=0, *, ties=True):
-    """Columns and censored times, of which the second column and the third tell."""
+    """Return columns and censored times that depend on the second and third column."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
     X[:, 2] = X[:, 2] > 0
@@ -134,7 +134,7 @@ def lives(n=70, seed=0, *, ties=True):
 
 
 def partial_likelihood(beta, x, y):
-    """Breslow's logarithm of the partial likelihood, row by row."""
+    """Return Breslow's log partial likelihood, row by row."""
     total = 0.0
     for i in np.flatnonzero(y["dead"]):
         at_risk = y["t"] >= y["t"][i]

@@ -1,4 +1,4 @@
-"""A regression target is never taken for classes without being told."""
+"""A regression target is never treated as classes by default."""
 
 import numpy as np
 import pytest

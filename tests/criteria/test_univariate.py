@@ -1,4 +1,4 @@
-"""The filters against scipy and scikit-learn."""
+"""The filters compared with scipy and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ CLASSES = [load_iris, load_wine, load_breast_cancer]
 
 
 def discretised(X, n_bins):
-    """Columns as codes."""
+    """Return columns as codes."""
     return Coded(X, n_bins).codes.T
 
 
@@ -90,7 +90,7 @@ def test_p_values_of_two_classes_agree_with_students_t_test():
 
 
 def test_p_values_do_not_underflow():
-    """Two clear columns, the clearer one wins although both p-values are 0 in floating point."""
+    """The more significant of two columns wins, although both p-values underflow to 0."""
     noise = np.random.default_rng(0).normal(size=(2000, 2))
     y = np.repeat([0, 1], 1000)
     X = noise + np.outer(y, [20, 30])

@@ -1,4 +1,4 @@
-"""CrossValidated against scikit-learn's own cross-validation."""
+"""CrossValidated compared with scikit-learn's cross-validation."""
 
 import pickle
 import warnings
@@ -79,7 +79,7 @@ def data(request):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Neighbours by compiled loops, however small the data."""
+    """Use compiled loops for neighbours even for small data."""
     monkeypatch.setattr(thresholds, "NEIGHBOUR_COLUMNS", 1)
 
 
@@ -94,7 +94,7 @@ def some_subsets(n_features, seed=0):
 
 
 def check_like_sklearn(criterion, X, y, subset):
-    """Value, gains and losses are those of cross_val_score, to the last hit."""
+    """Check that value, gains and losses are identical to cross_val_score."""
     options = {"cv": criterion.cv, "scoring": criterion.scoring}
     others = np.setdiff1d(np.arange(X.shape[1]), subset)[:6]
     base = criterion.value(subset)

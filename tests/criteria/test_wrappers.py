@@ -1,4 +1,4 @@
-"""Wrappers: remembered, penalised, scored."""
+"""The wrappers Remembered, Penalised and Scored."""
 
 import numpy as np
 import pytest

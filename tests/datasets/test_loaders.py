@@ -1,4 +1,4 @@
-"""Tables from each source, and one sentence for everything that is not a table."""
+"""Tables from each source, and messages for invalid ones."""
 
 import gzip
 import hashlib
@@ -33,7 +33,7 @@ def no_folder(monkeypatch):
 
 @pytest.fixture
 def archive(folder):
-    """Writes an archive; what it holds by default is a good one."""
+    """Return a function that writes an archive, which is valid by default."""
 
     def write(name="small", **arrays):
         good = {"X": np.arange(8.0).reshape(4, 2), "y": np.array([0, 1, 1, 0])}
@@ -286,7 +286,7 @@ ARFF = """@RELATION weather
 
 @pytest.fixture
 def cached_weather(tmp_path, monkeypatch):
-    """What scikit-learn keeps after fetching data set 77, so that its own code runs offline."""
+    """Create the files that scikit-learn caches for data set 77, so that its code runs offline."""
 
     def feature(name, kind, **marks):
         flags = dict.fromkeys(("is_target", "is_ignore", "is_row_identifier"), "false")
@@ -340,7 +340,7 @@ def test_openml_through_scikit_learns_own_cache(cached_weather, address):
 
 @pytest.fixture
 def answer(monkeypatch):
-    """Lets fetch_openml answer what it is told, and keeps what it was asked."""
+    """Replace the result of fetch_openml, and record its arguments."""
     asked = []
 
     def give(**parts):
@@ -450,7 +450,7 @@ def test_benchmark_madelon_has_the_rank_of_make_madelon():
 
 
 def claimed(shape, dtype="<f8", content=b"\0" * 80):
-    """An array file of a few bytes whose header says anything."""
+    """Return an array file of a few bytes with any header."""
     text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
     text += b" " * (117 - len(text)) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
@@ -472,7 +472,7 @@ def test_an_archive_that_is_smaller_than_declared_is_refused(folder, array):
 
 
 def test_an_archive_larger_than_memory_is_refused(folder, monkeypatch):
-    """Zeros are packed a thousandfold; the header says what they become."""
+    """Zeros are compressed by a factor of a thousand. The header states their actual size."""
     np.savez_compressed(folder / "small.npz", X=np.zeros((1000, 100), np.int8), y=np.zeros(1000))
     monkeypatch.setattr(memory, "free_memory", lambda: 100_000.0)
     with pytest.raises(InvalidTable, match=r"small\.npz holds .*iB of numbers, more than the"):

@@ -1,4 +1,4 @@
-"""What `tamis.datasets` offers."""
+"""The public names of `tamis.datasets`."""
 
 import inspect
 

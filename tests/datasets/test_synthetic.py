@@ -1,4 +1,4 @@
-"""The problems against independent formulations of their definitions."""
+"""Synthetic problems compared with independent formulations of their definitions."""
 
 from collections import Counter
 from itertools import combinations, product
@@ -229,7 +229,7 @@ def test_monks_is_the_published_domain_and_rule(problem, ones):
 
 
 def matters(X, y, j):
-    """Whether two rows that differ only in column j ever differ in class."""
+    """Return whether two rows that differ only in column j can differ in class."""
     rest = [tuple(row) for row in np.delete(X, j, axis=1)]
     return len(set(zip(rest, y, strict=True))) > len(set(rest))
 

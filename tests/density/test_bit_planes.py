@@ -1,4 +1,4 @@
-"""Order statistics and contingency counts of row blocks against sorting and np.bincount."""
+"""Order statistics and contingency counts of row blocks, compared with sorting and np.bincount."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ N_LEVELS = np.array([2, 5, 10, 1, 70, 300])
 
 
 def packed_blocks(ends, seed=0):
-    """Random levels of columns and three classes, and their planes in blocks."""
+    """Return random levels of columns and three classes, and their bit planes in blocks."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, N_LEVELS, size=(ends[-1], len(N_LEVELS)))
     y = rng.integers(0, 3, ends[-1])

@@ -1,4 +1,4 @@
-"""Information corrected for chance against exact expectations and against permuted targets."""
+"""Information corrected for chance, compared with exact expectations and permuted targets."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A column that outweighs all others: what is left without it is as if it had never been there."""
+"""A column with a huge range: removing it gives the same result as a table without it."""
 
 import numpy as np
 import pytest

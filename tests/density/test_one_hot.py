@@ -1,4 +1,4 @@
-"""Counts by products of indicators on a device: the integers of the host, and the same picks."""
+"""Counts by products of indicators on a device are the same as on the CPU."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def problem(n=150, d=12, seed=0):
 
 
 def sums_of_tables(coded, pivot, table):
-    """Sum over the contingency table of each column and a pivot, cell by cell."""
+    """Return the sum over the contingency table of each column and a pivot, cell by cell."""
     return np.array(
         [
             sum(

@@ -26,7 +26,7 @@ LIBRARIES = ["numpy", "array_api_strict", "torch"]
 
 @pytest.fixture(params=LIBRARIES)
 def to(request):
-    """What makes an array of a library from one of numpy."""
+    """Return a function that converts a numpy array to a library's array."""
     if request.param == "numpy":
         return np.asarray
     library = pytest.importorskip(request.param, reason=f"{request.param} is not installed")
@@ -35,7 +35,7 @@ def to(request):
 
 @pytest.fixture(autouse=True)
 def small_strips(monkeypatch):
-    """Several strips, the last one shorter, and several batches of columns."""
+    """Use several strips, the last one shorter, and several batches of columns."""
     monkeypatch.setattr(table, "ROWS", (17, 17))
     monkeypatch.setattr(table, "STACK", 3000)
 
@@ -58,7 +58,7 @@ def columns(seed=0):
 
 
 def exact_kernel(X, gamma):
-    """Differences first, so that columns of any scale keep their digits."""
+    """Return the kernel from differences, so that columns of any scale keep their digits."""
     D = np.zeros((len(X), len(X)))
     for x in X.T:
         D += np.subtract.outer(x, x) ** 2
@@ -66,7 +66,7 @@ def exact_kernel(X, gamma):
 
 
 def kernel_change(X, members, j, way, gamma):
-    """What the kernel changes by: small changes from their exponents, large ones by difference."""
+    """Return the change of the kernel: small changes from exponents, large ones by difference."""
     own = np.subtract.outer(X[:, j], X[:, j]) ** 2
     rest = members[members != j] if way > 0 else members
     K = exact_kernel(X[:, rest], gamma)
@@ -113,7 +113,7 @@ def test_changes_of_sums_over_pairs_agree_with_full_kernels(name, gamma, to):
 
 
 def test_small_changes_keep_their_digits(to):
-    """With a wide kernel each column changes a billionth, and is known to ten digits of that."""
+    """With a wide kernel each column changes the sum by a billionth, accurate to ten digits."""
     X, W = np.random.default_rng(2).normal(size=(N_ROWS, 30)), symmetric_weights()
     everything, gamma, weights = np.arange(30), 1e-10, to(W)
     found = pair_changes(
@@ -125,7 +125,7 @@ def test_small_changes_keep_their_digits(to):
 
 
 class Differences:
-    """Sums over rows of the log of the first class's share, and its logs as they came."""
+    """Score that sums the log of the first class's share over rows, and records the logs."""
 
     def of_base(self, rows, logs):
         return self.shares(logs)
@@ -148,7 +148,7 @@ class Differences:
 
 
 def exact_shares(X, bounds, gamma, others):
-    """The same from logarithms of explicit sums."""
+    """Return the same sums from logarithms of explicit sums."""
     D = np.zeros((N_ROWS, N_ROWS))
     for x in X.T:
         D += np.subtract.outer(x, x) ** 2
@@ -200,7 +200,7 @@ def test_changes_of_outputs_agree_with_full_kernels(gamma, to):
 
 
 def test_points_are_processed_in_blocks(monkeypatch, to):
-    """Every value of a column need not be held for all rows at once."""
+    """Not all values of a column are in memory for all rows at once."""
     X, points = columns(), np.sort(columns(), axis=0)
     weights = np.random.default_rng(4).normal(size=(N_ROWS, 1))
     found = []
@@ -317,7 +317,7 @@ class TestNamespace:
 
 
 def test_late_terms_are_multiplied_in_single_precision():
-    """Where rounding is less than what the series leaves out; of single numbers there are none."""
+    """Single precision is used if its rounding is below the truncation error of the series."""
     X = columns()
     for kind, split in ((np.float64, True), (np.float32, False)):
         table = ScaledColumns(X.astype(kind), 0.01)

@@ -1,4 +1,4 @@
-"""The quadratic program over the simplex against scipy.optimize and its own optimality."""
+"""The quadratic programme over the simplex, compared with scipy.optimize."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def objective(a, Q, p):
 
 
 def by_scipy(Q, p):
-    """The same program by sequential least squares."""
+    """Return the optimum by sequential least squares."""
     n = len(p)
     found = minimize(
         objective,
@@ -34,7 +34,7 @@ def kernel_matrix(X, width):
 
 
 def assert_optimal(a, Q, p, atol):
-    """Weights on the simplex, the gradient equal on the support and nowhere less."""
+    """Check that weights are on the simplex, and that the gradient is equal on their support."""
     assert a.min() >= 0
     assert a.sum() == pytest.approx(1, abs=1e-12)
     gradient = Q @ a - p

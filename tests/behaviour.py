@@ -3,11 +3,11 @@
 This is not a pytest module. ``python -m tests.behaviour store FILE.json`` runs every case and
 writes the results as plain JSON. ``python -m tests.behaviour compare FILE.json`` runs them again,
 prints one line for each difference and exits with 1 if there is any. ``--only recipes/mrmr`` runs
-the cases whose name starts with this text, and keeps the other cases of an existing file. ``--jobs
-2`` runs two cases at a time. Only public names are used. There are six sections: every recipe on
-five tables, the searches along regularization paths, the automatic selection, the text of the
-command line, runs that are interrupted and resumed, and criteria without numba. :data:`LEFT_OUT`
-lists what is left out, and why.
+the cases whose name starts with this text, and keeps the other cases of an existing file. With
+``--jobs 2``, two cases run at a time. Only public names are used. There are six sections: every
+recipe on five tables, the searches along regularization paths, the automatic selection, the text of
+the command line, runs that are interrupted and resumed, and criteria without numba.
+:data:`LEFT_OUT` lists what is left out, and why.
 """
 
 import argparse
@@ -382,7 +382,7 @@ def attempt(key, old):
 
 
 def plain(value):
-    """Return arrays and scalars of numpy as lists and numbers, and what is not finite as text."""
+    """Convert numpy arrays and scalars to plain values, and NaN or infinity to text."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, dict):

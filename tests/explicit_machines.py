@@ -1,4 +1,4 @@
-"""Quantities of kernel machines by their definitions: explicit kernels, loops, least squares."""
+"""Quantities of SVMs by their definitions: explicit kernels, loops, least squares."""
 
 from itertools import combinations
 
@@ -10,14 +10,14 @@ from tamis.density.simplex import smallest_sphere
 
 
 def kernel(model, A, gamma=None):
-    """Kernel matrix of rows by scikit-learn, with the numbers of a fitted model."""
+    """Return the kernel matrix by scikit-learn, with the parameters of a fitted model."""
     gamma = model._gamma if gamma is None else gamma
     numbers = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
     return pairwise_kernels(A, metric=model.kernel, filter_params=True, **numbers)
 
 
 def pairs(model, y):
-    """Rows and signed multipliers of each machine, read off scikit-learn's attributes."""
+    """Return the rows and signed multipliers of each binary SVM, from scikit-learn's attributes."""
     if not hasattr(model, "classes_"):
         beta = np.zeros(len(y))
         beta[model.support_] = model.dual_coef_[0]
@@ -36,7 +36,7 @@ def pairs(model, y):
 
 
 def squared_distance(K, p, others):
-    """Squared distance of point p to the affine span of others, by least squares."""
+    """Return the squared distance of point p to the affine span of others, by least squares."""
     if not len(others):
         return K[p, p]
     first, rest = others[0], others[1:]
@@ -65,7 +65,7 @@ def span(K, beta, C, regression):
 
 
 def slack(outputs, target, tube):
-    """Least sum of slacks over all intercepts, each corner of it tried."""
+    """Return the least sum of slacks over all intercepts, by trying each corner."""
 
     def of(b):
         if tube is None:
@@ -77,7 +77,7 @@ def slack(outputs, target, tube):
 
 
 def soft_machines(model, y, A):
-    """Kernel of the rows A, multipliers, targets and tube of each machine of a fitted model."""
+    """Return the kernel of the rows A, multipliers, targets and tube of each binary SVM."""
     several = len(getattr(model, "classes_", ())) > 2
     for number, (rows, beta) in enumerate(pairs(model, y)):
         if not hasattr(model, "classes_"):
@@ -88,7 +88,7 @@ def soft_machines(model, y, A):
 
 
 def soft_radius_margin(model, y, A, kept):
-    """Bound with slacks, of a model trained on A or kept from more columns."""
+    """Return the bound with slacks of a model trained on A, or on more columns."""
     found = 0.0
     for K, beta, target, tube in soft_machines(model, y, A):
         size = beta @ K @ beta
@@ -101,7 +101,7 @@ def soft_radius_margin(model, y, A, kept):
 
 
 def soft_span(model, y, A, kept):
-    """Span estimate of the leave-one-out loss."""
+    """Return the span estimate of the leave-one-out loss."""
     return sum(
         span(K, beta, model.C, tube is not None) + slack(K @ beta, target, tube)
         for K, beta, target, tube in soft_machines(model, y, A)
@@ -109,7 +109,7 @@ def soft_span(model, y, A, kept):
 
 
 def soft_removed(quantity, estimator, X, y, retrain):
-    """A quantity with slacks with all columns, and without each."""
+    """Return a quantity with slacks for all columns, and without each column."""
     model = clone(estimator).fit(X, y)
     left = []
     for j in range(X.shape[1]):
@@ -120,7 +120,7 @@ def soft_removed(quantity, estimator, X, y, retrain):
 
 
 def total(quantity, model, y, A, gamma=None):
-    """Quantity of a fitted model, summed over machines, with rows A for those it was trained on."""
+    """Return a quantity of a fitted model, summed over binary SVMs, with A as its rows."""
     regression = not hasattr(model, "classes_")
     return sum(
         quantity(kernel(model, A[rows], gamma), beta, model.C, regression)
@@ -129,7 +129,7 @@ def total(quantity, model, y, A, gamma=None):
 
 
 def removed(quantity, estimator, X, y, retrain=False):
-    """The quantity with all columns, and without each."""
+    """Return the quantity for all columns, and without each column."""
     model = clone(estimator).fit(X, y)
     left = []
     for j in range(X.shape[1]):
@@ -140,7 +140,7 @@ def removed(quantity, estimator, X, y, retrain=False):
 
 
 def roles(model, y):
-    """Who is a support vector, and who of them on the bound."""
+    """Return masks of the support vectors, and of those on the bound."""
     alphas = [np.abs(beta) / model.C for _, beta in pairs(model, y)]
     return np.concatenate([(alpha > 0) + 1 * (alpha >= 1 - 1e-9) for alpha in alphas])
 
@@ -165,7 +165,7 @@ def differences(quantity, estimator, X, y, retrain=False, step=1e-4):
 
 
 def assert_slopes(found, expected, tolerance):
-    """Absolute derivatives equal differences, wherever these exist."""
+    """Check that absolute derivatives equal differences, if these exist."""
     known = np.isfinite(expected)
     assert known.sum() >= 3
     scale = np.abs(expected[known]).max()

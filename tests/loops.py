@@ -1,6 +1,7 @@
-"""Compile the loops once, while the linters run: else both workers of the tests compile them.
+"""Compile the loops once, while the linters run.
 
-Run by `make test` in a checkout whose cache is empty; where it is full this takes some seconds.
+Otherwise both test workers would compile them. Run by `make test` in a checkout with an empty
+cache. With a full cache this takes some seconds.
 """
 
 import warnings
@@ -17,14 +18,14 @@ from tamis.svm import SVCPathCV, SVRPathCV
 
 
 def tables():
-    """Two classes and a real target of the same few columns."""
+    """Return two classes and a numeric target of the same few columns."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 18))
     return X, (X[:, :3].sum(axis=1) > 0).astype(int), X[:, :3].sum(axis=1)
 
 
 def uses(classes, target):
-    """What loops are for, one after the other, each with its target."""
+    """Yield selections that use the loops, each with its target."""
     for kernel in ("linear", "rbf"):
         yield SVCPathCV(kernel, cv=3), classes
     yield SVRPathCV("rbf", cv=3), target
@@ -36,13 +37,13 @@ def uses(classes, target):
 
 
 def blocks(X, classes, target):
-    """Tables in blocks of rows, of classes and of numbers, for what learns from these."""
+    """Yield tables in row blocks, with classes and with a numeric target."""
     for y in (classes, target):
         yield recipe("mrmr"), MemoryMap(X, y)
 
 
 def main():
-    """Fit each of them."""
+    """Fit all of them."""
     thresholds.COUNTED_ENTRIES = thresholds.KERNEL_TERMS = 0
     warnings.simplefilter("ignore")  # of machines that are trained for a moment
     X, classes, target = tables()

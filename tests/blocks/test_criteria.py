@@ -59,7 +59,7 @@ def cut(X, y, where):
 
 
 def partitions(n, seed=0):
-    """One block, ragged ones, an empty one, and blocks of a row or two."""
+    """Return partitions into one block, uneven blocks, empty blocks, and blocks of few rows."""
     rng = np.random.default_rng(seed)
     yield []
     yield [n // 3, n // 3, n // 2]

@@ -194,7 +194,7 @@ def test_relevant_columns_are_not_found_without_retraining(problem, n_samples, c
 def test_spans_do_not_depend_on_the_tolerance_of_the_estimator(scale_of_target):
     """Spans change abruptly with the set of free vectors.
 
-    LIBSVM's default tolerance gives a third of error.
+    With LIBSVM's default tolerance they are wrong by a third.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))

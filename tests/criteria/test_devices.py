@@ -1,4 +1,4 @@
-"""Kernel criteria on a device of torch: the same scores and the same order, and what cannot be."""
+"""Kernel criteria on a torch device: scores and order are the same as on the CPU."""
 
 import numpy as np
 import pytest

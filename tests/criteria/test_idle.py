@@ -31,7 +31,7 @@ RECIPES = [
 
 
 def problem(n_samples=80):
-    """The sign of three columns' sum, among noise, two constants (one of them first) and a copy."""
+    """Return a table with three relevant columns, noise, two constants and a duplicate."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, 8))
     y = X[:, [1, 3, 5]].sum(axis=1) > 0

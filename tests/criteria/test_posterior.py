@@ -138,7 +138,7 @@ def test_a_column_that_is_constant_among_the_centres(gamma):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_nearly_diagonal_kernel_is_calibrated_on_its_own_rows(n_classes):
-    """Decisions on unseen rows are tiny there, and their sigmoid a step on the others."""
+    """Decisions on held-out rows are tiny, so their sigmoid would be a step function."""
     X, y = table(n_classes)
     machine = SVC(C=3.0, gamma=20.0)
     base = (machine if n_classes == 2 else OneVsRestClassifier(machine)).fit(X, y)
@@ -153,7 +153,7 @@ def test_a_nearly_diagonal_kernel_is_calibrated_on_its_own_rows(n_classes):
 
 
 def test_a_saturated_sigmoid_does_not_hide_changes():
-    """40 columns, gamma times their number 5: out of fold A is -30, and every change a step."""
+    """With 40 columns and a narrow kernel, the out-of-fold sigmoid is nearly a step function."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 40))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
@@ -342,7 +342,7 @@ def test_the_derivative_agrees_with_a_fixed_svm(n_classes, kernel):
 
 
 def test_a_fixed_svm_finds_the_columns_of_an_easy_problem():
-    """One that follows makes up for their scale by its multipliers, and finds hardly any."""
+    """An adapted SVM compensates the scale by its multipliers, and finds few relevant columns."""
     found = {"fspp4-rfe": 0, "fspp4-rfe-printed": 0}
     for seed in range(3):
         draw = np.random.default_rng(seed)

@@ -44,7 +44,7 @@ def wide():
 
 
 def degenerate():
-    """A copy, a multiple, a sum, a constant and a column of zeros between the others."""
+    """Return columns with a duplicate, a multiple, a sum, a constant and a column of zeros."""
     X = plain(40, 5)
     constant, zero = np.full(len(X), 2.0), np.zeros(len(X))
     return np.column_stack(

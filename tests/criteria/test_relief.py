@@ -15,7 +15,7 @@ ALGORITHMS = ["relieff", "surf", "multisurf"]
 
 
 def problem(kind, n_classes=2, n_rows=60, seed=0, gaps=0.0):
-    """Columns of numbers, codes or both; classes, or a real target (0 classes)."""
+    """Return columns of numbers, codes or both, and a target. It is numeric for 0 classes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 7))
     codes = {"numbers": [], "mixed": [1, 4], "codes": list(range(7))}[kind]

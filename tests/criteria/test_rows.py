@@ -145,7 +145,7 @@ class TestUnlabelled:
         assert_allclose(fitted(criterion, X, y).loss(ALL), expected, atol=1e-10)
 
     def test_unlabelled_copies_of_rows_change_nothing(self):
-        """Also where a reference is hard to write: derivatives, held-out sigmoids, many classes."""
+        """This includes derivatives, held-out sigmoids and many classes."""
         X, y = table(3)
         X, y = X[y >= 0], y[y >= 0]
         twice, mostly = np.tile(X, (2, 1)), np.r_[y, np.full(len(y), -1)]
@@ -254,7 +254,10 @@ class TestGroups:
     X, y, groups = twins()
 
     def trainings(self, criterion, routed=False, **params):
-        """What an elimination trains, without standardising, so that rows are known again."""
+        """Return the trainings of an elimination.
+
+        Rows are not standardised, so they can be recognised.
+        """
         Watched.seen.clear()
         search = RecursiveElimination(criterion, n_features_to_select=2, standardize=False)
         with config_context(enable_metadata_routing=routed):
@@ -285,7 +288,7 @@ class TestGroups:
             assert self.trainings(criterion, routed)[1] > 0
 
     def test_without_groups_duplicate_rows_leak(self):
-        """Rows whose twin was seen are known by heart; of noise nothing can be known."""
+        """Rows with a duplicate among the training rows are predicted correctly, even in noise."""
 
         def known(**params):
             criterion = PosteriorSensitivity(SVC(C=100, gamma=20.0), on="held-out")

@@ -14,7 +14,7 @@ from tamis.exceptions import InvalidTable
 
 
 def hard_columns(n, rng):
-    """What is hard to cut: a large mean, heavy tails, ties, both zeros, the ends of the range."""
+    """Return columns with large means, heavy tails, ties, both zeros and extreme numbers."""
     ends = rng.choice([1e308, -1e308, 5e-324, -5e-324, 0.0, -0.0, 1.0], n)
     normal = rng.normal(size=n)
     columns = [normal, 1e6 + 1e-6 * normal, np.exp(9 * normal), np.round(normal), ends, -normal]

@@ -1,4 +1,4 @@
-"""Kernels without or with a column, by series, against kernels written out, on every library."""
+"""Kernels with a column added or removed, by series, compared with full kernels."""
 
 from itertools import pairwise
 from math import factorial
@@ -41,7 +41,7 @@ def small_strips(monkeypatch):
 
 
 def columns(seed=0):
-    """Usual columns, small and large ones, a constant, a copy, an outlier, and equal rows."""
+    """Return columns of several scales, a constant, a duplicate, an outlier and equal rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N_ROWS, 12))
     X[:, 1] *= 1e-6

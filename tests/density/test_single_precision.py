@@ -1,4 +1,4 @@
-"""Single precision: the order of double precision, and the same lowest tenth of the columns."""
+"""Single precision gives the order of double precision, and the same lowest tenth of columns."""
 
 import numpy as np
 import pytest

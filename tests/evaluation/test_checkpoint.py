@@ -17,11 +17,11 @@ WDBC = load("wdbc")
 
 
 class Power(BaseException):
-    """Pulls the plug."""
+    """Exception that stands for a power failure."""
 
 
 class Fails(Scatter):
-    """Counts the subsets it values, and fails at the n-th."""
+    """Criterion that counts the subsets it scores, and fails at the n-th."""
 
     left = None
     valued = 0
@@ -110,7 +110,7 @@ GATES = (
 
 
 class Keeping:
-    """Counts the records that are saved, and stops after some of them."""
+    """Patch that counts saved records, and stops after a number of them."""
 
     def __init__(self, monkeypatch, stop_after=None):
         self.n_kept, keep = 0, checkpoint.StoreKeeper.post

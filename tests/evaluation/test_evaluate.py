@@ -1,4 +1,4 @@
-"""The runner: what is learned where, what is measured, what is kept."""
+"""The runner: training rows, metrics and stored results."""
 
 import json
 from itertools import pairwise
@@ -51,7 +51,7 @@ KNN = KNeighborsClassifier()
 
 
 class Chosen(BaseEstimator):
-    """Chooses by a function of the rows it is shown, and keeps them."""
+    """Selector that selects by a function of its rows, and records them."""
 
     seen: list = []  # noqa: RUF012
 
@@ -63,7 +63,7 @@ class Chosen(BaseEstimator):
 
 
 class Breaks(BaseEstimator):
-    """Fails on some realizations."""
+    """Selector that fails on some realizations."""
 
     def __init__(self, share=1.0):
         self.share = share
@@ -76,7 +76,7 @@ class Breaks(BaseEstimator):
 
 
 class Remembers(ClassifierMixin, BaseEstimator):
-    """Records its seed."""
+    """Classifier that records its seed."""
 
     seeds: list = []  # noqa: RUF012
 
@@ -120,7 +120,7 @@ def test_a_method_gets_only_scaled_training_rows():
 
 
 class ByTwo(BaseEstimator):
-    """Adds columns two by two, and then one."""
+    """Search that adds two columns per step, and finally one."""
 
     def fit(self, X, y):
         self.trace_ = [Step(np.arange(k)) for k in (2, 4, 5)]

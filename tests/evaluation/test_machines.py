@@ -1,4 +1,4 @@
-"""One process, several, and a cluster of real workers give the same tables."""
+"""One process, several processes, and a cluster of real workers give the same results."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ FISHER = Ranking(FisherScore())
 
 
 class Slow(BaseEstimator):
-    """Takes its time, so that a worker can be killed in the middle."""
+    """Selector that is slow, so that a worker can be killed while it runs."""
 
     def fit(self, X, y):
         time.sleep(0.05)
@@ -51,7 +51,7 @@ def experiment(methods=None, n=5, **options):
 
 @pytest.fixture
 def cluster():
-    """A cluster of its own for each test: on a busy computer a killed worker may not come back."""
+    """Start a cluster for each test, because a killed worker may not be restarted in time."""
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -91,7 +91,7 @@ def test_a_killed_worker_does_not_change_the_result(cluster):
 
 
 class Watched(Scatter):
-    """Takes its time, and writes down who valued how many columns."""
+    """Criterion that is slow, and records which process scored how many columns."""
 
     def __init__(self, log=""):
         super().__init__("J3")
@@ -105,7 +105,7 @@ class Watched(Scatter):
 
 
 def valued(log):
-    """For each process the numbers of columns it valued, in order."""
+    """Return the numbers of columns that each process scored, in order."""
     found = {}
     for line in log.read_text().splitlines() if log.exists() else ():
         pid, size = map(int, line.split())
@@ -121,7 +121,7 @@ def valued(log):
     ],
 )
 def test_a_search_continues_after_its_worker_was_killed(cluster, tmp_path, monkeypatch, place):
-    """By way of the scheduler, or of the store where the worker can write to it."""
+    """The record is passed on by the scheduler, or by the store if the worker can write to it."""
     _, client = cluster
     monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
     if place == "file on another host":  # as seen from any worker
@@ -176,7 +176,7 @@ def test_a_cluster_that_loses_all_workers_is_sent_the_data_again(cluster):
 
 
 def test_data_are_sent_only_once(cluster, monkeypatch):
-    """A source counts how often it is pickled; tasks must only carry a reference."""
+    """A source counts how often it is pickled. Tasks must only contain a reference."""
     from tamis.evaluation import sources
 
     _, client = cluster

@@ -1,4 +1,4 @@
-"""Plans: parts, classes, labels."""
+"""Plans: sets of rows, classes and labels."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_classes_keep_their_proportions():
 
 
 def test_remaining_rows_are_drawn_at_random():
-    """Eleven rows of 20, 30, 50: the eleventh goes to the largest remainder, ties by draw."""
+    """The eleventh of eleven rows goes to the class with the largest remainder, ties at random."""
     y = np.repeat([0, 1], 50)
     odd = [np.bincount(y[Realizations(train=11).split(y, "data", i).train])[0] for i in range(40)]
     assert set(odd) == {5, 6}

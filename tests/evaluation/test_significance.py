@@ -1,4 +1,4 @@
-"""Tests of paired scores against scipy, hand computation and published examples."""
+"""Tests of paired scores, compared with scipy, hand calculations and published examples."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,10 @@ def test_corrected_t_of_ten_times_ten_folds():
 
 
 def test_only_the_corrected_test_keeps_its_level_if_splits_overlap():
-    """Two equally bad predictors on random splits of one small sample: a false alarm each time."""
+    """Two equally bad predictors on random splits of a small sample.
+
+    Each significant result is false.
+    """
     alarms = {"plain": 0, "corrected": 0}
     for trial in range(200):
         draw = np.random.default_rng(trial)

@@ -1,4 +1,4 @@
-"""Evaluation on rows that are drawn from a table in blocks."""
+"""Evaluation on rows that are sampled from a table in row blocks."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Where methods stand: checked by hand on tables of scores that are written here."""
+"""Standings of methods, checked by hand on small tables of scores."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SIZES = (1, 2, 4)
 
 
 def results(tables, name="error", data="here", failures=()):
-    """Results of tables of scores: realizations by sizes, or one column of what a method kept."""
+    """Return results from tables of scores: realizations by sizes, or a single column."""
     tasks = []
     for method, table in tables.items():
         for i, row in enumerate(np.asarray(table, dtype=float)):
@@ -52,7 +52,7 @@ def test_each_realization_is_scored_at_the_best_size_of_the_others():
 
 
 def test_scores_are_not_optimistic_if_all_sizes_are_equal():
-    """Sizes that are all alike: the least mean is too small, the score is not."""
+    """If all sizes are equally good, the lowest mean is too small, but the score is not."""
     least, scored = [], []
     for seed in range(300):
         noise = np.random.default_rng(seed).normal(size=(8, 3))

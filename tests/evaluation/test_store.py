@@ -1,4 +1,4 @@
-"""The store: resume, sharing, files that are not ours, full disks, kill."""
+"""The store: resuming, sharing, foreign files, full disks and killed processes."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cann
 
 
 def content(path):
-    """Everything in a store but times and the order of rows."""
+    """Return everything in a store except times and the order of rows."""
     with sqlite3.connect(path) as file:
         query = (
             "SELECT key, expression, data, fingerprint, realization, seed, version, protocol, "
@@ -47,7 +47,7 @@ def numbers(results):
 
 
 class Counted(Ranking):
-    """Counts its fits."""
+    """Search that counts its fits."""
 
     fits = 0
 
@@ -200,7 +200,7 @@ def test_a_missing_folder_is_reported(tmp_path):
 
 
 def changed(path, statement, *values):
-    """Change a store behind its back."""
+    """Change a store from outside."""
     with sqlite3.connect(path) as file:
         file.execute(statement, values)
     file.close()
@@ -237,7 +237,7 @@ def test_a_damaged_row_is_reported_and_computed_again(tmp_path, name):
 
 @pytest.mark.parametrize("text", ["null", "[" * 100_000, '{"scores": 3}', "7", ""])
 def test_an_invalid_outcome_with_a_correct_checksum_is_computed_again(tmp_path, text):
-    """Whoever writes checksums of his own gets no traceback either."""
+    """A wrong outcome with a correct checksum causes no traceback either."""
     path = tmp_path / "s.sqlite"
     whole = evaluate({"f": FISHER}, WINE, Realizations(1), "n_features", store=path)
     with sqlite3.connect(path) as file:
@@ -252,7 +252,7 @@ def test_an_invalid_outcome_with_a_correct_checksum_is_computed_again(tmp_path, 
 
 
 def test_no_flipped_bit_changes_an_outcome(tmp_path):
-    """Every outcome is the one that was written, or the file gets a sentence."""
+    """Every outcome is the stored one, or the file is refused."""
     path, asked = tmp_path / "s.sqlite", ({"f": FISHER}, WINE, Realizations(4), "n_features")
     whole = evaluate(*asked, store=path, sizes=[2])
     sound, draw = path.read_bytes(), np.random.default_rng(0)
@@ -300,7 +300,7 @@ def test_a_checkpoint_that_is_not_a_record_is_ignored(tmp_path, text):
 
 
 def test_nothing_is_lost_if_the_disk_is_full(tmp_path):
-    """SQLite's own limit on the number of pages gives the error of a full disk."""
+    """SQLite's limit on the number of pages causes the error of a full disk."""
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         store._file.execute("PRAGMA max_page_count = 12")
@@ -360,7 +360,7 @@ EXPERIMENT = textwrap.dedent("""
 
 
 class Forked:
-    """The experiment in a copy of this process, which starts at once."""
+    """Run the experiment in a fork of this process, which starts at once."""
 
     def __init__(self, path, n, pause):
         names = {}
@@ -391,7 +391,7 @@ class Forked:
 
 
 def started(path, n, pause):
-    """The experiment in a process of its own."""
+    """Run the experiment in a new process."""
     code = f"{EXPERIMENT}\nexperiment(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))"
     return subprocess.Popen([sys.executable, "-c", code, str(path), str(n), str(pause)])
 
@@ -407,7 +407,7 @@ def rows_in(path):
 
 
 def killed_until_done(start, path, n, n_kills, seed):
-    """Kill -9 at random moments while tasks are written, then run to the end."""
+    """Kill the process at random moments while it writes tasks, and finally let it finish."""
     draw = np.random.default_rng(seed)
     for _ in range(n_kills):
         process, before = start(path, n, 0.01), rows_in(path)

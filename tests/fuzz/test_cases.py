@@ -1,4 +1,4 @@
-"""A short run of the fuzz, and proof that it sees what it is there to see."""
+"""A short run of the fuzz tests, and a proof that they detect errors."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def test_a_case_can_be_repeated():
 
 
 class Spoilt(FisherScore):
-    """A criterion that each subclass spoils in one way."""
+    """Criterion that each subclass breaks in one way."""
 
 
 class Divides(Spoilt):
@@ -68,7 +68,7 @@ class ForgetsOrder(Forward):
 
 
 def plain():
-    """A case whose table is as it should be."""
+    """Return a case with an ordinary table."""
     case = Case(SEED, 0)
     draw = np.random.default_rng(0)
     X = draw.normal(size=(20, 4))

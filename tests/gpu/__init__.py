@@ -1,1 +1,1 @@
-"""What must hold on a GPU: ``make test-gpu``, or without pytest ``python -m tests.gpu``."""
+"""Checks of a GPU: ``make test-gpu``, or ``python -m tests.gpu`` without pytest."""

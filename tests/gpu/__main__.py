@@ -1,4 +1,4 @@
-"""The checks of a device without pytest: ``PYTHONPATH=src python3 -m tests.gpu --device cuda``."""
+"""Checks of a device without pytest: ``PYTHONPATH=src python3 -m tests.gpu --device cuda``."""
 
 import sys
 import traceback
@@ -9,7 +9,7 @@ from tests.gpu.checks import CHECKS, name_of, run_check
 
 
 def main() -> None:
-    """Print a line for each check; fail where one fails."""
+    """Print a line for each check. Exit with 1 if one fails."""
     parser = ArgumentParser(prog="python -m tests.gpu")
     parser.add_argument("--device", default="cuda", help="such as cuda, or cpu for torch on a CPU")
     parser.add_argument("checks", nargs="*", help="parts of their names; all by default")

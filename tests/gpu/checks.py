@@ -1,4 +1,4 @@
-"""Checks of a device, each a function of its name; they need numpy, torch and the library alone."""
+"""Checks of a device, each a function of its name. They need only numpy, torch and tamis."""
 
 import warnings
 from collections.abc import Callable
@@ -30,7 +30,7 @@ AGREEMENT = 1e-10
 
 
 def problem(n_rows: int = N_ROWS, n_columns: int = N_COLUMNS, seed: int = 0) -> tuple[Any, Any]:
-    """Normal columns, one of them wide and one constant, and a real target."""
+    """Return normal columns, one of them wide and one constant, and a numeric target."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_columns))
     X[:, 3] *= 8
@@ -39,27 +39,27 @@ def problem(n_rows: int = N_ROWS, n_columns: int = N_COLUMNS, seed: int = 0) -> 
 
 
 def agree(found: Any, expected: Any, limit: float = AGREEMENT) -> None:
-    """Fail where numbers differ."""
+    """Check that numbers agree."""
     off = float(np.abs(host(found) - expected).max())
     assert off <= limit * float(np.abs(expected).max()), f"off by {off:.1e}"
 
 
 def tensor(values: Any, device: str) -> Any:
-    """Numbers on the device."""
+    """Return numbers as a tensor on the device."""
     import torch
 
     return torch.asarray(np.ascontiguousarray(values), device=device)
 
 
 def name_of(device: str) -> str:
-    """What records call the device."""
+    """Return the name of the device in records."""
     with computing_on(device) as place:
         assert place is not None
         return place.name
 
 
 def check_sums_of_pairs(device: str) -> None:
-    """Weighted kernel sums without each column, against kernels written out."""
+    """Weighted kernel sums without each column agree with explicit kernels."""
     X, _ = problem()
     W = np.random.default_rng(1).normal(size=(N_ROWS, N_ROWS))
     W += W.T
@@ -78,7 +78,7 @@ def check_sums_of_pairs(device: str) -> None:
 
 
 def check_changes_of_outputs(device: str) -> None:
-    """Outputs of a machine as columns take other values, against kernels written out."""
+    """Outputs of an SVM with altered columns agree with explicit kernels."""
     X, _ = problem()
     rng = np.random.default_rng(2)
     weights, points = rng.normal(size=(N_ROWS, 2)), X[rng.integers(0, N_ROWS, 5)]
@@ -119,7 +119,7 @@ REAL_CRITERIA = (
 
 
 def check_scores(device: str) -> None:
-    """Losses of every column by each criterion, against those of the processor."""
+    """Losses of every column by each criterion agree with the CPU."""
     X, f = problem()
     classes = [(one, f > 0) for one in CLASS_CRITERIA] + [
         (PosteriorSensitivity(NewtonSVC(), n_values=8), np.digitize(f, [-0.7, 0.7]))
@@ -147,7 +147,7 @@ ELIMINATIONS = (
 
 
 def check_orders_of_five_tables(device: str) -> None:
-    """Removal orders on the processor and on the device."""
+    """Elimination orders agree between CPU and device."""
     for method in ELIMINATIONS:
         for seed in range(5):
             X, f = problem(120, 10, seed)
@@ -161,7 +161,7 @@ def check_orders_of_five_tables(device: str) -> None:
 
 
 def check_machines(device: str) -> None:
-    """A squared hinge at its optimum: multipliers are 2C times the slack, and sum to 0."""
+    """At the optimum with squared hinge loss, multipliers are 2C times the slack and sum to 0."""
     X, f = problem()
     machine = NewtonSVC(3.0).fit(tensor(X, device), f > 0)
     outputs = host(machine.decision_function(tensor(X, device)))
@@ -174,7 +174,10 @@ def check_machines(device: str) -> None:
 
 
 def check_tensors_into_searches(device: str) -> None:
-    """A tensor of any type, a target elsewhere; the answer is where the tensor is."""
+    """Tensors of any type are accepted, also with a target on the CPU.
+
+    Results stay on the device.
+    """
     import torch
 
     X, f = problem()
@@ -194,7 +197,7 @@ def check_tensors_into_searches(device: str) -> None:
 
 
 def check_cupy(device: str) -> None:
-    """Arrays of CuPy, where it is installed."""
+    """CuPy arrays are accepted, if CuPy is installed."""
     if device == "cpu" or find_spec("cupy") is None:
         return
     import cupy
@@ -210,7 +213,7 @@ def check_cupy(device: str) -> None:
 
 
 def check_nothing_stays_behind(device: str) -> None:
-    """Memory of the device is free again once a search is forgotten."""
+    """The memory of the device is free again after a search is deleted."""
     import gc
 
     import torch
@@ -227,7 +230,7 @@ def check_nothing_stays_behind(device: str) -> None:
 
 @contextmanager
 def little_memory(share: float) -> Any:
-    """A device of which only a share may be used."""
+    """Limit the share of the device's memory."""
     import torch
 
     torch.cuda.empty_cache()
@@ -240,7 +243,7 @@ def little_memory(share: float) -> Any:
 
 
 def check_a_full_device(device: str) -> None:
-    """A kernel that does not fit: a sentence, and a record."""
+    """A kernel that does not fit causes a clear error, and leaves a record."""
     if device == "cpu":
         return
     X, f = problem(20_000, 10)
@@ -269,7 +272,7 @@ CHECKS: tuple[Callable[[str], None], ...] = (
 
 
 def run_check(check: Callable[[str], None], device: str) -> None:
-    """A check during which nothing may be said to run on the processor."""
+    """Run a check. No part may warn that it runs on the CPU."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeviceWarning)
         check(device)

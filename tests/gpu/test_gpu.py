@@ -1,4 +1,4 @@
-"""The checks of a device, on a GPU where there is one."""
+"""The checks of a device, if there is a GPU."""
 
 from importlib.util import find_spec
 

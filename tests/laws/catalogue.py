@@ -42,12 +42,15 @@ from tamis.criteria import (
 
 
 def between_rows(X, y):
-    """A score for ``Scored`` that looks at rows, columns and target."""
+    """Return a score for ``Scored`` that depends on rows, columns and target."""
     return float(np.abs(X.T @ (y == y.max())).sum())
 
 
 class ClassesAsTimes(CoxScore):
-    """The laws speak of classes: each is a time, and those of the second are censored."""
+    """Treat classes as times, because the laws use classes.
+
+    Rows of the second class are censored.
+    """
 
     def fit(self, X, y=None, **params):
         return super().fit(X, np.column_stack([1.0 + y, y != 1]), **params)
@@ -112,14 +115,14 @@ EXAMPLES = {
 
 
 def public(module, base):
-    """Concrete public classes of a module below ``base``."""
+    """Return the concrete public subclasses of ``base`` in a module."""
     classes = [getattr(module, name) for name in module.__all__]
     found = [c for c in classes if inspect.isclass(c) and issubclass(c, base)]
     return [c for c in found if not inspect.isabstract(c)]
 
 
 def every(capability):
-    """One or more instances of every public criterion with the capability."""
+    """Return instances of every public criterion with the capability."""
     instances = []
     for cls in public(tamis.criteria, Criterion):
         instances += EXAMPLES.get(cls.__name__) or [cls()]
@@ -127,10 +130,10 @@ def every(capability):
 
 
 def searches():
-    """Every public search class."""
+    """Return every public search class."""
     return public(tamis.search, Search)
 
 
 def name(thing):
-    """Name of a law or a member, for the report of a test run."""
+    """Return the name of a law or an object, for the report of a test run."""
     return getattr(thing, "__name__", None) or write(thing, strict=False)

@@ -1,7 +1,7 @@
-"""What every recipe must do: find what matters where that is easy.
+"""Laws of recipes: they find the relevant columns of easy problems.
 
-A law takes a function that makes the selector for a number of columns. Problems are drawn once;
-each says which columns matter, in groups of which any member will do.
+A law takes a function that makes the selector for a number of columns. Problems are drawn once.
+Each lists its relevant columns, in groups of which any column will do.
 """
 
 from functools import cache
@@ -26,7 +26,7 @@ class Problem(NamedTuple):
 
 
 def shuffled(name, informative, noise, y, groups, draw, *, size, n_constant=0):
-    """The columns in random order, so that no recipe gains by the lowest index."""
+    """Return the columns in random order, so that no recipe benefits from the lowest index."""
     n = len(y)
     X = np.column_stack([*informative, noise, np.full((n, n_constant), 3.0)])
     order = draw.permutation(X.shape[1])
@@ -38,7 +38,7 @@ def shuffled(name, informative, noise, y, groups, draw, *, size, n_constant=0):
 
 @cache
 def linear(seed=0, n=120, d=20):
-    """Classes by the sign of the sum of 3 of 20 columns; two more are constant."""
+    """Return classes by the sign of the sum of 3 of 20 columns. Two more columns are constant."""
     draw = np.random.default_rng([1, seed])
     X = draw.normal(size=(n, d))
     y = (X[:, :3].sum(axis=1) > 0).astype(int)
@@ -48,7 +48,7 @@ def linear(seed=0, n=120, d=20):
 
 @cache
 def xor(seed=0, n=160, d=8):
-    """Classes by the sign of a product: neither column tells anything alone."""
+    """Return classes by the sign of a product of two columns, which is an interaction."""
     draw = np.random.default_rng([2, seed])
     X = draw.normal(size=(n, d))
     X[:, :2] += np.sign(X[:, :2])  # away from the border, where no class can be told
@@ -58,7 +58,10 @@ def xor(seed=0, n=160, d=8):
 
 @cache
 def regression(seed=0, n=120, d=20):
-    """A real target: a sum of 3 of 20 columns and some noise; two more are constant."""
+    """Return a numeric target: a sum of 3 of 20 columns and noise.
+
+    Two more columns are constant.
+    """
     draw = np.random.default_rng([3, seed])
     X = draw.normal(size=(n, d))
     y = X[:, :3] @ [1.0, -1.0, 0.8] + 0.3 * draw.normal(size=n)
@@ -70,7 +73,10 @@ def regression(seed=0, n=120, d=20):
 
 @cache
 def copies(task="classification", seed=0, n=120, d=12):
-    """As linear, where each relevant column has a noisy copy: one of each two will do."""
+    """Return the linear problem with a noisy copy of each relevant column.
+
+    Either of the two will do.
+    """
     draw = np.random.default_rng([4, seed])
     X = draw.normal(size=(n, d))
     total = X[:, :3].sum(axis=1)
@@ -82,7 +88,7 @@ def copies(task="classification", seed=0, n=120, d=12):
 
 @cache
 def wide(task="classification", seed=0, n=60, d=500):
-    """60 rows of 500 columns, of which 4 tell the classes apart (or add up to the target)."""
+    """Return 60 rows of 500 columns, of which 4 are relevant."""
     draw = np.random.default_rng([5, seed])
     X = draw.normal(size=(n, d))
     if task == "classification":
@@ -95,7 +101,7 @@ def wide(task="classification", seed=0, n=60, d=500):
 
 
 def found(selection: Selection, problem: Problem) -> float:
-    """Share of the relevant groups that are kept."""
+    """Return the share of the relevant groups that are selected."""
     kept = set(np.flatnonzero(selection.support_))
     return float(np.mean([bool(kept & set(group)) for group in problem.groups]))
 
@@ -113,10 +119,10 @@ def behind_chance(selection: Selection, problem: Problem) -> bool:
 
 
 def finds_what_matters(make, problems):
-    """Two thirds of what is relevant on average, never behind chance, and nothing constant.
+    """Two thirds of the relevant columns are found on average.
 
-    A constant column may only be kept where no informative one is left, and every problem has at
-    least as many of these as are asked for.
+    The order is never worse than chance, and no constant column is selected. Every problem has
+    enough informative columns for the requested number.
     """
     shares = {}
     for problem in problems:
@@ -129,7 +135,7 @@ def finds_what_matters(make, problems):
 
 
 def takes_no_constant_column(make, problems):
-    """All that can be asked of a method that does without a target."""
+    """No constant column is selected, which is the only law for methods without a target."""
     for problem in problems:
         selection = make(problem.size).fit(problem.X, problem.y)
         assert not set(np.flatnonzero(selection.support_)) & set(problem.constant)
@@ -140,7 +146,7 @@ SHORT = 5e-3
 
 
 def agree(one: Selection, other: Selection, units: np.ndarray, *, scaled: bool = False) -> None:
-    """Whether a selection keeps and scores its units as another one does ``units``."""
+    """Return whether a selection selects and scores its units as another one does ``units``."""
     np.testing.assert_array_equal(one.support_, other.support_[units])
     scores, others = np.asarray(one.scores_, float), np.asarray(other.scores_, float)[units]
     both = np.isfinite(scores) & np.isfinite(others)

@@ -33,13 +33,13 @@ SEARCHES = [
 
 
 def concrete(kind):
-    """Classes of the package below one, that can be made."""
+    """Return the concrete subclasses of a class in the package."""
     below = [found for sub in kind.__subclasses__() for found in (sub, *concrete(sub))]
     return [c for c in below if c.__module__.startswith("tamis.") and not inspect.isabstract(c)]
 
 
 def embedded():
-    """Every embedded selection; those around a search with one of every kind."""
+    """Return every embedded selection, and every meta-selector with one search."""
     for kind in sorted(set(concrete(Embedded)), key=lambda kind: kind.__name__):
         asked = inspect.signature(kind).parameters
         if "searches" in asked:
@@ -51,7 +51,7 @@ def embedded():
 
 
 def knows_its_cost(member):
-    """A positive number of bytes that falls nowhere as the table grows."""
+    """Check that the estimate is positive and does not fall as the table grows."""
     sizes = [(50, 10), (50, 40), (200, 40), (5000, 40), (5000, 3000)]
     found = [member.cost(*size) for size in sizes]
     assert None not in found, f"{name(member)} knows no cost"

@@ -1,4 +1,4 @@
-"""The laws of criteria over the whole catalogue, and over members that break them."""
+"""The laws of criteria for the whole catalogue, and wrong criteria that break them."""
 
 import numpy as np
 import pytest
@@ -259,7 +259,7 @@ class FalselyMonotone(Scatter):
 
 
 class LikesWhoMoves(CrossValidated):
-    """Its opinion is about the unit that moved, and not about what is held then."""
+    """Criterion whose opinion is about the unit that moved, not about the resulting subset."""
 
     def second_opinion(self, subset, units):
         return super().second_opinion(subset, units) + 1e-3 * units
@@ -270,7 +270,7 @@ class FalselyAdditive(Scatter):
 
 
 class Forgetful(FisherScore):
-    """Its prices drift with every question."""
+    """Criterion whose scores drift with every call."""
 
     def gain(self, subset, candidates):
         self.asked_ = getattr(self, "asked_", 0) + 1
@@ -349,7 +349,7 @@ class CutsCategories(MutualInformation):
 
 
 class LosesOnCopies(BackwardCriterion):
-    """A backward criterion whose loss is NaN where a column does not vary."""
+    """Backward criterion whose loss is NaN for a constant column."""
 
     def _learn(self, X, y, **params):
         self.spread_ = X.std(axis=0)

@@ -1,4 +1,4 @@
-"""The law of recipes over the whole book, and over members that break it."""
+"""The laws of recipes for all recipes, and wrong searches that break them."""
 
 import warnings
 
@@ -61,7 +61,7 @@ IN_TENTHS = {"rmb-rfe-retrain", "span-rfe-retrain"}
 
 
 def made(name, **options):
-    """A function that makes the recipe for a number of columns, with seeds."""
+    """Return a function that makes the recipe for a number of columns, with seeds."""
 
     def make(size):
         if name == "t-test-fdr":  # counts among those that pass
@@ -76,7 +76,7 @@ def made(name, **options):
 
 
 def problems_for(name):
-    """Easy problems of the kinds that the recipe can do, and whether each is slow."""
+    """Return easy problems that the recipe supports, and whether each is slow."""
     kinds, sees_pairs = BOOK[name].targets, name in SEE_PAIRS
     if "classification" in kinds:
         yield laws.linear(), name in SLOW
@@ -96,7 +96,7 @@ def problems_for(name):
 
 
 def supervised():
-    """Names of recipes that the law holds for."""
+    """Return the names of the recipes that the law applies to."""
     return [name for name in names() if name not in UNSUPERVISED | PRINTED]
 
 
@@ -169,7 +169,7 @@ EXEMPT = {
 
 
 def small_table(kind):
-    """Three of seven columns matter, one of them half as much."""
+    """Return a table with three relevant columns of seven, one of them weaker."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 7))
     y = X[:, 0] - X[:, 2] + 0.5 * X[:, 4] + 0.7 * rng.normal(size=60)
@@ -177,7 +177,7 @@ def small_table(kind):
 
 
 def kind_for(law, name):
-    """The kind of target of a recipe for a law; None where the law has none for it."""
+    """Return the kind of target of a recipe for a law, or None if there is none."""
     kinds = BOOK[name].targets
     if law is laws.the_unit_of_the_target_does_not_matter:
         return "regression" if "regression" in kinds else None
@@ -214,14 +214,14 @@ KEPT_CONSTANTS = pytest.mark.filterwarnings("ignore::tamis.exceptions.Degenerate
 
 
 class Turned(FisherScore):
-    """Likes best what tells least."""
+    """Criterion that prefers the least informative columns."""
 
     def _scores(self, X, y):
         return 1 / (1e-9 + super()._scores(X, y))
 
 
 class TakesWhatCosts(RecursiveElimination):
-    """Drops the most useful column first."""
+    """Search that removes the most useful column first."""
 
     def _steps(self, criterion, n_units, size, done):
         kept = np.arange(n_units)
@@ -241,7 +241,7 @@ class DrawsLots(RecursiveElimination):
 
 
 class LikesConstants(FisherScore):
-    """Finds everything, and takes constant columns before all else."""
+    """Criterion that finds all relevant columns, but prefers constant columns."""
 
     def _scores(self, X, y):
         return np.where(X.std(axis=0) == 0, np.inf, super()._scores(X, y))
@@ -269,7 +269,7 @@ def test_the_law_rejects_a_wrong_search(make):
 
 @KEPT_CONSTANTS
 class CountsRows(FisherScore):
-    """Scores by the first half of the rows."""
+    """Criterion that uses only the first half of the rows."""
 
     def _scores(self, X, y):
         half = len(y) // 2

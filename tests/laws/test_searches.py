@@ -1,4 +1,4 @@
-"""The laws of searches over the whole catalogue, and over members that break them."""
+"""The laws of searches for the whole catalogue, and wrong searches that break them."""
 
 from functools import partial
 
@@ -16,14 +16,14 @@ from tests.laws.catalogue import name, searches
 
 
 def maker(cls):
-    """Builds the search: random ones with a seed and a short life."""
+    """Return a function that makes the search. Random searches have a seed and few generations."""
     if cls is Genetic:
         return partial(Genetic, random_state=3, population_size=20, n_generations=12)
     return cls
 
 
 def ranked_then_grown(criterion, *, n_features_to_select):
-    """A composed search, whose first part walks on behind the step it keeps."""
+    """Return a composed search whose first part continues beyond the selected step."""
     first = Ranking(criterion, n_features_to_select=1.0 if n_features_to_select == 7 else 5)
     return Then(first, Forward(criterion, n_features_to_select=n_features_to_select))
 
@@ -83,7 +83,7 @@ def test_a_search_over_all_sizes_can_be_resumed_too(cls):
 
 
 class _Wrong(Forward):
-    """A forward search that each subclass spoils in one way."""
+    """Forward search that each subclass breaks in one way."""
 
 
 class LiesAboutScores(_Wrong):
@@ -125,7 +125,7 @@ class ForgetsWhereItWas(_Wrong):
 
 
 class LooksAhead(_Wrong):
-    """Its steps depend on the size, although it does not say so."""
+    """Search whose steps depend on the size, although it does not declare this."""
 
     def _steps(self, criterion, n_units, size, done):
         for k in range(len(done), size):
@@ -158,7 +158,7 @@ class NeverStandardizes(_Wrong):
 
 
 class LikesTheFirstOfTheSmall(_Wrong):
-    """Compares scores relative to the greatest."""
+    """Search that compares scores relative to the greatest."""
 
     def _steps(self, criterion, n_units, size, done):
         scores = criterion.gain(EMPTY, np.arange(n_units))

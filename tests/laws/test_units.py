@@ -1,4 +1,4 @@
-"""The laws of units over the whole catalogue, and over members that break them."""
+"""The laws of units for the whole catalogue, and wrong members that break them."""
 
 import numpy as np
 import pytest
@@ -140,7 +140,7 @@ class SplitsGroups(Forward):
 
 
 class LikesGroups(Forward):
-    """It adds a group wherever there is one."""
+    """Search that prefers to add groups."""
 
     def _steps(self, criterion, n_units, size, done):
         favourite = 1 if n_units < criterion.criterion.n_features_in_ else 0
@@ -173,7 +173,7 @@ def test_the_law_rejects_a_wrong_search(law, member):
 
 
 def ranked_then(second):
-    """A composed search; its first part keeps one unit more than the second."""
+    """Return a composed search whose first part selects one unit more than the second."""
 
     def make(criterion, *, n_features_to_select, **how):
         first = Ranking(criterion, n_features_to_select=min(4, n_features_to_select + 1))

@@ -1,4 +1,4 @@
-"""What every criterion and every search must obey once columns are grouped into units."""
+"""Laws of criteria and searches with columns grouped into units."""
 
 import json
 from itertools import combinations
@@ -34,7 +34,7 @@ def grouped(criterion):
 
 
 def groups_of_one_column_change_nothing(criterion):
-    """Through the code of groups: a criterion that is told of units of one column each."""
+    """Units of one column each give the scores of a criterion without groups."""
     X, y = table()
     plain = clone(criterion).fit(X, y)
     single = clone(criterion).grouped([[j] for j in range(7)]).fit(X, y)
@@ -50,14 +50,14 @@ def groups_of_one_column_change_nothing(criterion):
 
 
 def a_group_is_worth_what_its_columns_are(criterion):
-    """Of all subsets of units: the value of the union of their columns, by the criterion's rule."""
+    """The value of a subset of units is the value of the union of their columns."""
     judge, worth = grouped(criterion), by_columns(criterion)
     for subset in SUBSETS:
         assert_allclose(judge.value(subset), worth(subset), **TOLERANCE)
 
 
 def by_columns(criterion):
-    """The value of units from a criterion that knows nothing of them."""
+    """Return the value of units from a criterion without groups."""
     X, y = table()
     plain = clone(criterion).fit(X, y)
     if hasattr(criterion, "per_feature"):  # it counts units, as sizes do
@@ -81,14 +81,14 @@ def by_columns(criterion):
 
 
 def joint_of(criterion):
-    """Fit the criterion to codes of the units, corrected for chance as groups are."""
+    """Fit the criterion to the codes of the units, corrected for chance as for groups."""
     X, y = table()
     of_codes = clone(criterion).set_params(binning="codes", adjusted=True)
     return of_codes.fit(joint_codes(criterion, X), y)
 
 
 def joint_codes(criterion, X):
-    """One column for each unit, a number for each combination of levels."""
+    """Return one column for each unit, with a code for each combination of levels."""
     codes = coded_columns(X, criterion.n_bins, criterion.binning).codes.T
     return np.column_stack(
         [np.unique(codes[:, unit], axis=0, return_inverse=True)[1].ravel() for unit in UNITS]
@@ -118,7 +118,7 @@ def a_bound_is_never_passed(criterion):
 
 
 def a_group_is_one_discrete_variable(criterion):
-    """For the criteria of pairs: as of a table that has the combinations of levels as columns."""
+    """A group has the scores of a column that contains its combinations of levels."""
     X, y = table()
     judge = grouped(criterion)
     joint = (
@@ -132,7 +132,7 @@ def a_group_is_one_discrete_variable(criterion):
 
 
 def scores_depend_on_the_units_alone(criterion):
-    """Units in another order, of columns in another order, score the same."""
+    """The order of units and of columns does not change the scores."""
     X, y = table()
     if isinstance(criterion, PairwiseInformation | SubsetCriterion):
         order = np.array([3, 0, 6, 1, 5, 2, 4])
@@ -156,7 +156,7 @@ def prices_of(judge, subset):
 
 
 def a_search_without_groups_ignores_them(make):
-    """Groups of one column each, as a mapping and as labels, and nothing fixed."""
+    """Groups of one column each, as a mapping and as labels, change nothing."""
     X, y = table()
     plain = make(Scatter("J3"), n_features_to_select=3).fit(X, y)
     for groups in ({f"g{j}": [j] for j in range(7)}, list("abcdefg"), [None] * 7, {}):
@@ -166,7 +166,7 @@ def a_search_without_groups_ignores_them(make):
 
 
 def groups_are_taken_or_left(make):
-    """Every step is a union of units, and its value that of the columns."""
+    """Every step is a union of units, with the value of its columns."""
     X, y = table()
     criterion = Scatter("J3").fit(X, y)
     for size in (1, 2, 3):
@@ -185,7 +185,7 @@ def groups_are_taken_or_left(make):
 
 
 class OverUnits(Scored):
-    """A function of units, which a table of one column each names in its first row."""
+    """Criterion defined by a function of units, which the first row of a table identifies."""
 
     @property
     def monotone(self):
@@ -193,7 +193,7 @@ class OverUnits(Scored):
 
 
 def a_grouped_search_is_a_search_over_unions(make):
-    """The same steps as on a table of units, valued by brute force over their columns."""
+    """The steps are the same as on a table of units, scored by brute force."""
     X, y = table()
     criterion = Scatter("J3").fit(X, y)
     units = np.random.default_rng(0).normal(size=(len(X), 4))

@@ -146,9 +146,9 @@ def roles(model, y):
 
 
 def differences(quantity, estimator, X, y, retrain=False, step=1e-4):
-    """Central differences of the quantity by the scale of each column, the kernel's width kept.
+    """Return central differences of the quantity by the scale of each column.
 
-    NaN where machines trained anew give rows other roles: there is no derivative between.
+    The kernel width is fixed. The differences are NaN if rows of retrained SVMs change their roles.
     """
     model = clone(estimator).fit(X, y)
     found = []

@@ -1,4 +1,4 @@
-"""Selections and results that pictures and pages are made of."""
+"""Selections and results for tests of charts and reports."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def tuned(wine):
 
 @pytest.fixture(scope="session")
 def hostile(wine):
-    """A selection whose columns have the worst names there are."""
+    """Return a selection whose columns have hostile names."""
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(len(wine.y), len(HOSTILE))), columns=HOSTILE)

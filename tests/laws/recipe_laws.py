@@ -107,10 +107,10 @@ def found(selection: Selection, problem: Problem) -> float:
 
 
 def behind_chance(selection: Selection, problem: Problem) -> bool:
-    """Whether the relevant columns stand so far back in the order as chance hardly puts them.
+    """Return whether the relevant columns come later in the order than chance would explain.
 
-    The mean position of m of d columns in a random order has mean (d - 1) / 2 and variance
-    (d + 1) (d - m) / (12 m); two deviations behind it chance puts one order in forty.
+    The mean position of m of d columns in a random order has mean (d - 1) / 2 and variance (d + 1)
+    (d - m) / (12 m). Chance exceeds it by two standard deviations in one of forty orders.
     """
     d, m = len(selection.order_), len(problem.groups)
     position = np.argsort(selection.order_)

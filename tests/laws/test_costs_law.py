@@ -1,4 +1,4 @@
-"""Every criterion and embedded selection knows what it costs, unless a foreign estimator works."""
+"""Every criterion and embedded selection of tamis estimates its memory."""
 
 import inspect
 

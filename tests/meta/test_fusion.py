@@ -1,4 +1,4 @@
-"""One order from those of several searches, against places added up by hand."""
+"""Fusion of the orders of several searches, compared with ranks combined by hand."""
 
 import json
 import warnings

@@ -1,4 +1,4 @@
-"""Selections around a search: what they count, what they keep, and how they say nothing."""
+"""Meta-selectors: their counts, selections and messages."""
 
 import json
 import math
@@ -85,7 +85,7 @@ def noise(n=150, d=12, seed=0):
 
 
 class Speechless(RegressorMixin, BaseEstimator):
-    """Answers NaN where it has three columns."""
+    """Regressor that predicts NaN if it has three columns."""
 
     def fit(self, X, y):
         self.width_ = X.shape[1]
@@ -304,12 +304,12 @@ def test_a_contest_refuses_parameters_that_could_never_select_a_column(params, m
 
 
 def coin(wins, n_rounds):
-    """Probability that a coin wins as many."""
+    """Return the probability that a fair coin wins at least this number of times."""
     return sum(math.comb(n_rounds, k) for k in range(wins, n_rounds + 1)) / 2**n_rounds
 
 
 def played_by_hand(X, y, seed, n_rounds, alpha=0.05):
-    """Boruta by correlations, one round and column after another: wins, kept, rejected."""
+    """Return wins, selected and rejected columns of Boruta with correlations, computed by loops."""
     d = X.shape[1]
     wins, kept, out = np.zeros(d, dtype=int), set(), set()
     looks = {*range(math.ceil(math.log2(d / alpha)), n_rounds, 5), n_rounds}
@@ -401,7 +401,7 @@ def test_both_halves_contain_every_class():
 
 @pytest.mark.parametrize("search", [Ranking(Correlation()), Forward(JMI())], ids=str)
 def test_ties_between_columns_are_broken_at_random_in_each_half(search):
-    """The first columns are not found again and again where none says anything."""
+    """If no column is informative, the first ones are not selected again and again."""
     X, y = np.ones((40, 50)), np.arange(40) % 2
     X[:, 30] = y + 0.1 * np.arange(40)
     found = StabilitySelection(search, random_state=0).fit(X, y)
@@ -652,7 +652,7 @@ def test_a_composition_has_the_task_of_its_last_criterion():
 
 
 def test_folds_depend_on_the_task():
-    """Of numbers that could be classes, each of which is in fewer rows than there are folds."""
+    """The numbers could be classes, each with fewer rows than there are folds."""
     X, y = signal(n=60, d=5)
     ranks = np.argsort(np.argsort(y)) // 3
     found = HonestSize(Ranking(Correlation()), task="regression", random_state=0).fit(X, ranks)
@@ -860,7 +860,7 @@ def test_errors_of_a_resumed_search_are_not_blamed_on_the_record():
 
 
 def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
-    """A callback may hold a terminal, as the bar of the command line does."""
+    """A callback may hold a terminal, like the progress bar of the command line."""
     bar = ProgressBar(quiet=True)
     with pytest.raises(TypeError):
         cloudpickle.dumps(bar)
@@ -879,7 +879,7 @@ def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
 
 
 class Plain(Search):
-    """A search as the guide writes one: without feature_groups and fixed_features."""
+    """Search without feature_groups and fixed_features, as in the guide."""
 
     needs = (SubsetCriterion,)
     nested = True

@@ -1,4 +1,4 @@
-"""Columns that could stand in the place of one that is kept: brute force over all swaps."""
+"""Substitutes of selected columns, compared with brute force over all swaps."""
 
 import warnings
 
@@ -38,7 +38,7 @@ EVERY = {"min_correlation": 0.0, "n_candidates": 99, "random_state": 0}
 
 
 def doubled(n=90, seed=0):
-    """Two relevant columns, a noisy copy of each, and two of noise."""
+    """Return two relevant columns, a noisy copy of each, and two columns of noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     X[:, 2] = X[:, 0] + 0.1 * rng.normal(size=n)
@@ -51,7 +51,7 @@ def scaled(train, test):
 
 
 def fold_losses(X, truth, y, n_folds=5, seed=0, weights=None):
-    """Squared losses of a ridge regression, written out."""
+    """Return the squared losses of a ridge regression, computed directly."""
     found = []
     for train, test in folds_of(y, np.arange(len(y)), n_folds, seed):
         known, asked = scaled(X[train], X[test])
@@ -63,7 +63,7 @@ def fold_losses(X, truth, y, n_folds=5, seed=0, weights=None):
 
 
 def expected(criterion, kept, X, truth, y):
-    """(column, substitute) -> correlation, change of the value, rise of the loss, its error."""
+    """Return correlation, change of the score, rise of the loss and its error for each swap."""
     base = fold_losses(X[:, kept], truth, y)
     fitted = criterion.fit((X - X.mean(0)) / X.std(0), y)
     found = {}

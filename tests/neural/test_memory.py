@@ -1,4 +1,4 @@
-"""The memory of a fit is known beforehand; an interrupt is answered."""
+"""Memory estimates of fits, and interrupts."""
 
 import signal
 import tracemalloc
@@ -23,7 +23,7 @@ SHORT = GIVEN | FEW
 
 
 def table(n_samples, n_features, n_classes=2):
-    """Classes told by the first three columns."""
+    """Return classes that depend on the first three columns."""
     y = np.arange(n_samples) % n_classes
     X = np.random.default_rng(0).normal(size=(n_samples, n_features))
     X[:, :3] += y[:, None]
@@ -31,7 +31,7 @@ def table(n_samples, n_features, n_classes=2):
 
 
 def peak(selector, X, y):
-    """Bytes that a fit takes at the most, the table itself not counted."""
+    """Return the peak memory of a fit in bytes, without the table itself."""
     tracemalloc.start()
     try:
         selector.fit(X, y)
@@ -61,7 +61,7 @@ def peak(selector, X, y):
     ],
 )
 def test_memory_estimates_agree_with_measurements(selector, shape):
-    """Within a factor of three, on tables where the numbers outweigh the program."""
+    """The estimate is right within a factor of three for tables that are not tiny."""
     needed = selector.cost(*shape)
     measured = peak(selector, *table(*shape))
     assert measured / 3 < needed < 3 * measured
@@ -112,7 +112,7 @@ def test_free_memory_is_known():
     ],
 )
 def test_training_can_be_interrupted(selector, shape):
-    """In the middle of a training that would go on for minutes."""
+    """The training would take minutes without the interrupt."""
     X, y = table(*shape)
 
     def interrupt(*_):

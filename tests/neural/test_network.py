@@ -1,4 +1,4 @@
-"""The classifier: against scikit-learn's, on few rows and folds, and what it refuses."""
+"""The classifier, compared with scikit-learn's, on few rows and with invalid input."""
 
 import json
 
@@ -27,7 +27,7 @@ def test_it_is_a_scikit_learn_classifier(solver):
 
 @pytest.mark.parametrize(("load", "decay"), [(load_iris, 0.01), (load_breast_cancer, 0.01)])
 def test_the_objective_is_as_low_as_with_scikit_learn(load, decay):
-    """The same objective: their alpha is divided by the number of rows."""
+    """The objective is the same. Their alpha is divided by the number of rows."""
     X, y = load(return_X_y=True)
     ours = NetworkClassifier(5, decay=decay, validation=None, restarts=5, max_iter=500)
     ours.set_params(random_state=0).fit(X, y)
@@ -74,7 +74,7 @@ def test_scale_and_offset_of_columns_do_not_matter():
 
 
 def test_a_constant_column_is_ignored():
-    """Not even where new rows differ in it."""
+    """This holds even if new rows have a different value."""
     held = np.column_stack([X, np.full(len(X), 5.0)])
     other = np.column_stack([X, np.full(len(X), 500.0)])
     net = NetworkClassifier(3, random_state=0).fit(held, y)
@@ -89,7 +89,7 @@ def test_the_best_network_has_the_greatest_validation_accuracy():
 
 
 def test_early_stopping_finds_a_better_network_than_the_last_one():
-    """Noisy labels: the validation loss at the end is well above its minimum."""
+    """With noisy labels, the final validation loss is well above its minimum."""
     X, y = make_classification(80, 30, flip_y=0.4, random_state=0)
     net = NetworkClassifier(20, decay=0.0, random_state=0).fit(X, y)
     accuracy = net.history_["validation_accuracy"]
@@ -98,7 +98,7 @@ def test_early_stopping_finds_a_better_network_than_the_last_one():
 
 
 def test_the_weights_of_the_best_epoch_are_kept():
-    """Its accuracy on the rows it left out is the greatest on its way."""
+    """The accuracy on held-out rows is the greatest of all epochs."""
     X, y = make_classification(80, 30, flip_y=0.4, random_state=0)
     Z = StandardScaler().fit_transform(X)
     settings = NetworkClassifier(20, decay=0.0, random_state=0)
@@ -138,7 +138,7 @@ def test_rows_with_huge_values(activation):
 
 
 def test_training_networks_in_groups_changes_nothing(monkeypatch):
-    """Memory decides how many are trained together, never what they learn."""
+    """The available memory affects how many networks are trained together, not the result."""
     X, y = load_iris(return_X_y=True)
     whole = NetworkClassifier(3, restarts=2, random_state=0).fit(X, y)
     for numbers in (1, 3000, 5000):

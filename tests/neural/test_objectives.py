@@ -1,4 +1,4 @@
-"""Gradients against finite differences, and the objectives against their printed sums."""
+"""Gradients compared with finite differences, and objectives compared with published sums."""
 
 import itertools
 
@@ -82,7 +82,7 @@ def test_gradient_of_relu_away_from_its_kinks():
 
 
 def test_the_published_gradient_lacks_a_factor_of_2():
-    """The printed gradients have lost a factor 2, which finite differences see."""
+    """The published gradients lack a factor of 2, as finite differences show."""
 
     class Printed(GateLoss):
         def _redundancy(self, gate, runs):
@@ -113,7 +113,7 @@ def test_the_global_objective_equals_the_published_sum():
 
 @pytest.mark.parametrize("run", [0, 1])
 def test_the_class_objective_equals_the_published_sum(run):
-    """(3.6), in loops; the second run leaves out the rows of its fold."""
+    """Compute equation (3.6) by loops. The second run holds out the rows of its fold."""
     objective, points = problem("class", "bell", sparsity="bell")
     gate = np.exp(-(points[run].reshape(C, F) ** 2))
     folds = objective.folds
@@ -146,7 +146,7 @@ def test_one_vs_rest_equals_the_balanced_binary_cross_entropy():
 
 
 def test_runs_do_not_affect_each_other():
-    """A run alone is what it is among others."""
+    """A run has the same value alone and among others."""
     objective, points = problem("class", joint=True)
     together = objective(points, np.arange(3))
     for run in range(3):

@@ -1,4 +1,4 @@
-"""The path: held-out rows, warm starts, sizes that fall."""
+"""The path: held-out rows, warm starts and decreasing sizes."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_the_most_frequent_class_is_predicted_if_no_gate_is_open():
 
 
 def test_the_accuracy_on_noise_is_at_chance():
-    """Honest: neither networks nor gates saw the rows that score, whatever is selected."""
+    """Neither networks nor gates have used the rows that score them."""
     draws = np.random.default_rng(0)
     noise, coins = draws.normal(size=(200, 60)), draws.integers(2, size=200)
     selector = GateSelector(
@@ -65,7 +65,7 @@ def test_the_accuracy_on_noise_is_at_chance():
 
 
 def test_labels_of_held_out_rows_do_not_affect_the_selection():
-    """Neither networks nor gates nor redundancy of a fold know them."""
+    """Networks, gates and redundancy of a fold do not use them."""
     selector = GateSelector(
         n_features_to_select=3,
         scope="class",
@@ -116,7 +116,7 @@ def test_constant_columns_are_never_selected():
 
 
 def test_the_accuracy_never_exceeds_1():
-    """Shares of 18 rows add up to a little more than 1."""
+    """The shares of 18 rows would add up to a little more than 1."""
     codes = np.arange(54) % 2
     shifted = codes[:, None] + 0.01 * np.random.default_rng(0).normal(size=(54, 3))
     selector = GateSelector(

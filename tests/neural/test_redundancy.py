@@ -1,4 +1,4 @@
-"""Dependence of columns against numpy and scikit-learn."""
+"""Dependence of columns compared with numpy and scikit-learn."""
 
 import numpy as np
 import pytest

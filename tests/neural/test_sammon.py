@@ -1,4 +1,4 @@
-"""Gates that keep distances: gradient against differences, and what they choose."""
+"""Gates that preserve distances: gradient compared with finite differences, and selections."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ from tamis.spec import parse, write
 
 
 def sammon_error(X, kept):
-    """Sammon's error of the distances in some columns against those in all."""
+    """Return Sammon's error of the distances in some columns compared with all columns."""
     return error_of(distances(X), distances(X[:, kept]))
 
 
 def by_definition(X, g, size, weights, rho2):
-    """The objective, pair by pair."""
+    """Return the objective, computed pair by pair."""
     p = len(g)
     before, after = pdist(X), pdist(X * g)
     known = before > 0
@@ -100,7 +100,7 @@ def test_one_column_of_each_near_duplicate_pair_is_selected(seed):
 
 
 def test_rows_that_are_all_equal_in_the_sample():
-    """The sample may hold none of the rows that differ."""
+    """The sample may contain none of the rows that differ."""
     X = np.zeros((1000, 3))
     X[0] = 1, 2, 3
     found = UFeSCoR(n_features_to_select=1, max_rows=5, random_state=0).fit(X)
@@ -126,7 +126,7 @@ def test_columns_of_any_scale(size):
 
 
 def test_a_larger_redundancy_weight_selects_less_correlated_columns():
-    """A heavier weight leaves less correlation among what is kept."""
+    """A larger weight leaves less correlation among the selected columns."""
     X = load_breast_cancer(return_X_y=True)[0]
     rho2 = np.corrcoef(X.T) ** 2
 

@@ -1,4 +1,4 @@
-"""Gates: what they select, that they never are NaN, and how they say no."""
+"""Gates: selections, degenerate data and messages."""
 
 import warnings
 from inspect import signature
@@ -45,7 +45,7 @@ X, y = load_iris(return_X_y=True)
 
 
 def network(hidden=3, **options):
-    """The network that stands behind gates by default, of another size."""
+    """Return the default network of gates with a different size."""
     return NetworkClassifier(hidden, **{"decay": 0.01, "combine": "mean"} | options)
 
 
@@ -68,7 +68,10 @@ def test_it_is_a_scikit_learn_selector(scope):
 
 
 def planted(n=300, noise=6, seed=0):
-    """Three classes told by columns 0 and 1; 2 is a copy of 0; the rest is noise."""
+    """Return three classes that depend on columns 0 and 1.
+
+    Column 2 is a copy of 0, the others are noise.
+    """
     draws = np.random.default_rng(seed)
     y = np.arange(n) % 3
     centres = np.array([[0, 0], [3, 0], [0, 3]])
@@ -135,7 +138,7 @@ def test_redundancy_closes_one_of_two_duplicates():
     "lam", [pytest.param(1, marks=pytest.mark.slow), 10, pytest.param(100, marks=pytest.mark.slow)]
 )
 def test_class_level_redundancy_selects_the_pair_that_separates(lam):
-    """Columns 1 and 3 are correlated overall and needed together; ten draws."""
+    """Columns 1 and 3 are correlated overall and needed together, in ten draws."""
     kept = {"global": 0, "class": 0}
     for draw in range(10):
         X, y, *_ = make_class_redundancy(600, random_state=draw)
@@ -246,7 +249,7 @@ def test_weights_may_differ_by_class():
 
 
 def test_one_vs_rest_finds_the_columns_of_each_class():
-    """Class 1 is told by column 0 or its copy, class 2 by column 1."""
+    """Class 1 depends on column 0 or its copy, class 2 on column 1."""
     X, y = planted()
     gates = GateSelector(scope="one-vs-rest", mu=1, lam=1, network=network(5), random_state=0).fit(
         X, y
@@ -283,7 +286,7 @@ def test_results_are_reproducible_by_seed_and_by_record(tmp_path):
 
 
 def test_at_most_twelve_parameters():
-    """Beside the two that every selection has."""
+    """Two more parameters are common to all selections."""
     every = {"feature_groups", "fixed_features"}
     assert len(set(signature(GateSelector).parameters) - every) <= 12
 
@@ -452,7 +455,7 @@ def test_mini_batches_find_the_same_columns():
 
 
 def test_the_requested_level_of_redundancy_is_used():
-    """Columns that are copies inside classes only: redundant by class, hardly overall."""
+    """The columns are duplicates only inside classes, so they are redundant by class."""
     X, y, *_ = make_class_redundancy(300, random_state=0)
     cost = {}
     for level in ("global", "class"):
@@ -506,7 +509,7 @@ def test_more_columns_than_rows():
 
 @pytest.mark.parametrize("scope", ["global", "class"])
 def test_bounded_gates_are_widest_for_relevant_columns(scope):
-    """Not closed by a step through their open end, nor lost among those that nothing closes."""
+    """Long steps do not close them, and other open gates do not hide them."""
     problem = recipe_laws.wide(n=40, d=100)
     bell = GateSelector(gate="bell", sparsity="bell", scope=scope, mu=1, lam=5, random_state=0)
     bell.set_params(n_features_to_select=8).fit(problem.X, problem.y)

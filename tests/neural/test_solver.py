@@ -1,4 +1,4 @@
-"""The minimisers against scipy, run by run."""
+"""The optimisers compared with scipy, run by run."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_lbfgs_shortens_steps_to_non_finite_values():
 
 
 def test_no_parameter_falls_below_its_bound():
-    """As the bounded minimiser of SciPy has it; what is not bounded is free."""
+    """The result agrees with the bounded optimiser of SciPy. Other parameters are free."""
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 6))
     A, aim, lowest = root @ root.T + np.eye(6), rng.normal(size=6), np.full(6, -np.inf)

@@ -1,4 +1,4 @@
-"""Training put down after any stage and taken up again: nothing is learned twice, or otherwise."""
+"""Training that is stopped after any stage and resumed gives the same result."""
 
 import json
 
@@ -64,20 +64,20 @@ SELECTORS = {
 
 
 def prepared(selector, X=X):
-    """A selector that knows the units of a table, as the run loop tells it before the stages."""
+    """Return a selector with the units of a table, as the run loop sets them before the stages."""
     selector = clone(selector)
     selector._units = Grouping(X.shape[1])
     return selector
 
 
 def states(selector, state, seed=3):
-    """The states after each stage, as they are read back from a file."""
+    """Return the states after each stage, as read from a file."""
     found = prepared(selector)._stages(X, y, seed, state)
     return [json.loads(json.dumps(state, allow_nan=False)) for state in found]
 
 
 def same(one, other):
-    """Whether two attributes, arrays or objects with arrays inside, are the same."""
+    """Return whether two attributes, arrays or objects with arrays are equal."""
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, np.ndarray):
@@ -91,7 +91,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    """A fit of each selector, and the states that it went through."""
+    """Return a fit of each selector, and the states of its stages."""
     return {
         name: (clone(selector).set_params(random_state=3).fit(X, y), states(selector, {}))
         for name, selector in SELECTORS.items()
@@ -99,7 +99,7 @@ def undisturbed():
 
 
 def spread(n, most=4):
-    """Some of n stages: the first, the last, and those between at equal distances."""
+    """Return some of n stages: the first, the last, and equidistant ones between them."""
     return np.unique(np.linspace(0, n - 1, most).round().astype(int)).tolist()
 
 
@@ -118,10 +118,10 @@ def test_training_can_be_resumed_after_any_stage(name, undisturbed):
 
 @pytest.mark.parametrize("name", SELECTORS)
 def test_a_fit_can_be_stopped_and_resumed_anywhere(name, undisturbed):
-    """The whole way: callbacks stop it, the record goes through JSON, resume goes on.
+    """Callbacks stop the fit, the record is stored as JSON, and the fit is resumed.
 
-    Each stop but the first is that of a fit which was stopped and resumed before; from some of
-    them, and from the last, it goes on to the end.
+    Each later stop is in a fit that was stopped and resumed before. From some stops, and from the
+    last one, the fit is continued to the end.
     """
     fitted, whole = undisturbed[name]
     make = lambda: clone(SELECTORS[name]).set_params(random_state=3)  # noqa: E731
@@ -232,7 +232,7 @@ def test_damaged_arrays_are_refused(damaged):
 
 
 def test_training_on_wine_can_be_resumed():
-    """A table of ordinary size, stopped in the middle of the grid."""
+    """The table has an ordinary size, and training stops in the middle of the grid."""
     X, y = load_wine(return_X_y=True)
     selector = GateSelector(n_features_to_select=4, network=SMALL, solver=FEW, random_state=0)
     whole = selector.fit(X, y)

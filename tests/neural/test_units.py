@@ -1,4 +1,4 @@
-"""Columns that share a gate: the objective against explicit copies, and the selections."""
+"""Columns that share a gate: the objective compared with explicit copies, and selections."""
 
 import json
 

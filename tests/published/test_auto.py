@@ -1,4 +1,4 @@
-"""The bars of the automatic selection on twelve tables, on splits that no choice was made on."""
+"""Required results of the automatic selection on twelve tables, on splits used for nothing else."""
 
 import os
 
@@ -27,7 +27,7 @@ N_SPLITS = 3
 
 
 def error(estimator, X, y, train, test, task):
-    """Share of wrong classes, or squared error over the variance, on the test part."""
+    """Return the error rate, or the squared error divided by the variance, on the test rows."""
     said = estimator.fit(X[train], y[train]).predict(X[test])
     if task == "classification":
         return float(np.mean(said != y[test]))
@@ -60,7 +60,7 @@ def split(name, seed):
 
 @pytest.fixture(scope="module")
 def found():
-    """Tables by splits by (AUTO, all columns, number of columns, what AUTO says)."""
+    """Return the results of all tables, with a row for each split."""
     tables = [*CLASSES, *NUMBERS]
     found = np.array([[split(name, seed) for seed in range(N_SPLITS)] for name in tables])
     return dict(zip(tables, found, strict=True))

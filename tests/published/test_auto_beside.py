@@ -1,7 +1,7 @@
-"""AUTO beside fixed methods, by the stored results of ``auto-1`` and ``auto-2``.
+"""Auto compared with fixed methods, by the stored results of ``auto-1`` and ``auto-2``.
 
-That these are what the code computes is told by the slow tests of the book, which compute two
-realizations of every stored experiment again.
+The slow tests of the book compute two realizations of every stored experiment again, to check that
+the stored results are current.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from tamis_book.result_files import load_results
 
 @pytest.fixture(scope="module")
 def rows():
-    """The rows of each table."""
+    """Return the rows of each table."""
     tables = {}
     for name in ("auto-1", "auto-2"):
         stored = load_results(results_path(name))
@@ -24,7 +24,7 @@ def rows():
 
 
 def errors(rows):
-    """Methods by realizations."""
+    """Return the errors, with a row for each method and a column for each realization."""
     found = {}
     for row in rows:
         found.setdefault(row.method, {})[row.realization] = row.value

@@ -1,4 +1,4 @@
-"""How many columns choices keep of noise and of known tables: the bars that their promises set."""
+"""Numbers of columns that choices select from noise and from known tables, as documented."""
 
 import warnings
 
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def noise(seed, *, classes):
-    """50 or 500 columns of noise on 100 or 500 rows."""
+    """Return 50 or 500 columns of noise with 100 or 500 rows."""
     rng = np.random.default_rng(seed)
     n, d = (100, 500)[seed % 2], (50, 500)[seed // 2 % 2]
     X = rng.normal(size=(n, d))
@@ -68,7 +68,7 @@ def test_probes_with_information_find_an_interaction():
 
 @pytest.mark.skipif("madelon" not in table_names(), reason="needs madelon (TAMIS_DATA)")
 def test_probes_with_information_find_the_useful_columns_of_madelon():
-    """600 rows, the 20 useful columns first and 80 of its probes."""
+    """The table has 600 rows, the 20 useful columns first, and 80 of its probes."""
     problem = load("madelon")
     useful = np.asarray(problem.extras["relevant_idx"])
     others = np.setdiff1d(np.arange(problem.X.shape[1]), useful)
@@ -85,7 +85,7 @@ def test_probes_with_information_find_the_useful_columns_of_madelon():
 
 
 def test_contests_select_few_noise_columns_and_most_relevant_ones():
-    """No level is promised; a column was kept in 17 of 100 tables where 0.05 is written."""
+    """No level is guaranteed. With alpha=0.05, a column was selected in 17 of 100 tables."""
     kept = [
         Contest(Ranking(Correlation()), random_state=seed)
         .fit(*noise(seed, classes=seed % 8 < 4))

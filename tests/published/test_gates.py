@@ -27,7 +27,7 @@ pytestmark = [
 
 @cache
 def table(number):
-    """All cells of a table, but for settings that the source does not have."""
+    """Return all cells of a table, except for settings that the source does not have."""
     whole = read(f"gates-{number}")
     parts = tuple(
         replace(part, methods={m: text for m, text in part.methods.items() if m != "auto"})
@@ -39,12 +39,12 @@ def table(number):
 
 
 def gates(number):
-    """Cells of the gates, by part, method and size."""
+    """Return the cells of the gates, by part, method and size."""
     return {(c.part, c.method, c.size): c for c in table(number) if c.beside is None}
 
 
 def row(number, part, method):
-    """Cells of one setting, by size."""
+    """Return the cells of one setting, by size."""
     return {k: c for (p, m, k), c in gates(number).items() if (p, m) == (part, method)}
 
 
@@ -60,7 +60,7 @@ def compared(number, *parts):
 
 
 def reached(cells):
-    """How many are at most two points below the published number."""
+    """Return how many numbers are at most two points below the published one."""
     return sum(cell.ours >= cell.published - 2 for cell in cells)
 
 

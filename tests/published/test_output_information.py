@@ -1,4 +1,4 @@
-"""Hits of thirty by maximum output information: the recipe as it comes."""
+"""Hits in thirty draws by maximum output information, with the default recipe."""
 
 import pytest
 

@@ -27,7 +27,7 @@ pytestmark = [
 
 @cache
 def scores(name, methods, realizations):
-    """For each method and number of columns the scores of all realizations."""
+    """Return the scores of all realizations for each method and number of columns."""
     experiment = read(name)
     asked = {method: experiment.methods[method] for method in methods}
     found = reproduce(replace(experiment, methods=asked), realizations=realizations)

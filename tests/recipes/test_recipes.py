@@ -1,4 +1,4 @@
-"""The recipes: each runs on every bundled table it is made for; names, options, one-line use."""
+"""The recipes: each runs on every bundled table of a suitable kind. Names, options and usage."""
 
 import inspect
 import re
@@ -65,7 +65,10 @@ IN_LAWS = {"boruta", "forest-rfe", "fsmlp-al-crc-joint", "fsmlp-al-grc-joint"}
 
 
 def takes_long(name, table):
-    """Whether a table is for the slow run: the largest is for all."""
+    """Return whether a recipe on a table belongs to the slow tests.
+
+    The largest table always does.
+    """
     if name in IN_LAWS:
         return True
     if table == "diabetes":
@@ -195,7 +198,7 @@ def test_boruta_accepts_any_search_and_no_number_of_columns():
 
 
 def decoys(seed, n=150):
-    """Three relevant columns, a shadow of each, and 14 of noise."""
+    """Return three relevant columns, a redundant column for each, and 14 of noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 20))
     X[:, 3:6] = 0.8 * X[:, :3] + 0.6 * X[:, 3:6]

@@ -1,4 +1,4 @@
-"""``tamis.select`` on a whole frame: the target is a column of it."""
+"""``tamis.select`` on a frame that contains the target."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The meeting with scikit-learn: tables in and out, routing, callbacks, pipelines, errors."""
+"""Integration with scikit-learn: tables, routing, callbacks, pipelines and errors."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Facts about recursive elimination: schedules, tuning, ties."""
+"""Recursive elimination: schedules, tuning and ties."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ TIERS = [(100, 100), (20, 20), (0, 1)]
 
 
 class Index(BackwardCriterion):
-    """The price of a column is its index; tuning remembers how many columns it saw."""
+    """Criterion whose loss of a column is its index. Tuning records the number of columns."""
 
     def _learn(self, X, y, **params):
         self.level_ = 0

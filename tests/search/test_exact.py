@@ -1,4 +1,4 @@
-"""Facts about the exact searches: the optimum, its price, and the gap when stopped."""
+"""Exact searches: the optimum, the number of evaluations, and the gap if stopped."""
 
 from itertools import combinations
 from math import comb
@@ -100,7 +100,7 @@ def test_a_budget_gives_a_subset_and_a_valid_gap():
 
 
 class Slow(FisherScore):
-    """A criterion by whose clock every score takes a second."""
+    """Criterion for which every score takes a second of its own clock."""
 
     now = 0.0
 

@@ -1,4 +1,4 @@
-"""Facts about the floating searches: never worse than what they saw, and they end."""
+"""Floating searches: never worse than the subsets they scored, and they end."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_floating_searches_are_nearly_always_as_good_as_greedy_ones(floating, gr
 
 @pytest.mark.parametrize("cls", [FloatingForward, FloatingBackward])
 def test_the_best_subset_of_each_size_is_the_best_that_was_scored(cls):
-    """Of each size that the walk holds, the best held is the best of all that were priced."""
+    """For each size on the search path, the best subset is the best of all that were scored."""
     for seed in range(20):
         X, y = table(80, 10, seed=seed)
         priced = {}
@@ -56,7 +56,10 @@ def test_the_best_subset_of_each_size_is_the_best_that_was_scored(cls):
 @pytest.mark.parametrize("cls", [FloatingForward, FloatingBackward])
 @pytest.mark.parametrize("seed", range(20))
 def test_floating_searches_end_for_any_function_of_subsets(cls, seed):
-    """Random values, neither monotone nor smooth: each step back must beat a record."""
+    """Values are random, neither monotone nor smooth.
+
+    Each step back must beat the best known value.
+    """
     numbers = np.random.default_rng(seed).random(2**8)
     X = np.eye(8) + np.arange(8)  # column j is greatest in row j
 
@@ -79,14 +82,14 @@ def test_floating_searches_end_for_any_function_of_subsets(cls, seed):
 
 @pytest.mark.parametrize(("cls", "onwards"), [(FloatingForward, 1), (FloatingBackward, -1)])
 def test_some_floating_searches_step_back(cls, onwards):
-    """Otherwise the tests above would hold for the greedy searches too."""
+    """Otherwise the tests above would pass for greedy searches too."""
     tables = (table(80, 10, seed=seed) for seed in range(100))
     sizes = (cls(Scatter(), n_features_to_select=5).fit(X, y).trace_.sizes for X, y in tables)
     assert any((np.diff(size) * onwards < 0).any() for size in sizes)
 
 
 class Drifts(FisherScore):
-    """A criterion by whose rounding a walk around gains a little."""
+    """Criterion whose rounding errors make a cycle look like a gain."""
 
     def fit(self, X, y=None):
         self.calls = 0

@@ -1,4 +1,4 @@
-"""Facts about the genetic search: operators, sizes, seeds."""
+"""Genetic search: operators, sizes and seeds."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_better_parents_are_drawn_more_often():
 
 
 def test_universal_sampling_has_the_least_spread():
-    """Each is drawn its expected number of times, rounded up or down."""
+    """Each individual is drawn its expected number of times, rounded up or down."""
     values = np.array([1.0, 2.0, 3.0, 10.0])
     people = Population(np.eye(4, dtype=bool), values, values, 0)
     weight = values - 1 + 0.01 * (values - 1).mean()
@@ -101,7 +101,7 @@ def test_a_cache_avoids_repeated_evaluations():
 
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_subsets_without_a_value_are_skipped(selection):
-    """A copy and a constant: subsets that hold them are worth -inf."""
+    """Subsets with a duplicate or a constant have the value -inf."""
     X, y = table()
     X = np.column_stack([X, X[:, 0], np.ones(60)])
     search = Genetic(Scatter(), n_features_to_select=3, selection=selection, random_state=0)

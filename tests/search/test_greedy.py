@@ -1,4 +1,4 @@
-"""Facts about the greedy searches: counts, oracles, ends."""
+"""Greedy searches: number of evaluations, comparison with definitions, and their ends."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_evaluation_counts_agree_with_the_formulas(m, k):
 
 
 def explicit_greedy(value, m, k, *, forward):
-    """Greedy selection written down as it is defined."""
+    """Return the result of a greedy selection, from its definition."""
     subset = [] if forward else list(range(m))
     while len(subset) != k:
         if forward:
@@ -78,7 +78,7 @@ def test_ranking_returns_the_values_of_additive_subsets():
 
 
 def sides(k, d):
-    """Both sides after each step: the one the trace follows, and the other from what moved."""
+    """Return both sides after each step: that of the trace, and the other one from the moves."""
     X, y = table(n_features=d)
     search = Bidirectional(Scatter(), n_features_to_select=k)
     found = []
@@ -167,7 +167,7 @@ def test_plus_l_minus_r_needs_ints(l, r):  # noqa: E741
 
 
 def test_small_differences_decide_next_to_a_huge_loss():
-    """scikit-learn's RFE, with coefficients of very different size."""
+    """The reference is scikit-learn's RFE, with coefficients of very different sizes."""
     draw = np.random.default_rng(0)
     Z = draw.normal(size=(100, 6))
     y = Z @ [3, 1, 2, 0.5, 2, 3.0] + 0.1 * draw.normal(size=100)
@@ -180,7 +180,7 @@ def test_small_differences_decide_next_to_a_huge_loss():
 
 
 def test_in_a_forward_search_the_first_k_columns_are_the_subset_of_size_k():
-    """Gains may rise from pick to pick; the order is that of the picks."""
+    """Gains may rise from step to step. The order is that of the steps."""
     X, y = make_xor(200, n_features=4, random_state=0)[:2]
     search = Forward(CrossValidated(KNeighborsClassifier()), n_features_to_select=4).fit(X, y)
     assert np.diff(search.trace_.moves().score).max() > 0
@@ -189,7 +189,7 @@ def test_in_a_forward_search_the_first_k_columns_are_the_subset_of_size_k():
 
 
 def test_columns_held_by_the_other_side_stay_even_if_idle():
-    """Both sides of a bidirectional search agree, although columns are constant or copies."""
+    """Both sides of a bidirectional search agree, even if columns are constant or duplicates."""
     X, y = table()
     X = np.column_stack([np.ones(len(y)), X[:, 0], X[:, 0], np.ones(len(y)), X[:, 1:4]])
     search = Bidirectional(Scatter(ridge=1e-3), n_features_to_select=4).fit(X, y)

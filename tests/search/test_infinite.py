@@ -1,4 +1,4 @@
-"""Scores without bound: no warning of numpy, no NaN that decides."""
+"""Infinite scores cause no warning of numpy and no NaN."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.laws.catalogue import searches
 
 
 class Boundless(SubsetCriterion):
-    """Columns that are worth infinitely much, infinitely little, or nothing."""
+    """Criterion whose columns have infinite, minus infinite or zero values."""
 
     additive = True
 

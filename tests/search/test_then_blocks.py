@@ -1,4 +1,4 @@
-"""One search after another on row blocks against the same on the table held at once."""
+"""Composed searches on row blocks, compared with the table in memory."""
 
 import numpy as np
 import pytest

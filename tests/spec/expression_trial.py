@@ -1,8 +1,8 @@
 """Pass a text to every parameter of every name in expressions, fit, and watch files and processes.
 
-Run in a process and a folder of its own: a hook of Python's reports every file that is opened,
-every module that is imported, every program that is started. Printed is each event that mentions
-the text, and at the end what the folder holds and how much was tried.
+It runs in its own process and folder. A Python audit hook reports every file that is opened, every
+module that is imported and every program that is started. Each event that mentions the text is
+printed, and finally the content of the folder and the number of trials.
 """
 
 import faulthandler
@@ -63,7 +63,7 @@ events: list[str] = []
 
 
 def watch(event: str, args: tuple) -> None:
-    """Note an event that mentions the text; tracebacks may show the line that has it."""
+    """Record an event that mentions the text, except in tracebacks."""
     if event in ("compile", "object.__getattr__", "code.__new__"):
         return
     if any(isinstance(a, str | bytes) and "tamis_trap" in str(a) for a in args):
@@ -71,7 +71,7 @@ def watch(event: str, args: tuple) -> None:
 
 
 def tried(name: str, parameter: str, trap: str) -> str:
-    """Whether an argument was refused by the reader, made or fitted."""
+    """Return whether an argument was refused, accepted or fitted."""
     words = {
         p.name: NEEDED.get(p.name, "None")
         for p in parameters_of(find(name))

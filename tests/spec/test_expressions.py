@@ -1,4 +1,4 @@
-"""Expressions: what is read, what is refused, and the messages."""
+"""Expressions: valid ones, invalid ones, and messages."""
 
 import subprocess
 import sys
@@ -94,7 +94,7 @@ def test_parse_is_the_inverse_of_write(made):
 
 
 def every_composition():
-    """Each search with each criterion that needs no more than defaults, by discovery."""
+    """Return each search with each criterion that needs only default parameters."""
     searches = [kind for kind in catalogue()["searches"].values() if issubclass(kind, Search)]
     for criterion in catalogue()["criteria"].values():
         required = [p for p in signature(criterion).parameters.values() if p.default is p.empty]

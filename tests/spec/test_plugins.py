@@ -1,4 +1,4 @@
-"""Parts of other packages, found by their entry points."""
+"""Classes and recipes of other packages, found by their entry points."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ two-best = strange_parts:two_best
 
 @pytest.fixture(autouse=True)
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """An installed package with parts, one of which cannot be imported."""
+    """Install a package with several parts, one of which cannot be imported."""
     (tmp_path / "strange_parts.py").write_text(MODULE)
     about = tmp_path / "strange-1.0.dist-info"
     about.mkdir()

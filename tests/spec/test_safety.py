@@ -69,7 +69,7 @@ WAYS = (
 
 
 def parameters():
-    """Every name with every parameter."""
+    """Return every name with every parameter."""
     for name in sorted(all_names()):
         for p in parameters_of(find(name)):
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -90,7 +90,7 @@ def is_refused(name, parameter):
 
 
 def test_parameters_that_are_annotated_as_paths_are_refused():
-    """scikit-learn declares the values of a parameter: any text, or a cache."""
+    """scikit-learn declares the allowed values of a parameter, such as any text or a cache."""
     free = set()
     for name, p in parameters():
         allowed = getattr(find(name), "_parameter_constraints", {}).get(p.name, ())
@@ -113,7 +113,7 @@ def test_parameters_that_are_described_as_paths_are_refused():
 
 
 def test_no_parameter_opens_a_file_when_fitted(tmp_path):
-    """Each parameter is given texts and fitted, while Python reports all that it opens."""
+    """Each parameter gets texts and is fitted, while Python reports all files that are opened."""
     done = subprocess.run(
         [sys.executable, TRIAL], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""Small things that everything rests on: kinds of target, scaling, ties, fingerprints."""
+"""Basic functions: kinds of target, scaling, ties and fingerprints."""
 
 import numpy as np
 import pytest

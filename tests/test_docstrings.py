@@ -1,4 +1,4 @@
-"""Every public name says what it is, and what each of its parameters is."""
+"""Every public name has a docstring that describes its parameters, and every class an example."""
 
 import dataclasses
 import inspect
@@ -28,7 +28,7 @@ def public():
 
 
 def parameters_of(item):
-    """Names that a call takes; those of an abstract class are its subclasses'."""
+    """Return the parameter names of a call. Those of an abstract class belong to its subclasses."""
     if inspect.isclass(item) and (inspect.isabstract(item) or issubclass(item, Exception)):
         return []
     given = inspect.signature(item).parameters.values()
@@ -36,7 +36,7 @@ def parameters_of(item):
 
 
 def described_in(doc, *sections):
-    """Names at the margin of some sections of a docstring, "a, b : int" being two."""
+    """Return the names that sections of a docstring describe. "a, b : int" describes two."""
     names = set()
     for section in sections:
         found = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", doc, re.M | re.S)

@@ -43,7 +43,7 @@ def test_the_code_of_every_page_runs(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in PAGES if commands(name)])
 def test_the_commands_of_every_page_are_valid(name):
-    """Every command and option exists; what they do is tested with the command line."""
+    """Every command and option exists. Their effects are tested with the command line."""
     group = get_command(app)
     context = group.make_context("tamis", ["--version"], resilient_parsing=True)
     for command, *words in commands(name):
@@ -71,7 +71,7 @@ def test_the_make_targets_that_pages_name_exist():
 
 
 def quotes(text, figure):
-    """Whether a text contains a figure, however its lines are broken."""
+    """Return whether a text contains a figure, for any line breaks."""
     return figure in " ".join(text.split())
 
 
@@ -104,7 +104,7 @@ def test_the_counts_of_the_book_agree_with_its_results():
 
 
 def test_every_formula_can_be_rendered(monkeypatch):
-    """A formula that cannot be drawn would stop `make docs`, which the tests do not run."""
+    """A formula that cannot be rendered would stop `make docs`, which the tests do not run."""
     pytest.importorskip("docutils")
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     from mathml import _mathml

@@ -1,4 +1,4 @@
-"""The gallery, run as it stands."""
+"""The examples of the gallery run unchanged."""
 
 import runpy
 import tempfile

@@ -1,4 +1,4 @@
-"""Layers hold without tricks: nothing below ``__init__`` imports a module of tamis by a string."""
+"""Layers: no module below ``__init__`` imports a module of tamis by name."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ HOME = Path(tamis.__file__).parent
 
 
 def find_string_imports(source):
-    """Return the modules of tamis that a source imports by a string."""
+    """Return the modules of tamis that a source imports by name."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     named = [
         call.args[0].value

@@ -1,4 +1,4 @@
-"""Loops tell whoever listens how far they are."""
+"""Progress reports of parallel loops."""
 
 import pytest
 from joblib import parallel_config

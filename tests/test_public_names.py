@@ -1,4 +1,4 @@
-"""What users import: sorted, importable, documented, and nothing by accident."""
+"""Public names: sorted, importable, documented and complete."""
 
 import re
 import subprocess
@@ -128,7 +128,7 @@ def test_the_version_agrees_with_the_package():
 
 
 def run(code):
-    """What a fresh process prints."""
+    """Return the output of a new process."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout
@@ -168,7 +168,7 @@ def test_class_names_are_unique():
 
 
 def test_importing_compiles_and_prints_nothing():
-    """A fresh process imports the package without numba, typer, polars or altair."""
+    """A new process imports the package without numba, typer, polars or altair."""
     code = (
         "import sys, tamis, tamis.criteria, tamis.search, tamis.datasets, "
         "tamis.evaluation, tamis.reproduction, tamis.plot, tamis.report, tamis_book; "

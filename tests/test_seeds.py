@@ -1,4 +1,4 @@
-"""Seeds by label: independent of order, fixed once, given back."""
+"""Seeds by label: independent of order, fixed once, and restored."""
 
 import numpy as np
 import pytest

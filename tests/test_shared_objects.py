@@ -1,4 +1,4 @@
-"""Big objects travel to the processes of this machine once, not with every task."""
+"""Large objects are sent to the processes of a computer once, not with every task."""
 
 import pickle
 from pathlib import Path
@@ -15,7 +15,7 @@ from tamis.evaluation import GivenSplits, evaluate
 
 
 class Recorded:
-    """Stands for joblib's Parallel: pickles each task, and runs what comes out of that."""
+    """Replacement of joblib's Parallel that pickles and unpickles each task before it runs."""
 
     sizes: list[int]
 

@@ -1,4 +1,4 @@
-"""Threads of our own: the same bits whatever their number, and no more of them than allowed."""
+"""Threads: results do not depend on their number, and the limit is respected."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,7 +29,7 @@ def problem(n=90, d=24, seed=0):
 
 @pytest.fixture
 def pools(monkeypatch):
-    """How many threads were asked for, where even little work is shared."""
+    """Record how many threads are requested, even for little work."""
     asked = []
 
     class Counted(ThreadPoolExecutor):

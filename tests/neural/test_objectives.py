@@ -99,7 +99,7 @@ def network(stack, k, x):
 
 
 def test_the_global_objective_equals_the_published_sum():
-    """(3.4), in loops, for the first run: all rows, the two networks of the first fold."""
+    """Compute equation (3.4) by loops for the first run, with two networks and all rows."""
     objective, points = problem("global")
     b, folds, mu, lam = points[0], objective.folds, objective.mu[0, 0], objective.lam[0, 0]
     X, codes, stack = folds.X, folds.codes, folds.stack

@@ -1,4 +1,4 @@
-"""Networks that choose their hidden units, gains of their weights, and the best of a walk."""
+"""Networks with tuned hidden units, gains of their weights, and the best prefix."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ def error(estimator, X, y, train, test, task):
 
 
 def split(name, seed):
-    """One split of a table: what AUTO errs, what all columns err, columns, and what it said."""
+    """Return the errors of Auto and of all columns, the size and the reported error of a split."""
     table = load(name)
     X, y = table.X, table.y
     task = "classification" if name in CLASSES else "regression"

@@ -32,9 +32,10 @@ def errors(rows):
 
 
 def is_within_one_standard_error(own, others):
-    """Of the method that the other realizations name as the best.
+    """Return whether the error is within one standard error of the best method.
 
-    The standard error is that of the differences, or that of the named errors if it is larger.
+    The best method is chosen by the other realizations. The standard error is that of the
+    differences, or that of the best method's errors if it is larger.
     """
     n = len(own)
     best = [np.delete(others, k, axis=1).mean(axis=1).argmin() for k in range(n)]

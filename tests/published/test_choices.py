@@ -29,7 +29,7 @@ def noise(seed, *, classes):
 
 
 def decoys(seed, n=300):
-    """Five relevant columns, a shadow of each (correlated 0.8), 40 of noise."""
+    """Return five relevant columns, a correlated column for each (0.8), and 40 of noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 50))
     X[:, 5:10] = 0.8 * X[:, :5] + 0.6 * X[:, 5:10]

@@ -22,5 +22,5 @@ def test_corral():
 
 @pytest.mark.parametrize(("variant", "bar"), [(46, 22), (47, 16)])
 def test_shares_are_lost_among_many_columns(variant, bar):
-    """Published 9 and 10: among forty irrelevant columns the weights of the noise add up."""
+    """The published hits are 9 and 10, because the weights of forty noise columns add up."""
     assert hits("moi-rfe", make_corral, 128, variant=variant) <= bar

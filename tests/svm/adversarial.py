@@ -1,11 +1,10 @@
-"""Scaled and degenerate path problems by number, and what other solvers can prove about them.
+"""Scaled and degenerate path problems by number, and proofs about them by other solvers.
 
-    python -m tests.svm.adversarial [first] [count]
-
-A problem is looked at in two ways. The path at some C: its duality gap, computed anew in extended
-precision, has to be small or the path to warn, and neither LIBSVM nor liblinear may find a lower
-primal objective. The certificate of a best C: LIBSVM's solution with the gap it leaves bounds what
-the validation function can be, which may not contradict what the certificate says.
+Run ``python -m tests.svm.adversarial [first] [count]``. A problem is checked in two ways. At some
+C, the duality gap of the path, computed in extended precision, must be small, or the path must
+warn. Neither LIBSVM nor liblinear may find a lower primal objective. For the certificate of a best
+C, LIBSVM's solution and its duality gap bound the validation function, which must not contradict
+the certificate.
 """
 
 import sys
@@ -29,7 +28,7 @@ LONG = np.longdouble
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, a kernel with its numbers, and the range of lambda."""
+    """Data, a kernel with its parameters, and the range of lambda."""
 
     X: np.ndarray
     y: np.ndarray
@@ -48,7 +47,7 @@ class Problem:
         return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
 
     def long_kernel(self, A, B):
-        """Kernel between rows, in extended precision."""
+        """Return the kernel between rows in extended precision."""
         A, B = A.astype(LONG), B.astype(LONG)
         if self.kernel == "rbf":
             squares = ((A[:, None] - B[None]) ** 2).sum(axis=2)
@@ -61,7 +60,7 @@ class Problem:
 
 
 def points(rng):
-    """Rows, some of them on a grid, copied, nearly copied, far away or on a line."""
+    """Return rows, some of them on a grid, duplicated, nearly duplicated, far away or on a line."""
     n, d = int(rng.integers(6, 40)), int(rng.integers(1, 6))
     kind = rng.choice(["normal", "grid", "apart", "line", "outlier", "wide"])
     if kind == "grid":
@@ -92,7 +91,7 @@ def points(rng):
 
 
 def problem(seed):
-    """The problem of a number."""
+    """Return the problem with this number."""
     rng = np.random.default_rng(seed)
     X, kind = points(rng)
     n = len(X)
@@ -139,7 +138,7 @@ def problem(seed):
 
 
 def median_interval(h, g, s, u):
-    """Intercepts that minimise ``sum u max(0, g - s (h + b))``: from, to."""
+    """Return the interval of intercepts that minimise ``sum u max(0, g - s (h + b))``."""
     at = s * g - h
     order = np.argsort(at, kind="stable")
     slopes = np.cumsum(u[order]) - u[s > 0].sum()  # right of each breakpoint
@@ -150,7 +149,7 @@ def median_interval(h, g, s, u):
 
 
 def gap_of(K, x, s, u, g):
-    """Duality gap of ``x`` in ``min x'Qx/2 - g'x``, its outputs, and the middle intercept."""
+    """Return the duality gap of ``x`` in ``min x'Qx/2 - g'x``, its outputs and an intercept."""
     h = K @ (s * x)
     low, high = median_interval(h, g, s, u)
     b = (low + high) / 2
@@ -159,7 +158,7 @@ def gap_of(K, x, s, u, g):
 
 
 class Seen(NamedTuple):
-    """What was found about a path or a certificate."""
+    """Findings about a path or a certificate."""
 
     complaints: list
     ended: str  # "kept", "flagged" or "refused"; "closed", "open" or "refused"
@@ -167,7 +166,7 @@ class Seen(NamedTuple):
 
 
 def fitted(machine, p):
-    """A fitted machine, or None where it refuses, complaints, and whether it warned."""
+    """Return a fitted model (None if refused), complaints, and whether it warned."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -181,7 +180,7 @@ def fitted(machine, p):
 
 
 def look_at_path(p, rng):
-    """The path of a problem at both ends and in between."""
+    """Check the path of a problem at both ends and in between."""
     options = {"lambda_range": p.lambda_range, **p.numbers}
     if p.epsilon is None:
         path = SVCPath(p.kernel, **options)
@@ -202,7 +201,7 @@ def look_at_path(p, rng):
 
 
 def path_gap(p, path, C):
-    """Gap of a fitted path at C, relative to what a violation of 1 everywhere would make."""
+    """Return the gap of a fitted path at C, relative to that of a violation of 1 everywhere."""
     if p.epsilon is not None:
         return regression_gap(p, path, C)
     worst = 0.0
@@ -226,7 +225,7 @@ def path_gap(p, path, C):
 
 
 def beaten(p, K, s, u, C, own):
-    """By how much LIBSVM or liblinear find a lower primal objective, in units of violation."""
+    """Return how much lower the objective of LIBSVM or liblinear is, in units of violation."""
     best = own
     K, unit = exponent(K)
     machines = [SVC(C=C * unit, kernel="precomputed", tol=1e-8, max_iter=100_000)]
@@ -260,20 +259,20 @@ def beaten(p, K, s, u, C, own):
 
 
 def centred(K):
-    """The kernel from the mean of the points, which changes nothing but the intercept."""
+    """Return the centred kernel, which only changes the intercept."""
     means = K.mean(axis=0)
     return K - means - means[:, None] + means.mean()
 
 
 def exponent(K):
-    """The kernel in units of a power of two, so that single precision can hold it."""
+    """Return the kernel in units of a power of two, so that it fits into single precision."""
     size = float(np.abs(K).max())
     unit = 2.0 ** np.frexp(size)[1] if size > 0 else 1.0
     return K / LONG(unit), unit
 
 
 def regression_gap(p, path, C):
-    """Gap of a regression, relative to lambda and the range of its linear term."""
+    """Return the gap of a regression, relative to lambda and the range of its linear term."""
     weight = np.ones(len(p.y)) if p.weight is None else p.weight
     K = centred(p.long_kernel(p.X, p.X))
     beta = path.dual_coef(C) / C
@@ -288,9 +287,9 @@ def regression_gap(p, path, C):
 
 
 def truth(p, train, test, s, target, C):
-    """Decision values of LIBSVM's machine, and how far they can be from the truth.
+    """Return the decision values of LIBSVM's solution, and bounds on their errors.
 
-    ``s`` and ``target`` are of the variables; a regression has two of them for each row.
+    ``s`` and ``target`` belong to the variables. A regression has two variables for each row.
     """
     K = p.long_kernel(p.X[train], p.X[train])
     rows = p.long_kernel(p.X[test], p.X[train])
@@ -321,7 +320,7 @@ def truth(p, train, test, s, target, C):
 
 
 def own_kernel(p, train, test):
-    """Kernel of each point with itself, as its rows have it."""
+    """Return the kernel value of each point with itself."""
     if p.kernel == "rbf":
         return np.ones(len(test), LONG)
     rows = p.X[test].astype(LONG)
@@ -331,7 +330,7 @@ def own_kernel(p, train, test):
 
 
 def trained(p, K, s, u, target, C):
-    """Signed coefficients over C of LIBSVM's machine, None where it cannot be trained."""
+    """Return LIBSVM's signed coefficients divided by C, or None if it cannot be trained."""
     if p.epsilon is None:
         machine, y, unit = SVC(C=C, kernel="precomputed", tol=1e-10, max_iter=200_000), s, 1.0
     else:
@@ -360,14 +359,14 @@ def splits(p):
 
 
 def values_at(p, C):
-    """What the validation function can be at least and at most at C, or None."""
+    """Return bounds on the validation function at C, or None."""
     fold = class_bounds if p.epsilon is None else error_bounds
     found = [fold(p, train, test, C) for train, test in splits(p)]
     return None if None in found else tuple(np.mean(found, axis=0))
 
 
 def error_bounds(p, train, test, C):
-    """Least and largest mean error of a regression on a fold."""
+    """Return bounds on the mean error of a regression on a fold."""
     shift = LONG(np.median(p.y[train]))
     y = p.y[train] - shift
     s = np.repeat([1.0, -1.0], len(train))
@@ -383,7 +382,7 @@ def error_bounds(p, train, test, C):
 
 
 def class_bounds(p, train, test, C):
-    """Least and largest value of a classifier on a fold: uncertain votes both ways."""
+    """Return bounds on the value of a classifier on a fold, with uncertain votes both ways."""
     n_classes, label = int(p.y.max()) + 1, p.y[test]
     surely, perhaps = np.zeros((2, len(test), n_classes))
     for i, j in class_pairs(n_classes):
@@ -414,7 +413,7 @@ def class_bounds(p, train, test, C):
 
 
 def look_at_certificate(p, rng):
-    """The certificate of a best C against the truth there and at three others."""
+    """Compare the certificate of a best C with the truth at this C and at three others."""
     options = {"lambda_range": p.lambda_range, "refit": False, "scoring": p.scoring, **p.numbers}
     if p.epsilon is None:
         search = SVCPathCV(p.kernel, cv=splits(p), **options)
@@ -434,7 +433,7 @@ def look_at_certificate(p, rng):
 
 
 def contradictions(search, C, bounds):
-    """What the truth within ``bounds`` at C has against a closed certificate."""
+    """Return contradictions between a closed certificate and the truth within ``bounds`` at C."""
     proof, sign = search.certificate_, 1.0
     least, most = bounds
     if search.curve_.greater_is_better:
@@ -452,13 +451,13 @@ def contradictions(search, C, bounds):
 
 
 def look(seed):
-    """The problem of a number: its path and its certificate."""
+    """Check the path and the certificate of the problem with this number."""
     p, rng = problem(seed), np.random.default_rng([1, seed])
     return p, look_at_path(p, rng), look_at_certificate(p, rng)
 
 
 def main(first=0, count=1000):
-    """Look at problems, print complaints and a summary of every family."""
+    """Check problems, and print complaints and a summary of every family."""
     ends, worst, n_wrong = {}, {"kept": 0.0, "flagged": 0.0}, 0
     for seed in range(first, first + count):
         p, path, proof = look(seed)

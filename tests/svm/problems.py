@@ -8,7 +8,7 @@ from sklearn.datasets import make_classification
 
 
 def classification(n=120, d=6, seed=0, **options):
-    """A problem whose features are multiples of 1/16: its linear kernel is exact in float32."""
+    """Return a problem whose linear kernel is exact in single precision."""
     X, y = make_classification(
         n, d, n_informative=3, n_redundant=1, flip_y=0.1, random_state=seed, **options
     )
@@ -16,12 +16,12 @@ def classification(n=120, d=6, seed=0, **options):
 
 
 def single(K):
-    """A kernel as LIBSVM sees it: it keeps kernel values in single precision."""
+    """Round a kernel to single precision, as LIBSVM does."""
     return K.astype(np.float32).astype(np.float64)
 
 
 def degenerate(seed):
-    """Small integers, (near) duplicates, contradictions, few samples of one class."""
+    """Return a problem with small integers, near duplicates, contradictions and few samples."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(6, 60)), int(rng.integers(1, 6))
     if rng.random() < 0.6:
@@ -42,7 +42,7 @@ def degenerate(seed):
 
 
 def published(name):
-    """A data set of the literature, from the folder named by TAMIS_DATA."""
+    """Return a published data set from the folder TAMIS_DATA."""
     folder = os.environ.get("TAMIS_DATA")
     if not folder:
         pytest.skip("TAMIS_DATA does not name a folder with the benchmark data sets")

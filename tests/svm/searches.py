@@ -1,11 +1,9 @@
-"""Random searches along paths by number, compared with GridSearchCV given the same arguments.
+"""Random searches along paths by number, compared with GridSearchCV with the same arguments.
 
-    python -m tests.svm.searches [first] [count]
-
-A closed certificate must not be beaten by any C of a grid, and the score at the best C must be the
-one that GridSearchCV finds there. LIBSVM keeps kernel values in single precision, so a difference
-counts only if no decision value that close to 0 (or pair of them that close) can explain it.
-LSSVCPathCV is compared with dense solves of every fold.
+Run ``python -m tests.svm.searches [first] [count]``. A closed certificate must not be beaten by any
+C of a grid, and the score at the best C must agree with GridSearchCV. LIBSVM stores kernel values
+in single precision, so a difference counts only if no decision value near 0 (or pair of nearly
+equal ones) can explain it. LSSVCPathCV is compared with dense solves of every fold.
 """
 
 import sys
@@ -45,7 +43,7 @@ N_GRID = 9
 
 @dataclass
 class Trial:
-    """A search and what it is fitted with."""
+    """A search and the data that it is fitted to."""
 
     search: object
     X: np.ndarray
@@ -63,7 +61,7 @@ class Trial:
 
 
 def folds(rng, n, y, groups, classifier):
-    """Folds in one of the forms that scikit-learn takes."""
+    """Return folds in one of the forms that scikit-learn accepts."""
     kind = rng.choice(["number", "splitter", "indices", "masks", "groups", "repeated", "shuffled"])
     seed = int(rng.integers(1000))
     if kind == "number":
@@ -86,7 +84,7 @@ def folds(rng, n, y, groups, classifier):
 
 
 def numbers(rng, kernel):
-    """Kernel options."""
+    """Return kernel options."""
     gamma = [str(rng.choice(["scale", "auto"])), float(2.0 ** rng.integers(-4, 1))]
     chosen = gamma if rng.random() < 0.2 else gamma[int(rng.integers(2))]
     return {
@@ -98,7 +96,7 @@ def numbers(rng, kernel):
 
 
 def weights(rng, n):
-    """Sample weights of some kind."""
+    """Return sample weights of some kind."""
     return {
         "none": None,
         "equal": np.full(n, 3.0),
@@ -110,7 +108,7 @@ def weights(rng, n):
 
 
 def trial(seed):
-    """The trial of a number."""
+    """Return the trial with this number."""
     rng = np.random.default_rng([7, seed])
     kind = str(rng.choice(["svc", "svc", "svc", "svr", "svr", "ls"]))
     n, d = int(rng.integers(24, 48)), int(rng.integers(1, 5))
@@ -137,7 +135,7 @@ def trial(seed):
 
 
 def classification(rng, X, y, groups, kernel, options, cv):
-    """A search for the C of a classifier."""
+    """Return a search for the C of a classifier."""
     classes = np.unique(y)
     balance = rng.choice(["none", "balanced", "dict"])
     given = {c: float(w) for c, w in zip(classes, rng.uniform(0.5, 3, len(classes)), strict=True)}
@@ -154,7 +152,7 @@ def classification(rng, X, y, groups, kernel, options, cv):
 
 
 def regression(rng, X, y, groups, kernel, options):
-    """A search for the C of a regression."""
+    """Return a search for the C of a regression."""
     names = [None, "neg_mean_squared_error", "neg_mean_absolute_error", "r2"]
     scoring, epsilon = names[int(rng.integers(4))], float(rng.choice([0.0, 0.1, 0.5]))
     cv = folds(rng, len(y), y, groups, False)
@@ -163,7 +161,7 @@ def regression(rng, X, y, groups, kernel, options):
 
 
 def prepared(rng, search, machine, X, y, groups):
-    """The trial of a search, perhaps with weights, a preprocessor or a precomputed kernel."""
+    """Return the trial of a search, maybe with weights, preprocessor or precomputed kernel."""
     function = f_regression if isinstance(machine, SVR) else f_classif
     select = make_pipeline(MinMaxScaler(), SelectKBest(function, k=1))
     prepare = [None, None, StandardScaler(), select]
@@ -185,7 +183,7 @@ def prepared(rng, search, machine, X, y, groups):
 
 
 def peer(made, C):
-    """GridSearchCV with the arguments of the search over values of C."""
+    """Return GridSearchCV with the arguments of the search and several values of C."""
     # scikit-learn hands weights through a Pipeline, and to its score, where they are asked for
     routed = made.search.preprocessor is not None and made.weight is not None
     with sklearn.config_context(enable_metadata_routing=routed), warnings.catch_warnings():
@@ -196,7 +194,7 @@ def peer(made, C):
 
 
 def asked(made, C, routed):
-    """Machine, grid and scoring for GridSearchCV."""
+    """Return estimator, grid and scoring for GridSearchCV."""
     search, machine, scoring = made.search, tight(made), made.search.scoring
     if isinstance(machine, SVR) and scoring is None:
         scoring = "neg_mean_squared_error"
@@ -216,14 +214,14 @@ def asked(made, C, routed):
 
 
 def tight(made, **options):
-    """LIBSVM's machine, solved further than by default."""
+    """Return LIBSVM's model with a smaller tolerance."""
     search = made.search
     options |= {"kernel": search.kernel, "degree": search.degree, "coef0": search.coef0}
     return clone(made.machine).set_params(tol=1e-9, max_iter=300_000, cache_size=50, **options)
 
 
 def splits(made):
-    """The folds of the search."""
+    """Return the folds of the search."""
     classifier = not isinstance(made.search, SVRPathCV)
     return check_cv(made.search.cv, made.y, classifier=classifier).split(
         made.X, made.y, made.groups
@@ -231,7 +229,7 @@ def splits(made):
 
 
 def look(seed):
-    """How the search of a number ended, and what is wrong with it."""
+    """Return how the search with this number ended, and complaints about it."""
     made = trial(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertified)
@@ -256,7 +254,7 @@ def sentence(error):
 
 
 def look_at_grid(made, C):
-    """Complaints about a search by the scores of GridSearchCV."""
+    """Return complaints about a search, from the scores of GridSearchCV."""
     search, proof = made.search, made.search.certificate_
     if not proof.closed:
         return []
@@ -281,7 +279,7 @@ def look_at_grid(made, C):
 
 
 def explained(made, C, gamma):
-    """Whether LIBSVM did not converge at C, or rounds a prediction or the order of two away."""
+    """Return whether convergence or rounding of LIBSVM explains a difference at C."""
     search = made.search
     for train, test in splits(made):
         machine = tight(made, C=C, gamma=gamma)
@@ -310,13 +308,13 @@ def explained(made, C, gamma):
 
 
 def has_margin(machine):
-    """Whether some sample is on the margin, so that the intercept is not a matter of rounding."""
+    """Return whether some sample is on the margin, so that the intercept is unique."""
     room = np.minimum(machine.sizes, machine.box - machine.sizes)
     return bool((room > 1e-9 * machine.box.max()).any())
 
 
 def look_at_dense(made, C):
-    """Complaints about a least-squares search by dense solves."""
+    """Return complaints about a least-squares search, from dense solves."""
     search, proof = made.search, made.search.certificate_
     gammas = search.gamma if isinstance(search.gamma, list) else [search.gamma]
     if not proof.closed:
@@ -336,7 +334,7 @@ def look_at_dense(made, C):
 
 
 def dense_error(made, C, gamma):
-    """Mean error of the folds at one C, or None where the sign of an output is not clear."""
+    """Return the mean error of the folds at one C, or None if a sign is uncertain."""
     search, errors = made.search, []
     signs = np.where(made.y == np.unique(made.y)[1], 1.0, -1.0)
     for train, test in splits(made):
@@ -360,7 +358,7 @@ def dense_error(made, C, gamma):
 
 
 def main(first=0, count=500):
-    """Look at trials, print complaints and how many searches of each class were closed."""
+    """Check trials, and print complaints and the number of closed searches of each class."""
     ends, n_wrong = {}, 0
     for seed in range(first, first + count):
         try:

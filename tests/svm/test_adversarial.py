@@ -1,4 +1,4 @@
-"""No closed certificate that is wrong, no gap without a word: a sample of the ten thousand."""
+"""No closed certificate is wrong and no gap is unreported, in a sample of ten thousand problems."""
 
 import warnings
 from dataclasses import replace
@@ -61,7 +61,7 @@ def test_a_wrong_certificate_is_detected():
 
 @pytest.mark.parametrize("seed", [10, 11, 26])
 def test_the_gap_is_reported_if_the_kernel_is_far_larger_than_the_target(seed):
-    """Events come a rounding late, and variables off the margin set were then not on a bound."""
+    """Rounding makes events late, so variables off the margin set were not on a bound."""
     rng = np.random.default_rng(seed)
     X, y = 2 * rng.normal(size=(33, 3)), 1e-6 * rng.normal(size=33)
     p = Problem(X, y, "poly", 0.2, 4, 1.0, (1e-6, 6.0), None, "", epsilon=0.0)

@@ -1,4 +1,4 @@
-"""Kernels without a column, or with a scaled one, against kernels built anew."""
+"""Kernels without a column, or with a scaled one, compared with explicit kernels."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ class TestScaling:
     step = 1e-5
 
     def moved(self, kernel, X, j):
-        """Kernel matrices with column j a little larger and a little smaller."""
+        """Return the difference of kernel matrices with column j a little larger and smaller."""
         matrices = []
         for scale in (1 + self.step, 1 - self.step):
             scaled = X.copy()
@@ -105,7 +105,7 @@ def test_the_kernel_without_a_column_may_have_a_different_width():
 
 
 def lost(kernel, X, beta, j):
-    """The difference of the forms, its digits kept."""
+    """Return the difference of the forms without loss of digits."""
     moved = np.expm1(kernel.gamma * np.subtract.outer(X[:, j], X[:, j]) ** 2)
     return -beta @ (kernel(X, X) * moved) @ beta
 
@@ -121,7 +121,7 @@ def test_many_columns_far_from_the_origin(shift):
 
 
 def test_small_differences_keep_their_digits():
-    """One of 3000 columns takes a 3000th of the form along, and is known to as many digits."""
+    """Each of 3000 columns changes the form by about a 3000th, and no digits are lost."""
     rng = np.random.default_rng(6)
     X, beta = rng.normal(size=(30, 3000)), rng.normal(size=30)
     kernel = Kernel("rbf", 1e-3 / 3000)
@@ -132,7 +132,7 @@ def test_small_differences_keep_their_digits():
 
 
 def test_large_numbers_with_a_wide_kernel():
-    """Powers of the columns would overflow if the columns were not taken in units of gamma."""
+    """Powers of the columns would overflow if columns were not scaled by gamma."""
     rng = np.random.default_rng(5)
     X, beta = 1e8 * rng.normal(size=(40, 5)), rng.normal(size=40)
     kernel = Kernel("rbf", 0.1e-16)

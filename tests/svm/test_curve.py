@@ -1,4 +1,4 @@
-"""Exact validation curves against brute force."""
+"""Exact validation curves compared with brute force."""
 
 import numpy as np
 import pytest

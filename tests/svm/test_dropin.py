@@ -1,4 +1,4 @@
-"""The exact searches in the place of GridSearchCV: the same scores, names and manners."""
+"""The exact searches in place of GridSearchCV: the same scores, names and conventions."""
 
 import pickle
 
@@ -36,7 +36,7 @@ PARTS = KFold(4, shuffle=True, random_state=0)
 
 
 def peer(search, machine, X, y, cv, scoring=None, **fitting):
-    """GridSearchCV with the values that a search has in its results."""
+    """Return GridSearchCV with the values of C in the results of a search."""
     grid = {f"{name}": [value] for name, value in search.best_params_.items()}
     powers = [2.0**k for k in range(-4, 5)]
     grid["C"] = sorted({*powers, *search.cv_results_["param_C"].tolist()})
@@ -318,7 +318,7 @@ def test_printed_ends_lie_inside_the_interval(seed):
 
 
 class Interrupt(Watch):
-    """Ctrl-C after so many paths."""
+    """Callback that interrupts after a number of paths."""
 
     def __init__(self, after):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tables and weights out of all proportion: an answer, or a sentence, and never for ever."""
+"""Extreme tables and weights give a result or a clear error, in finite time."""
 
 import dataclasses
 import warnings
@@ -226,7 +226,7 @@ def test_a_nan_violation_is_treated_as_infinite():
 
 
 class Sized:
-    """A path whose outputs are of another size."""
+    """A path whose outputs are multiplied by a factor."""
 
     def __init__(self, path, size):
         self.path, self.size, self.solution = path, size, path.solution
@@ -335,7 +335,7 @@ def test_a_violated_constraint_is_reported():
 
 @pytest.mark.parametrize("number", [9721, 11922, 14249])
 def test_a_cycling_path_is_refused_and_large_errors_have_a_spread(number):
-    """Found by the fuzz: copies of columns in millions, and errors whose squares overflow."""
+    """Found by fuzz tests: scaled duplicate columns, and errors whose squares overflow."""
     from fuzz.verdict import Case
 
     assert Case(701, number, "path").run()[1] is None

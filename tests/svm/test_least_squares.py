@@ -1,4 +1,4 @@
-"""The least-squares machine at every C against refits, grids and dense samples."""
+"""The least-squares SVM at every C, compared with retraining, grids and dense samples."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def problem(n=70, seed=0):
 
 
 def folds_error(X, y, C, gamma, splits):
-    """Mean error over the folds, of machines trained at one C."""
+    """Return the mean error over the folds of SVMs trained at one C."""
     errors = []
     for train, test in splits:
         machine = NewtonSVR(C, epsilon=0.0, gamma=gamma).fit(X[train], y[train])
@@ -80,7 +80,7 @@ def test_no_C_of_a_grid_is_better(gamma):
 
 
 def test_an_undecidable_certificate_stays_open():
-    """Copies that contradict each other: outputs that are 0 but for rounding, whatever C."""
+    """Duplicate rows have opposite labels, so outputs are 0 up to rounding at every C."""
     X = np.repeat(np.random.default_rng(0).normal(size=(12, 2)), 2, axis=0)
     y = np.tile([0, 1], 12)
     splits = [(np.arange(16), np.arange(16, 24)), (np.arange(8, 24), np.arange(8))]

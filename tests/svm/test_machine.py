@@ -1,4 +1,4 @@
-"""The machines inside a fitted model against what the model itself decides and predicts."""
+"""The common view of fitted SVMs, compared with the models themselves."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def iris():
 
 
 def decisions(model, X, y, weight=None):
-    """Sum of the multipliers times the kernel, for each machine."""
+    """Return the sum of the multipliers times the kernel, for each output."""
     kernel = function_of(model)
     found = multipliers(model, y, weight)
     return np.column_stack([kernel(X, X[m.rows]) @ m.beta for m in found]), found
@@ -57,7 +57,7 @@ def test_regression():
 
 @pytest.mark.parametrize("C", [0.3, 5.0])
 def test_free_vectors_lie_on_the_margin(iris, C):
-    """Conditions of optimality: y f = 1 on the margin, y f <= 1 on the bound, with any weights."""
+    """Optimality conditions hold for any weights: y f = 1 on the margin, y f <= 1 on the bound."""
     X, y = iris[0][50:], iris[1][50:]
     weight = np.random.default_rng(0).uniform(0.2, 3, size=100)
     weight[:7] = 0

@@ -1,4 +1,4 @@
-"""Machines of squared losses: optimality, other solvers, refits, and criteria that take them."""
+"""SVMs with squared losses: optimality, other solvers, retraining, and criteria."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ def problem(n=60, d=4, seed=0):
 
 
 def violation(machine, X, y, C, tube=None):
-    """Largest breach of β = 2C × how far the output is beyond its edge, and of Σβ = 0."""
+    """Return the largest violation of β = 2C × (distance beyond the edge), and of Σβ = 0."""
     beta = np.zeros(len(X))
     beta[machine.support_] = machine.dual_coef_[0]
     f = machine.decision_function(X) if tube is None else machine.predict(X)
@@ -132,7 +132,7 @@ def test_least_squares_agree_with_ridge_regression():
 
 
 def test_two_active_sets_do_not_alternate():
-    """Two groups of outputs far apart: whole steps would go to and fro between their edges."""
+    """Two groups of outputs are far apart, so full steps would alternate between their edges."""
     X, f = np.random.default_rng(0).normal(size=(10, 3)) * 1e-9, np.repeat([0.0, 1.0], 5)
     machine = NewtonSVR(gamma=1.0).fit(X, f)
     assert violation(machine, X, f, 1.0, 0.1) <= 1e-8
@@ -290,7 +290,7 @@ class TestCriteria:
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
     def test_sensitivities_agree_with_altered_copies(self, kernel):
-        """The engine against altered copies of the rows."""
+        """The engine is compared with altered copies of the rows."""
         X, y, f = problem()
         for machine, target, kind in (
             (NewtonSVC(kernel=kernel), y, "accuracy"),
@@ -370,7 +370,7 @@ print("the same")
 
 @pytest.mark.slow
 def test_torch_arrays_are_supported_with_dispatch():
-    """In a process of its own: dispatch must be asked for before scipy is imported."""
+    """It runs in a new process, because dispatch must be enabled before scipy is imported."""
     pytest.importorskip("torch", reason="torch is not installed")
     done = subprocess.run(
         [sys.executable, "-c", DISPATCHED],
@@ -473,7 +473,7 @@ def test_a_problem_beyond_double_precision_causes_a_warning():
 
 
 class TestLandmarks:
-    """Machines of some rows' kernels, whose weights all rows decide."""
+    """SVMs with landmarks, whose weights are fitted to all rows."""
 
     @pytest.mark.parametrize("kernel", [Kernel("rbf", 0.3), Kernel("poly", 0.3, 2, 1.0)])
     @pytest.mark.parametrize("C", [0.1, 10.0, 1e3])
@@ -581,7 +581,7 @@ class TestLandmarks:
 
     @pytest.mark.parametrize("kernel", ["linear", "poly"])
     def test_landmarks_at_the_origin(self, kernel):
-        """Where nothing but a constant can be learned, as of every row."""
+        """Only a constant can be learned, as with all rows."""
         _, y, f = problem()
         X = np.zeros((len(y), 2)) if kernel == "poly" else np.full((len(y), 2), 3.0)
         exact = NewtonSVR(kernel=kernel).fit(X, f).predict(X)

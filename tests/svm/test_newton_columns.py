@@ -1,7 +1,7 @@
-"""Linear machines of squared losses by their columns: sizes, places and C that kernels cannot bear.
+"""Linear SVMs with squared losses, solved for column weights: extreme scales, offsets and C.
 
-Expected values are in fractions, without any rounding: the optimum of the samples that a machine
-says are active, and whether these are those that are active at this optimum.
+Expected values are fractions without rounding: the optimum of the samples that an SVM reports as
+active, and whether these samples are active at this optimum.
 """
 
 from fractions import Fraction
@@ -41,7 +41,7 @@ def hinge(y):
 
 
 def problem(n=30, d=4, seed=1):
-    """Classes that overlap; with seed 0, 30 rows and all columns a plane parts them."""
+    """Return overlapping classes. With seed 0, 30 rows and all columns, they are separable."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     f = X[:, 0] + 0.5 * X[:, 2] + 0.6 * rng.normal(size=n)
@@ -49,7 +49,7 @@ def problem(n=30, d=4, seed=1):
 
 
 def solved(A, b):
-    """The solution of a system of fractions."""
+    """Solve a system of linear equations in fractions."""
     rows = [[*row, right] for row, right in zip(A, b, strict=True)]
     for k in range(len(rows)):
         pivot = next(i for i in range(k, len(rows)) if rows[i][k] != 0)
@@ -62,7 +62,7 @@ def solved(A, b):
 
 
 def optimum(X, target, C, active, intercept=True):
-    """Weights of least squares on the active samples, and outputs, in fractions still."""
+    """Return the least-squares weights on the active samples, and the outputs, in fractions."""
     border = [Fraction(1)] if intercept else []
     rows = [[Fraction(float(v)) for v in x] + border for x in X]
     n, twice = len(rows[0]), 2 * Fraction(C)
@@ -128,7 +128,7 @@ def test_regression_is_accurate_for_extreme_columns(name, C, epsilon):
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_more_columns_than_rows(C, scale, intercept):
-    """A plane parts the classes, and with a large C those that do are a polytope to the machine."""
+    """The classes are separable, and with a large C many planes are nearly optimal."""
     X = np.random.default_rng(0).normal(size=(8, 10)) * scale
     y = np.where(X[:, 0] > 0, 1, -1)
     machine = NewtonSVC(C, kernel="linear", fit_intercept=intercept).fit(X, y)
@@ -142,7 +142,7 @@ def test_more_columns_than_rows(C, scale, intercept):
 
 @pytest.mark.parametrize("C", [1e6, 1e9])
 def test_the_hard_margin_is_reached(C):
-    """Many support vectors of many columns: the dual program's value is that of the norm."""
+    """There are many support vectors and columns. The dual objective equals that of the norm."""
     X = np.random.default_rng(0).normal(size=(60, 200))
     y = np.where(X[:, 0] + 0.5 * X[:, 2] > 0.3, 1, -1)
     machine = NewtonSVC(C, kernel="linear").fit(X, y)
@@ -173,7 +173,7 @@ def test_other_kernels_reach_the_hard_margin_too(C, options):
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
 def test_landmarks_of_a_linear_svm(name, C):
-    """With more of them than columns it is the machine of all rows; with fewer one of them."""
+    """With more landmarks than columns, the SVM is that of all rows."""
     X, y, _ = problem()
     X = TABLES[name](X)
     whole = NewtonSVC(C, kernel="linear").fit(X, y)
@@ -206,7 +206,7 @@ def test_columns_far_from_0_agree_with_scikit_learn_near_0(far):
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
 def test_norms_without_each_column(name, C):
-    """Scores are squared weights, whatever the columns are measured in and from."""
+    """Scores are squared weights, for any unit and offset of the columns."""
     X, y, f = problem()
     X = TABLES[name](X)
     for machine, target in ((NewtonSVC(C, kernel="linear"), y), (NewtonSVR(C, kernel="linear"), f)):
@@ -254,7 +254,7 @@ def test_results_are_the_same_on_a_device(name):
 
 
 def test_eliminations_do_not_depend_on_units():
-    """The same order of columns by 1e6 times the columns, with C in their units, far from 0."""
+    """The order is the same for columns far from 0 that are multiplied by 1e6, with C adapted."""
     X, y, _ = problem(60, 8)
     X = np.round(X * 2**10) / 2**10
     orders = [

@@ -1,4 +1,4 @@
-"""The path against SVC solved to high accuracy, and against its own optimality conditions."""
+"""The path compared with SVC at high accuracy, and its optimality conditions."""
 
 import warnings
 
@@ -126,7 +126,7 @@ def test_a_large_offset_of_the_columns_is_handled():
 
 
 def sweep(seeds):
-    """Violations of the optimality conditions and the seeds that were not certified."""
+    """Return the largest violation, and the seeds that were not certified."""
     worst, flagged = [], []
     for seed in seeds:
         X, y, kernel, gamma = degenerate(seed)

@@ -35,7 +35,7 @@ UNSOUND = {"sonar": "sonar", "wbcd": "wbcd"}  # ionosphere is not among the file
 
 
 def split_errors(name, n_splits):
-    """Best cross-validation error of each random split."""
+    """Return the best cross-validated error of each random split."""
     X, y = published(name)
     errors = []
     for seed in range(n_splits):

@@ -1,4 +1,4 @@
-"""The smallest sphere against brute force in input space and against its own certificate."""
+"""The smallest sphere compared with brute force in input space, and its certificate."""
 
 from itertools import combinations
 
@@ -13,7 +13,7 @@ from tamis.svm.geometry import sphere_around
 
 
 def brute_radius2(points):
-    """The least sphere through two to d + 1 of the points that holds them all."""
+    """Return the smallest sphere through two to d + 1 of the points that contains all points."""
     best, d = np.inf, points.shape[1]
     for size in range(2, d + 2):
         for chosen in combinations(range(len(points)), size):
@@ -29,7 +29,7 @@ def brute_radius2(points):
 
 
 def certificate(K, sphere):
-    """How far the farthest point is outside, the centre taken from the weights alone."""
+    """Return how far the farthest point is outside the sphere, from the weights alone."""
     g = sphere.weights
     assert g.min() >= 0
     assert g.sum() == pytest.approx(1)
@@ -103,7 +103,7 @@ def test_far_points_of_a_polynomial_kernel():
 
 
 def test_rounding_does_not_cause_a_cycle():
-    """Nearly dependent points far from the origin: where the centre is known to few digits."""
+    """The points are nearly dependent and far from the origin, so the centre has few digits."""
     for seed in range(150):
         rng = np.random.default_rng(seed)
         n, d = int(rng.integers(6, 60)), int(rng.integers(1, 4))

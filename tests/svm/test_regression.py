@@ -1,4 +1,4 @@
-"""The path of support vector regression against SVR, and its exact errors against dense grids."""
+"""The path of support vector regression compared with SVR, and exact errors with dense grids."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Machines in the units of their data."""
+"""SVMs with parameters relative to their data."""
 
 import numpy as np
 import pytest

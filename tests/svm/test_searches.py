@@ -1,4 +1,4 @@
-"""Certificates of the path searches against GridSearchCV given the same arguments."""
+"""Certificates of the path searches compared with GridSearchCV with the same arguments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear machines followed as columns leave, against LIBSVM, the programme itself, and RFE."""
+"""Linear SVMs that are updated as columns are removed, compared with LIBSVM and RFE."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ MACHINES = {
 
 
 def objective(w, X, y, box, tube):
-    """The programme at these weights, at the best of all intercepts that are corners."""
+    """Return the objective at these weights, with the best intercept among all corners."""
     f = X @ w
     if tube is None:
         corners, slack = y - f, lambda b: np.maximum(0, 1 - y * (f + b))
@@ -64,7 +64,7 @@ def objective(w, X, y, box, tube):
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_optimum_of_an_elimination_is_optimal(name):
-    """By duality: no weights have a lower objective than the dual of any multipliers."""
+    """By duality, no weights have a lower objective than the dual value of any multipliers."""
     (X, y), model = MACHINES[name]
     for machine in multipliers(model.fit(X, y), y):
         held = ShrinkingMachine(machine, np.asfortranarray(X))
@@ -127,7 +127,7 @@ def test_hostile_tables_agree_with_svms_trained_on_each_subset(kind, C):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0])
 def test_columns_of_very_different_scales(C):
-    """Those that are left when the large ones have gone are scored as if these had never been."""
+    """After the large columns are removed, the others are scored as if these had never existed."""
     X, y = table(d=25)
     X *= np.where(np.arange(25) % 5 == 0, 1e6, 1.0)
     walked = WeightNorm(SVC(kernel="linear", C=C)).fit(X, y)

@@ -1,4 +1,4 @@
-"""Spans against least squares, and against machines trained without one row."""
+"""Spans compared with least squares, and with SVMs trained without one row."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def clouds(seed, n=30, apart=2.0):
 
 
 def test_with_a_hard_margin_the_span_is_the_decrease_of_the_held_out_output():
-    """alpha_p S_p^2 = y_p (f - f^p)(x_p), wherever the other rows keep their roles."""
+    """alpha_p S_p^2 = y_p (f - f^p)(x_p), if the other rows keep their roles."""
     checked = 0
     for seed in range(12):
         X, y = clouds(seed)

@@ -1,4 +1,4 @@
-"""The certified best C against brute force and against scikit-learn."""
+"""The certified best C compared with brute force and with scikit-learn."""
 
 import numpy as np
 import pytest

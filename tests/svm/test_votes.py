@@ -1,4 +1,4 @@
-"""Votes of pairwise machines against those of SVC."""
+"""Votes of pairs of classes compared with SVC."""
 
 import numpy as np
 import pytest

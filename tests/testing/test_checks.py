@@ -1,4 +1,4 @@
-"""The checks that tamis ships for other packages: they accept our parts and reject wrong ones."""
+"""The checks for other packages accept parts of tamis and reject wrong ones."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.laws.catalogue import name, public
 
 
 class Explained(SubsetCriterion):
-    """Share of a numeric target that a linear fit on the subset explains."""
+    """Criterion: the share of a numeric target that a linear fit on the subset explains."""
 
     targets = frozenset({"regression"})
 
@@ -33,7 +33,7 @@ class Explained(SubsetCriterion):
 
 
 class DriftingScore(Scatter):
-    """A criterion whose value depends on how often it was asked."""
+    """Criterion whose value depends on how often it was computed."""
 
     def value(self, subset):
         self.asked_ = getattr(self, "asked_", 0) + 1

@@ -1,4 +1,4 @@
-"""Discriminant analysis cross-validated on row blocks against scikit-learn on the whole table."""
+"""Discriminant analysis cross-validated on row blocks, compared with scikit-learn."""
 
 import itertools
 import warnings
@@ -19,7 +19,7 @@ from tamis.validation.block_folds import folds_of_blocks
 
 
 def cut(X, y, where):
-    """Blocks that end at given rows."""
+    """Return blocks that end at the given rows."""
     pairs = [(X[a:b], y[a:b]) for a, b in itertools.pairwise([0, *where, len(X)])]
     return BlockIterator(lambda: iter(pairs))
 

@@ -1,4 +1,4 @@
-"""Losses of rows left out, against loops over rows."""
+"""Losses of held-out rows, compared with loops over rows."""
 
 import json
 import sqlite3
@@ -32,7 +32,7 @@ WINE = load_wine(return_X_y=True)
 
 
 def by_rows(model, X, y):
-    """Brier's score row by row, one class after the other."""
+    """Return the Brier score of each row, one class after another."""
     found = []
     for x, truth in zip(X, y, strict=True):
         shares = dict(zip(model.classes_, model.predict_proba([x])[0], strict=True))

@@ -1,4 +1,4 @@
-"""Stability against the definitions written out."""
+"""Stability compared with its definitions."""
 
 from itertools import combinations
 
@@ -13,7 +13,7 @@ rng = np.random.default_rng(3)
 
 
 def nogueira_by_loops(Z):
-    """Their definition 4, with unbiased variances of each column."""
+    """Return definition 4 of Nogueira et al., with unbiased variances of each column."""
     m, d = Z.shape
     total = 0.0
     for f in range(d):
@@ -24,7 +24,7 @@ def nogueira_by_loops(Z):
 
 
 def error_by_loops(Z):
-    """Their theorem 7."""
+    """Return the standard error by theorem 7 of Nogueira et al."""
     m, d = Z.shape
     value, k_mean = nogueira_by_loops(Z), Z.sum() / m
     p = Z.mean(axis=0)

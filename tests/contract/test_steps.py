@@ -179,7 +179,7 @@ class TestTies:
             RecursiveElimination(Flat(), n_features_to_select=3, step=2).fit(self.X, self.y)
 
 
-class TestAWalkThatGainsNothingSaysSo:
+class TestNothingGained:
     X, y = table()
 
     def test_a_warning_reports_once_from_which_size_nothing_is_gained(self):

@@ -1,9 +1,9 @@
 """Gated networks: tables 4.1 to 4.4 of Varshney (2019), two repeats of five folds each.
 
-The bars are about two standard deviations below what two runs of an independent program gave. There
-is none for published rows that nobody can be held to (sonar above 83 and glass above 71 are more
-than the network reaches with all columns), and none for mu = 0 with one or two columns, but where
-both settings were seen to do as well.
+The required values are about two standard deviations below the results of two runs of an
+independent program. There is none for published rows that cannot be reached: sonar above 83 and
+glass above 71 are more than the network reaches with all columns. There is none for mu = 0 with one
+or two columns either, unless both settings did as well.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ def row(number, part, method):
 
 
 def compared(number, *parts):
-    """Cells of the gates that have a published number, those of 4.3 with the columns they keep."""
+    """Return the cells of the gates that have a published number, for 4.3 with their columns."""
     return [
         cell
         for (part, _, _), cell in gates(number).items()
@@ -157,9 +157,10 @@ def test_rows_within_two_points_of_the_published():
 
 @pytest.mark.parametrize(("number", "bar"), [("4.1", -2.5), ("4.2", -1)])
 def test_simple_selectors_at_equal_size(number, bar):
-    """Points that the gates are ahead of F, mRMR and SVM-RFE, on average over the rows.
+    """The gates are compared with F, mRMR and SVM-RFE, in points on average over the rows.
 
-    Not to be behind would be 0; seen are 0.0, -1.7 and -1.0 in 4.1, 0.8, -0.2 and 0.2 in 4.2.
+    A difference of 0 means equally good. The observed ones are 0.0, -1.7 and -1.0 in table 4.1, and
+    0.8, -0.2 and 0.2 in table 4.2.
     """
     cells = gates(number)
     ahead = {}

@@ -1,7 +1,8 @@
-"""Real data: errors below a bar, and differences between methods on the same splits.
+"""Real data: errors below a limit, and differences between methods on the same splits.
 
-The bars are about two standard errors inside what an independent program saw; the splits of the
-published tables are not known. Each figure is a mean over the realizations of an experiment file.
+The limits are about two standard errors from the results of an independent program. The splits of
+the published tables are not known. Each figure is a mean over the realizations of an experiment
+file.
 """
 
 import os

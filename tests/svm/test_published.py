@@ -1,11 +1,12 @@
-"""Model selection on the data sets of the literature (J.-B. Yang's thesis, chapter 6).
+"""Model selection on published data sets (J.-B.
 
-Linear kernel, standardised on the training part, 5-fold cross-validation, ten random splits of 3:1.
-The best lambda of a single split is not reproducible; the error there is. Three rows of table 6.3
-(sonar, ionosphere, wbcd) print an error of exactly 0, which a linear kernel cannot reach on these
-data unless the label is among the features; they are recorded here and not aimed at. On monk2 the
-machine predicts the larger class at every C: the error is the share of the other class, 0.342 in
-every stratified split, so this row is split without regard to the classes.
+Yang's thesis, chapter 6). The kernel is linear, columns are standardised on the training rows, and
+there are ten random splits of 3:1 with 5-fold cross-validation. The best lambda of a single split
+is not reproducible, but its error is. Three rows of table 6.3 (sonar, ionosphere, wbcd) have an
+error of exactly 0, which a linear kernel cannot reach on these data unless the label is among the
+features. They are recorded here but not required. On monk2 the SVM predicts the larger class at
+every C. The error is the share of the other class, 0.342 in every stratified split, so this row is
+split without stratification.
 """
 
 import numpy as np

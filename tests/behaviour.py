@@ -68,7 +68,7 @@ def table(name, n_rows=None):
 
 #: Rows of the tables, so that most recipes take seconds.
 ROWS = {"cancer": 150, "diabetes": 150}
-#: Options that keep a recipe short, or keep the clock from deciding.
+#: Options that make a recipe fast, or independent of time.
 OPTIONS = {
     "boruta": {"n_estimators": 20, "n_rounds": 20},
     "boruta-regression": {"n_estimators": 20, "n_rounds": 20},
@@ -77,7 +77,7 @@ OPTIONS = {
     "forest-rfe": {"n_estimators": 30},
     "ga-knn": {"n_generations": 5},
 }
-#: Columns of the wide table for recipes that take long on all 400, by the start of their names.
+#: Columns of the wide table for recipes that are slow on all 400, by the start of their names.
 NARROW = {
     "nnfs|sfs-linear|branch-and-bound|.*-retrain|.*-joint": 40,
     "rmb-|span-|lasso-mlp|mlp-fspp-rfe|fspp[12]-rfe-permuted|fsmlp-|gated-|boosting-": 100,
@@ -189,7 +189,7 @@ COMMANDS = {
     "tune": ["--folds", "4", "--seed", "0"],
 }
 FILES = {"wine": 6, "diabetes": 5}  # with their number of columns
-#: Times that were measured end a line; those of the plan of the automatic selection are costs.
+#: Measured times end a line. Times in the plan of the automatic selection are costs.
 MASKS = [
     (re.compile(r" +\d[\d.e+-]* ?(us|ms|s|min|h)$", re.MULTILINE), " <time>"),
     (re.compile(r"\S+\.py:\d+"), "<line of code>"),
@@ -243,7 +243,7 @@ def _environment():
     }
 
 
-# -- runs that are cut and resumed ----------------------------------------------------------------
+# -- runs that are interrupted and resumed --------------------------------------------------------
 
 RESUMED = ["Forward", "FloatingForward", "RecursiveElimination", "Genetic", "Then"]
 RESUMED += ["StabilitySelection", "HonestSize"]
@@ -398,7 +398,7 @@ def run(wanted, old, n_jobs):
     """Return the results and CPU times of the requested cases."""
     answers, seconds = {}, {}
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
-        os.environ[name] = "1"  # for processes begun from here: sums of threads differ in rounding
+        os.environ[name] = "1"  # for child processes: sums of threads differ by rounding
     with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
         for key, answers[key], seconds[key] in pool.map(attempt, wanted, map(old.get, wanted)):
             done = f"{len(answers)}/{len(wanted)}"

@@ -12,7 +12,7 @@ import time
 from itertools import count
 from pathlib import Path
 
-#: Seconds without an answer after which a browser counts as lost.
+#: Seconds without a reply after which a browser is treated as lost.
 PATIENCE = 60
 
 

@@ -45,7 +45,7 @@ def blocks(X, classes, target):
 def main():
     """Fit all of them."""
     thresholds.COUNTED_ENTRIES = thresholds.KERNEL_TERMS = 0
-    warnings.simplefilter("ignore")  # of machines that are trained for a moment
+    warnings.simplefilter("ignore")  # about SVMs that are trained for few steps
     X, classes, target = tables()
     for use, y in uses(classes, target):
         use.fit(X, y)

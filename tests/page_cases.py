@@ -10,7 +10,7 @@ from tamis.datasets import load
 from tamis.evaluation import Realizations, evaluate
 from tamis.svm import SVCPathCV
 
-#: Names that break careless pages: tags, quotes, templates, lines, directions, nothing, length.
+#: Hostile names: tags, quotes, templates, line breaks, text directions, empty, long.
 HOSTILE = [
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(1)>",
@@ -54,7 +54,7 @@ def resampled(wine):
 
 @pytest.fixture(scope="session")
 def tuned(wine):
-    two = wine.y < 2  # one machine in each fold, in place of three
+    two = wine.y < 2  # one SVM in each fold instead of three
     return SVCPathCV("linear", cv=3).fit(scale(wine.X[two]), wine.y[two])
 
 

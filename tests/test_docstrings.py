@@ -47,7 +47,7 @@ def described_in(doc, *sections):
 
 def undescribed(item):
     doc = inspect.getdoc(item) or ""
-    # plain holders of values describe their fields; estimators describe parameters
+    # plain records describe their fields, estimators their parameters
     holder = dataclasses.is_dataclass(item) and not hasattr(item, "get_params")
     record = holder or hasattr(item, "_fields")
     sections = ("Parameters", "Attributes") if record else ("Parameters",)

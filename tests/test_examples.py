@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-#: Those with a test of their own below.
+#: Examples with their own test below.
 TESTED = ("plot_validation_curve", "plot_class_gates")
 
 

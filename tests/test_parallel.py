@@ -50,7 +50,7 @@ def test_a_long_step_of_a_search_counts_its_candidates():
     wine = load("wine")
     search = Forward(Scored(lambda X, y: X.mean()), n_features_to_select=1)
     said = heard_of(lambda: search.fit(wine.X, wine.y))
-    assert (5, wine.X.shape[1] + 1) in said  # and what no column brings
+    assert (5, wine.X.shape[1] + 1) in said  # and the empty subset
     said = heard_of(
         lambda: Forward(CrossValidated(SVC()), n_features_to_select=1).fit(wine.X[:, :4], wine.y)
     )

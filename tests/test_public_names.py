@@ -92,7 +92,7 @@ PROMISED = {
         "experiments", "names", "published", "read", "reproduce", "reproduced", "titles",
     },
 }  # fmt: skip
-#: Names of tamis-book that are also found where they were before it was a distribution of its own.
+#: Names of tamis-book that can also be imported from their previous modules.
 ALIASES = [
     *(("tamis.svm", name) for name in ("GradientC", "GridC")),
     *(("tamis.report", name) for name in ("ReproductionReport", "reproduced")),
@@ -116,7 +116,7 @@ def test_all_is_sorted_importable_and_complete(package):
 def test_names_of_the_book_can_be_imported_from_tamis(module, name, monkeypatch):
     home = import_module(module)
     assert getattr(home, name) is getattr(import_module("tamis_book"), name)
-    monkeypatch.setitem(sys.modules, "tamis_book", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "tamis_book", None)  # as if it was not installed
     with pytest.raises(MissingExtra, match=rf"^{name} is in .* Write pip install tamis-book\.$"):
         getattr(home, name)
 

@@ -65,7 +65,7 @@ def test_shared_objects_are_removed_afterwards(recorded):
     with filed([big]) as (sent,):
         assert (sent.inside == big).all()
         assert Path(sent.folder, "buffer-0").stat().st_size == big.nbytes
-        sent.inside[0] = 5.0  # in this process alone
+        sent.inside[0] = 5.0  # only in this process
         assert np.fromfile(Path(sent.folder, "buffer-0"), dtype=float)[0] == 0
     assert not Path(sent.folder).exists()
 

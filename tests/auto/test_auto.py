@@ -54,7 +54,7 @@ def fitted():
     return clone(QUICK).fit(*signal())
 
 
-# ------------------------------------------------------------------------------ what it finds
+# ------------------------------------------------------------------------------ selections
 
 
 def test_regression(fitted):
@@ -88,7 +88,7 @@ def test_classes_of_any_type():
 def test_classes_that_look_like_numbers(n_classes):
     X, y = signal(n=4 * n_classes, d=3)
     order = np.argsort(np.argsort(y))
-    classes = order // 4 + 0.5  # halves, and more of them than classes usually are
+    classes = order // 4 + 0.5  # halves, more distinct values than classes usually have
     task = "classification"
     plan = Planning(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task=task).plan()
     work = Work(plan, task, Grouping(3), Truth.of(classes, task), [])
@@ -134,7 +134,7 @@ def test_an_empty_selection_comes_with_a_warning():
     first = (
         Forward(JMI(task="regression", adjusted=True), n_features_to_select=3).fit(X, y).order_[:3]
     )
-    assert_array_equal(found.order_[:3], first)  # of chance, but not as they stand in the table
+    assert_array_equal(found.order_[:3], first)  # the order of the search, not of the table
     assert found.stability_ is None
     saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
     with pytest.warns(NothingFound):
@@ -184,7 +184,7 @@ def test_a_target_in_small_or_large_units(product, of_three, exponent):
     assert_allclose(np.ldexp(losses, -2 * exponent), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("size", [1e200, 1e-200, 1e80, 1e-80])  # of losses squares are taken too
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e80, 1e-80])  # losses are squared too
 def test_a_target_whose_squares_overflow_is_refused(size):
     X, y = signal(n=30)
     with pytest.raises(InvalidTarget, match="other units"):
@@ -288,7 +288,7 @@ def test_the_record_restores_all_results(fitted):
         assert getattr(again, name) == getattr(fitted, name)
     assert again.summary() == fitted.summary()
     assert pickle.loads(pickle.dumps(fitted)).summary() == fitted.summary()
-    assert saved.seconds > 0.05  # of all rounds, not of reading the answer off them
+    assert saved.seconds > 0.05  # the time of all rounds, not of restoring them
     assert saved.expression == write(QUICK)
 
 
@@ -420,7 +420,7 @@ def test_classes_of_few_rows():
     found = Auto(budget=4, random_state=0).fit(X, labels)
     assert "forest" in {point.path for point in found.curve_}
     assert set(found.columns) >= {2}
-    everyone = np.arange(80) // 2  # no class has as many rows as there are folds
+    everyone = np.arange(80) // 2  # every class has fewer rows than there are folds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingFound)
         clone(QUICK).fit(X, everyone.astype(str))
@@ -480,7 +480,7 @@ def test_every_fold_has_a_group():
 def test_groups_of_columns_and_fixed_ones():
     X, y = signal()
     units = {"pair": [2, 3], "other": [0, 1]}
-    # a forest must be among the orders: information of groups is too great where rows are few
+    # a forest order is needed: information of groups is too large if there are few rows
     grouped = Auto(budget=4, feature_groups=units, random_state=0).fit(X, y)
     assert grouped.columns == [2, 3, 7]
     assert " units" in grouped.choice_.reason
@@ -534,7 +534,7 @@ def test_invalid_targets_and_tables_are_refused():
         Auto().fit(X)
 
 
-# ------------------------------------------------------------------------------ where it is used
+# ------------------------------------------------------------------------------ usage
 
 
 def test_it_can_be_written_as_an_expression():

@@ -6,7 +6,7 @@ import pytest
 from tamis.auto.candidate_choice import Allowed, Draws, Losses, paired_errors, select_candidates
 from tamis.auto.machine import couple
 
-#: Standard errors, and shares of the loss that they may not pass.
+#: Standard errors, and shares of the loss that they may not exceed.
 RULES = [Allowed(0.0), Allowed(0.25), Allowed(1.0), Allowed(1.0, 0.03), Allowed(2.0, gain=0.1)]
 
 
@@ -111,7 +111,7 @@ def test_a_draw_has_rows_or_groups_and_leaves_out_the_others(grouped):
 
 def test_the_loss_of_the_best_of_many_candidates_is_corrected():
     rng = np.random.default_rng(0)
-    rows = 1 + 0.5 * rng.normal(size=(40, 60))  # nothing to find: all have the mean 1
+    rows = 1 + 0.5 * rng.normal(size=(40, 60))  # all candidates have the mean 1
     sizes = np.repeat([1, 2, 5], 20)
     draws = Draws.of(40, rng)
     losses = draws.part(draws.weights @ rows / draws.weights.sum(axis=1, keepdims=True))

@@ -147,7 +147,7 @@ def test_degenerate_targets_and_tables(kind):
     assert np.isfinite(kind().fit(X, alone).coef_).all()
     alone["event"] = False
     alone["event"][np.argmax(alone["time"])] = True
-    alone["time"][alone["event"]] += 1  # alone at risk
+    alone["time"][alone["event"]] += 1  # the only row at risk
     assert_array_equal(kind().fit(X, alone).coef_, 0)
     assert_array_equal(kind().fit(np.ones((30, 2)), y).predict(np.eye(2)), 0)
     assert np.isfinite(kind().fit(X[:2], same[:2]).coef_).all()
@@ -156,7 +156,7 @@ def test_degenerate_targets_and_tables(kind):
 def test_a_column_that_orders_the_times_has_a_finite_coefficient():
     X, y = survival(n=80, ties=False)
     X[:, 1] = -y["time"]
-    X[3, 2] = 1e9  # far out
+    X[3, 2] = 1e9  # an outlier
     for model in (one_penalty(0.01), RidgeCoxCV()):
         assert model.fit(X, y).score(X, y) > 0.99
     with pytest.warns(NotConverged, match="penalty 1e-06 did not converge. Use a greater"):

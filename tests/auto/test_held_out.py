@@ -71,7 +71,7 @@ def test_the_loss_is_compared_row_by_row(classes):
     assert lost.loss == pytest.approx(outcome.error.loss - outcome.error_all.loss)
     apart = np.std(rows[0] - rows[1], ddof=1) / N**0.5
     assert lost.standard_error == pytest.approx(apart, rel=0.2)
-    assert lost.standard_error < outcome.error.standard_error / 2  # the hard rows do not count
+    assert lost.standard_error < outcome.error.standard_error / 2  # the hard rows are ignored
     if classes:
         wrong = [values.argmax(axis=1) != truth.codes for values in (mine, whole)]
         assert outcome.error.wrong == pytest.approx(wrong[0].mean(), abs=0.01)
@@ -116,7 +116,7 @@ def test_the_error_includes_the_uncertainty_of_the_choice():
     both = Gathered(candidates, {}, predictions(np.full(N, 3.0)), 5)
     outcome = decided(both, truth, Allowed(0.0))
     assert outcome.model == "machine"
-    assert outcome.error.loss > 1.2  # by the draws without that row
+    assert outcome.error.loss > 1.2  # from the draws without that row
 
 
 def test_no_loss_is_reported_if_all_columns_are_selected():
@@ -146,7 +146,7 @@ def test_a_rank_score_is_tested_by_the_squared_loss():
     """A model of noise may have the better AUC by chance, but its squared loss is worse."""
     rng = np.random.default_rng(0)
     truth = Truth.of((rng.random(N) < 0.5).astype(int), "classification")
-    share = np.clip(rng.random(N) + 0.2 * (truth.codes - 0.5), 0, 1)  # ordered well, scaled badly
+    share = np.clip(rng.random(N) + 0.2 * (truth.codes - 0.5), 0, 1)  # right order, wrong scale
     candidates = {("information", "ridge", 1): predictions(np.column_stack([1 - share, share]))}
     baseline = predictions(np.broadcast_to(truth.mean, (N, 2)))
     gathered = Gathered(candidates, {}, baseline, 9)

@@ -39,7 +39,7 @@ def test_only_relevant_columns_have_an_effect(tables, noise):
     found = [(p, name in table.relevant) for table in tables for name, p in p_values(table).items()]
     true, false = (np.array([p for p, relevant in found if relevant == kind]) for kind in (1, 0))
     assert len(false) > 250
-    for level in (0.01, 0.05, 0.5):  # ties, as of rare flags, only make p-values larger
+    for level in (0.01, 0.05, 0.5):  # ties, for example of rare flags, only make p-values larger
         assert (false <= level).mean() < level + 3.5 * (level * (1 - level) / len(false)) ** 0.5
     # a test of one column in six cells misses some that a model of all effects finds
     assert len(true) == 0 if noise else (true <= 0.05).mean() > 0.7

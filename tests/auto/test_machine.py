@@ -103,13 +103,13 @@ def test_rows_of_a_group_are_held_out_together(task):
     noisy = of_groups[:, 0] + 0.7 * rng.normal(size=30)
     y = noisy[groups] if task == "regression" else (noisy > 0)[groups].astype(int)
     alone, together = Truth.of(y, task), Truth.of(y, task, groups)
-    # single rows are known again by those of their group
+    # single rows can be recognised by other rows of their group
     assert tune_svm(X, alone, 0).width == max(WIDTHS)
     assert tune_svm(X, together, 0).width <= WIDTH
     assert tune_svm(X, together, 0).slope <= tune_svm(X, alone, 0).slope
     assert (
         tune_svm(X, Truth.of(y, task, groups // 15), 0) == KernelTuning()
-    )  # two groups make no folds
+    )  # two groups are too few for folds
     some = together.take(np.arange(100, 180))
     assert_array_equal(some.groups, groups[100:])
     assert tune_svm(X[100:], some, 0).width in WIDTHS
@@ -132,4 +132,4 @@ def test_the_estimator_predicts_like_the_tuned_svm():
     width = tune_svm(X, truth, 3).width
     fitted = make_svm(2, "regression", width).fit(X, y)
     np.testing.assert_allclose(fitted.predict(X), predict_svm(X, truth, X, 3)[:, 0], atol=5e-3)
-    assert INNER_FOLDS == 3  # which the loops above are written for
+    assert INNER_FOLDS == 3  # the loops above assume this number

@@ -110,7 +110,7 @@ def test_auc_and_average_precision_are_reported_for_a_rare_class():
     decides = measures_of("roc_auc", "classification", labels, [970, 30])
     assert decides.decides.name == "roc_auc"
     assert [measure.name for measure in decides.reported] == ["average_precision"]
-    # whichever class it is: the average precision is that of the rare one
+    # the average precision is that of the rare class, whichever it is
     codes = np.array([0] * 3 + [1] * 97)
     share = np.linspace(0.1, 0.9, 100)
     values = np.column_stack([1 - share, share])

@@ -62,7 +62,7 @@ def test_a_noise_list_is_never_offered_for_a_rare_target():
     asked = clone(QUICK).set_params(n_features_to_select=3).fit(X, y)
     assert not asked.significant_
     assert "not significantly better than the baseline" in asked.choice_.reason
-    assert asked.report(X, y).errors.lost is None  # nobody reads "nothing lost"
+    assert asked.report(X, y).errors.lost is None  # "nothing lost" is not printed
 
 
 def test_a_weak_signal_with_few_positives_is_found():

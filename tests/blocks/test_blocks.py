@@ -93,7 +93,7 @@ def test_large_row_groups_are_read_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("tamis.blocks.parquet.BLOCK_NUMBERS", 6 * 70)
     source = Parquet(written(tmp_path / "a.parquet", X, y, rows=400), target="y")
     blocks = list(source.blocks())
-    assert max(len(block.y) for block in blocks) == 100  # one of 400 in 70s, the last whole
+    assert max(len(block.y) for block in blocks) == 100  # 400 rows in blocks of 70
     assert [block.start for block in blocks] == [*list(range(0, 400, 70)), 400]
     assert_array_equal(np.concatenate([block.X for block in blocks]), X)
 
@@ -118,7 +118,7 @@ def test_a_sample_does_not_depend_on_the_blocks(folder):
     assert len(sample(folder, target="y")[1]) == 500
 
 
-# -- what goes wrong, in sentences -------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------
 
 
 def test_sums_do_not_depend_on_the_number_of_threads(folder, monkeypatch):
@@ -361,7 +361,7 @@ def test_columns_are_selected_from_a_table_larger_than_memory(tmp_path):
     names = [f"x{j}" for j in range(150)]
     schema = pa.schema([*((name, pa.float32()) for name in names), ("y", pa.int8())])
     with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
-        for _ in range(16):  # 2.4 GB once it is float64
+        for _ in range(16):  # 2.4 GB as float64
             X = rng.standard_normal((150, 125_000), dtype=np.float32)
             y = (X[7] + X[70] > 0).astype(np.int8)
             writer.write_table(pa.table([*X, y], schema=schema))

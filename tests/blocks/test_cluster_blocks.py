@@ -163,13 +163,13 @@ def test_a_worker_that_joins_later_gets_its_share(folder, monkeypatch):
         (alone,) = kept.reduce(Holders()).values()
         workers.scale(2)
         client.wait_for_workers(2, timeout=30)
-        assert len(kept.reduce(Holders())) == 1  # nobody has looked again
+        assert len(kept.reduce(Holders())) == 1  # not checked again yet
         monkeypatch.setattr(dask_cluster, "NEWCOMERS", 0.0)
         shares = kept.reduce(Holders())
         assert len(shares) == 2
         assert sum(shares.values()) == alone == 1000
         assert min(shares.values()) >= 400
-        assert kept.reduce(Holders()) == shares  # it holds them from then on
+        assert kept.reduce(Holders()) == shares  # it keeps them from then on
 
 
 class KillsItsWorker(RowStatistic):

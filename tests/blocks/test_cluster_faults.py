@@ -91,7 +91,7 @@ class InThePick:
     def on_fit_task_end(self, estimator, context, **told):
         if not self.killed and len(estimator.trace_) == self.n_steps:
             self.killed = True
-            for process in self.processes:  # it holds its work, and will not be done with it
+            for process in self.processes:  # it keeps its work and will not finish it
                 os.kill(process.pid, signal.SIGSTOP)
             Timer(0.5, self._kill).start()
         return False

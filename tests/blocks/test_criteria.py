@@ -90,7 +90,7 @@ def test_the_result_does_not_depend_on_the_blocks(criterion, mean):
         found = FloatingForward(criterion, n_features_to_select=4).fit(cut(X, y, where))
         assert_array_equal(found.order_, held.order_)
         assert_array_equal(found.support_, held.support_)
-        # the table held at once loses digits to the mean when it is standardised
+        # standardising the full table loses digits because of the mean
         assert_allclose(found.trace_.values, held.trace_.values, rtol=1e-12 + 1e-15 * mean)
         assert found.n_evaluations_ == held.n_evaluations_
 
@@ -155,7 +155,7 @@ def test_labels_and_ranges_do_not_depend_on_the_order_of_the_blocks():
             back = statistic.merge(state, back)
         for one, other in zip(there, back, strict=True):
             assert_allclose(one, other, rtol=1e-14)
-    assert_array_equal(back, there)  # the last has a copy
+    assert_array_equal(back, there)  # the last one has a duplicate
     assert there[0] == 0 < there[1]
 
 
@@ -244,7 +244,7 @@ def drawn_column(rng, n):
     return kinds[rng.integers(len(kinds))]
 
 
-@pytest.mark.filterwarnings("ignore")  # of ties and idle columns, which are meant
+@pytest.mark.filterwarnings("ignore")  # about ties and idle columns, which are intended
 @pytest.mark.parametrize("seed", range(12))
 def test_small_tables_of_any_kind_have_the_same_order_in_blocks(seed):
     rng = np.random.default_rng(seed)
@@ -341,7 +341,7 @@ def test_columns_too_large_to_square_are_refused():
         Ranking(Scatter("J3"), standardize=False).fit(cut(X, y, [300]))
 
 
-# -- the information family ----------------------------------------------------------------------
+# -- information criteria ------------------------------------------------------------------------
 
 
 def mixed(n=700, seed=0):
@@ -458,7 +458,7 @@ def test_missing_values_and_groups_are_counted_in_blocks(kind, missing, groups):
 def test_a_group_of_very_many_columns_is_one_variable():
     rng = np.random.default_rng(0)
     kinds = rng.integers(0, 70, 400)
-    X = np.column_stack([np.eye(70)[kinds], rng.normal(size=400)])  # 2^70 keys, of which 70 occur
+    X = np.column_stack([np.eye(70)[kinds], rng.normal(size=400)])  # 70 of 2^70 keys occur
     y = kinds % 3
     search = Forward(MRMR(n_bins=3), n_features_to_select=1, feature_groups={"a": range(70)})
     held = clone(search).fit(X, y)

@@ -19,7 +19,7 @@ from tamis.criteria import MRMR, CrossValidated, FisherScore, Scatter
 from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.search import Forward, Ranking, Then
 
-# what the table warns of is looked at elsewhere
+# warnings about the table are tested in other files
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 

@@ -8,7 +8,7 @@ from book import pages, run
 from tamis_book import names, read, reproduce
 from tamis_book.result_files import ENDING, load_results
 
-#: Whose two realizations take a second, on data that are always at hand.
+#: Its two realizations take a second, on data that are always available.
 QUICK = "thesis-5.10"
 STORED = sorted(path.name.removesuffix(ENDING) for path in pages.RESULTS.iterdir())
 
@@ -41,10 +41,10 @@ def test_two_realizations_computed_again_agree_with_the_stored_ones(name):
     if not stored.is_current:
         pytest.skip("the experiment file has changed since")
     again, before = scores(reproduce(name, realizations=2)), scores(stored.found)
-    # a table that is not at hand here has no scores
+    # a table that is not available here has no scores
     assert again.keys() <= before.keys()
     assert again or stored.found.missing
-    # scores are stored with nine digits; sums of another processor differ in the last ones
+    # scores are stored with nine digits; other CPUs may differ in the last ones
     assert again == pytest.approx({key: before[key] for key in again}, rel=1e-6, abs=1e-9)
 
 
@@ -78,7 +78,7 @@ def test_pages_show_published_and_computed_numbers(tmp_path, monkeypatch):
     assert (tmp_path / "pictures" / f"{QUICK}-1.svg").read_text().startswith("<svg")
     index = (tmp_path / "index.rst").read_text()
     assert all(f":doc:`{one.name}`" in index for one in some)
-    assert "left out" in (tmp_path / "thesis-3.7.rst").read_text()  # its table is not to be had
+    assert "left out" in (tmp_path / "thesis-3.7.rst").read_text()  # its table is not available
 
 
 def test_special_characters_are_escaped():

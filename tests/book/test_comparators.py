@@ -34,7 +34,7 @@ def test_the_exact_optimum_is_never_worse_than_the_grid(scoring):
     exact = SVCPathCV(**options).fit(X, y)
     for other in (GridC(**options), GridC(step=0.5, refine=2, **options), GradientC(**options)):
         other.fit(X, y)
-        # SVC stops at a tolerance of 1e-3: its area may differ by a pair or two
+        # SVC has a tolerance of 1e-3, so its area may differ by one or two pairs
         assert other.best_score_ <= exact.best_score_ + 2e-3
         assert other.predict(X).shape == y.shape
 

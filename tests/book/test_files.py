@@ -52,7 +52,7 @@ def test_every_experiment_file_can_be_read():
         folds = 6 if experiment.name.startswith("interactions") else 30
         assert experiment.realizations == (5 if own else 10 if few else folds)
         metric(experiment.metric)
-        # figures have no numbers, nor have experiments of our own
+        # figures and our own experiments have no published numbers
         ours = experiment.name.startswith(("trees", "stability", "auto", "interactions"))
         figure = "-fig" in experiment.name and not experiment.name.endswith("-events")
         printed = not (figure or ours)
@@ -84,7 +84,7 @@ def test_the_tables_of_tuned_svms_have_all_parts(name):
     parts = {part.name: part for part in read(name).parts}
     assert len(parts) == 14
     assert {p for p in parts if parts[p].unsound} == {"sonar", "ionosphere", "wbcd"}
-    # the exact optimum was printed to be the least of its row
+    # the published exact optimum is the lowest number of its row
     errors = {p: [x for (x,) in part.published.values()] for p, part in parts.items()}
     assert all(len(row) == 9 for row in errors.values())
     if name == "thesis-6.3":

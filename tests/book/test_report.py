@@ -112,7 +112,7 @@ def test_the_interval_contains_the_published_numbers_that_would_agree(
     own = experiment(metric, agreement)
     one = cell(own, published=None)
     low, high = agreement_range(own, one)
-    step = 1 if metric == "hit" or "range" in agreement else 0.01  # printed numbers are whole
+    step = 1 if metric == "hit" or "range" in agreement else 0.01  # published numbers are integers
     for inside in (low, high):
         assert mark_cell(own, one, inside) == "="
     outside = [value for value in (low - step, high + step) if 0 <= value <= 30]
@@ -124,7 +124,7 @@ def test_a_chart_shows_both_numbers(experiment):
     own = experiment("hit")
     found = Reproduction(own, (cell(own, ours=10.0, published=30.0),), ())
     (row,) = plot.published(found).to_dict()["data"]["values"]
-    assert (row["value"], row["other"]) == (50.0, 100.0)  # of 20, and of 30
+    assert (row["value"], row["other"]) == (50.0, 100.0)  # out of 20, and out of 30
     assert row["low"] <= 50 <= row["high"] < 100
     assert cells_of(found, "wine") == list(found.cells)
 

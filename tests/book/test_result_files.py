@@ -136,7 +136,7 @@ def test_an_invalid_result_file_is_refused(content, tmp_path):
         facts = json.loads(gzip.decompress(path.read_bytes()))
         content = gzip.compress(json.dumps(facts | {"format": 99}).encode())
     elif content == "damage":
-        content = gzip.compress(b"[1]")[:10] + b"\xff" * 20  # a head, and no such block behind it
+        content = gzip.compress(b"[1]")[:10] + b"\xff" * 20  # a header without a block
     path.write_bytes(content)
     with pytest.raises(InvalidStore, match=r"mine\.json\.gz cannot be read .* make book"):
         load_results(path, experiment)
@@ -146,7 +146,7 @@ def test_intervals_agree_with_their_definitions(tmp_path):
     experiment, found, _ = computed(ERRORS, tmp_path)
     cell = next(cell for cell in found.cells if cell.method == "Fisher")
     values = 100 * np.array(list(found.results["wine"].values("error", "Fisher").values()))
-    reach = 3.182446305 * values.std(ddof=1) / 2  # Student's 97.5 % of three degrees of freedom
+    reach = 3.182446305 * values.std(ddof=1) / 2  # 97.5 % quantile of t, 3 degrees of freedom
     assert interval(experiment, cell) == pytest.approx(
         (values.mean() - reach, values.mean() + reach)
     )

@@ -142,7 +142,7 @@ def test_marks_of_hits(hits):
     assert found.to_frame().shape == (6, 15)
 
 
-#: A metric of which less, or more, is better.
+#: A metric for which smaller, or greater, is better.
 METRIC = {False: "error", True: "accuracy"}
 
 
@@ -266,7 +266,7 @@ def test_baselines_use_the_same_number_of_columns_as_the_method(file):
     assert 2 <= ours[1].n_features < ours[2].n_features <= ours[9].n_features == 4
     assert [ours[k].published_n_features for k in (1, 2, 9)] == [2.1, 3.8, None]
     assert ours[9].mark == "+"
-    # with all columns there is nothing to choose
+    # with all columns there is no choice
     assert (theirs[9].ours, theirs[9].published, theirs[9].mark) == (ours[9].ours, None, "")
     assert theirs[1].n_features == ours[1].n_features
 
@@ -400,7 +400,7 @@ def test_tuning_runs_on_request_and_is_stored(file, tmp_path, monkeypatch):
     assert reproduce(path, realizations=2).settings == ()
     found = reproduce(path, realizations=2, tune=True, store=store)
     assert found.settings == ("wine: SVC(C=8.0, gamma=0.1)",)
-    monkeypatch.setattr(runner, "tuned", None)  # must not be needed again
+    monkeypatch.setattr(runner, "tuned", None)  # must not be called again
     assert reproduce(path, realizations=2, tune=True, store=store) == found
 
 
@@ -500,7 +500,7 @@ def test_the_exact_optimum_agrees_with_table_6_3():
     cells = exact_optima()
     unsound = {name for name in ("sonar", "wbcd", "ionosphere") if name in cells}
     assert {name for name, cell in cells.items() if cell.mark != "="} == unsound
-    assert all(cells[name].low > 0.01 for name in unsound)  # an error of 0 is out of reach
+    assert all(cells[name].low > 0.01 for name in unsound)  # an error of 0 cannot be reached
 
 
 @pytest.mark.experiment

@@ -339,7 +339,7 @@ def test_more_columns_than_rows_and_duplicates():
     search = Forward(Correlation(), n_features_to_select=Information("bic")).fit(X, y)
     assert search.support_[0]
     assert len(search.trace_) <= 29
-    labels = np.where(y > 0, "a", "b")  # told apart wholly
+    labels = np.where(y > 0, "a", "b")  # separated completely
     assert (
         Ranking(FisherScore(), n_features_to_select=Information("bic")).fit(X, labels).n_features_
     )
@@ -436,7 +436,7 @@ def test_the_knee_ignores_fixed_columns(groups, fixed):
     free = Ranking(Correlation(), **params).fit(X, y)
     search = Ranking(Correlation(), **params, fixed_features=fixed).fit(X, y)
     assert search.support_[[1, *fixed]].all()
-    # the bend of two falling gains is behind the first
+    # the knee of two decreasing gains is after the first one
     assert search.support_[4] == (groups is None or 0 in fixed)
     assert "This does not apply to the fixed features." in search.choice_.reason
     assert "fixed" not in free.choice_.reason

@@ -45,7 +45,7 @@ def test_values_agree_with_hand_calculations():
     assert theory.vc_confidence(1000, 10, 0.05) == pytest.approx(np.sqrt(0.067365), rel=1e-5)
     # 512 * 3 / 0.01 * ln(76800) = 153600 * 11.24896
     assert theory.sample_complexity(3, 0.1, 0.05) == pytest.approx(153600 * 11.24896, rel=1e-6)
-    # V small against 1 / rho: the second term, 256 / 0.25 * ln(8e30)
+    # if V is small compared with 1 / rho, the second term is larger, 256 / 0.25 * ln(8e30)
     assert theory.sample_complexity(1, 0.5, 1e-30) == np.ceil(1024 * np.log(8e30)) == 72865
     assert theory.vc_of_mlp(10, 5, n_nodes=6, n_weights=61) == (
         40,

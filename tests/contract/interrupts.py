@@ -49,7 +49,7 @@ def forward(size=2):
     return Forward(Scatter(ridge=1e-3), n_features_to_select=size)
 
 
-#: Compositions and selections around a search, which no recipe shows in all their forms.
+#: Compositions and meta-selectors, which recipes do not cover completely.
 COMPOSED = {
     "auto": lambda: Auto(budget=1, cv=2),
     "auto of a frame": lambda: TableSelector(Auto(budget=1, cv=2)),

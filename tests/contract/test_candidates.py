@@ -41,7 +41,7 @@ def test_candidates_agree_with_a_full_sort(kind, shrinking):
     for k, values in zip(range(120), drifting(draw, kind), strict=False):
         units = draw.permutation(np.flatnonzero(held == shrinking))
         scores = Scores(units, values[units], n_equal=1)
-        # every third step moves what is not among the best
+        # every third step moves a unit that is not among the best
         moved = units[: 1 + k % 2] if k % 3 == 0 else units[np.argsort(scores.values)[:1]]
         held[moved] = not shrinking
         trace.append(Step(np.flatnonzero(held), scores=scores))

@@ -57,7 +57,7 @@ def test_splitting_work_into_many_calls_changes_nothing(monkeypatch, work):
     at_once = work()
     monkeypatch.setattr(thresholds, "ONE_CALL", 999)
     for found, expected in zip(work(), at_once, strict=True):
-        # parts that threads share add up their sums, in their order
+        # the sums of slices are added in their order
         np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -94,7 +94,7 @@ def test_kernel_sums_can_be_interrupted(monkeypatch):
     table = DRAW.normal(size=(6000, 40))
     sums = CompiledClassSums(table, DRAW.integers(0, 2, 6000))
     members, calls, function = np.arange(40), [], kernel_sums.class_sums
-    sums.sums(members[:2], members[:2], -1, 0.5)  # what is compiled, or loaded, is so now
+    sums.sums(members[:2], members[:2], -1, 0.5)  # loops are compiled or loaded now
     monkeypatch.setattr(thresholds, "ONE_CALL", 2_000_000)
     monkeypatch.setattr(kernel_sums, "class_sums", lambda *args: calls.append(1) or function(*args))
     with interrupted(0.1):

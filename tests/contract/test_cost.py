@@ -212,7 +212,7 @@ def test_kernel_matrices_that_cannot_be_split_are_refused():
     criterion = PosteriorSensitivity(SVC(), by="derivative")
     with pytest.raises(NotEnoughMemory, match=r"needs about 3\d\d GiB.*rows would fit"):
         check_cost("PosteriorSensitivity", criterion.cost, 100_000, 10, free=8 * 2**30)
-    # what engines hold is cut into blocks, and stays a few gigabytes for any number of rows
+    # engines work in blocks, which take a few gigabytes for any number of rows
     assert PosteriorSensitivity(SVC(), n_values=16).cost(10**6, 10) < 8 * 2**30
 
 
@@ -283,8 +283,8 @@ class TestRounds:
     @pytest.mark.parametrize("selection", AROUND, ids=name)
     def test_memory_estimates_are_right(self, selection):
         selection = clone(selection).set_params(random_state=0)
-        clone(selection).fit(*self.table(300, 20))  # what is loaded from disk is so now
-        # tables large enough that the interpreter's own 0.4 to 0.7 MB do not decide the ratio
+        clone(selection).fit(*self.table(300, 20))  # modules are loaded from disk now
+        # tables are large enough that the interpreter's 0.4 to 0.7 MB do not matter
         for shape in ((600, 60), (900, 90)):
             X, y = self.table(*shape)
             gc.collect()

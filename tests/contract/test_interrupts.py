@@ -7,7 +7,7 @@ import pytest
 
 from tests.contract.interrupts import LIBRARY, moment, outcome, undisturbed
 
-#: Where steps are made, kept and chosen from.
+#: Files in which steps are made, stored and chosen.
 LOOP = (
     *("contract/run.py", "contract/trace.py", "contract/columns.py", "contract/selector.py"),
     *("contract/composition.py", "search/then.py", "table/selector.py"),

@@ -67,7 +67,7 @@ def test_finished_steps_survive_an_exception():
         search.fit(X, y)
     assert len(search.trace_) == len(search.record_.trace) == 2
     assert not search.record_.finished
-    assert not hasattr(search, "support_")  # half an answer is none
+    assert not hasattr(search, "support_")  # an unfinished fit has no result
 
 
 def test_seeds_are_stored_and_restored():

@@ -93,7 +93,7 @@ def test_an_edited_record_is_refused():
     plain["trace"]["value"][0] += 1
     with pytest.raises(InvalidTable, match="changed after it was written"):
         Record.from_dict(plain)
-    del plain["checksum"]  # as records of early versions
+    del plain["checksum"]  # like records of early versions
     assert Record.from_dict(plain).trace.values[0] == PLAIN["trace"]["value"][0] + 1
 
 

@@ -100,7 +100,7 @@ def test_all_scores_of_a_step_are_stored():
         assert_array_equal(step.scores.units, candidates[order])
         np.testing.assert_allclose(step.scores.values, gains[order])
         subset = step.subset
-    # the score of a column that never moved is the last it was given
+    # the score of a column that never moved is its last one
     np.testing.assert_allclose(search.scores_[candidates], gains)
 
 

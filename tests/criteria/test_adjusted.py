@@ -120,7 +120,7 @@ def test_products_of_indicators_give_identical_results(monkeypatch, kind, even):
     fitted = kind(adjusted=True)
     wanted = fitted.fit(X, y).gain(np.array([0, 2]), np.array([1, 3, 4, 5]))
     monkeypatch.setattr("tamis.density.one_hot.EVEN", even)
-    for module in ("discrete", "scan"):  # as on a device, with the arrays of the host
+    for module in ("discrete", "scan"):  # as on a device, but with numpy arrays
         monkeypatch.setattr(f"tamis.density.{module}.device_asked", lambda: "cpu")
     found = fitted.fit(X, y).gain(np.array([0, 2]), np.array([1, 3, 4, 5]))
     assert_array_equal(found, wanted)
@@ -130,7 +130,7 @@ def test_products_of_indicators_give_identical_results(monkeypatch, kind, even):
 def test_constant_columns_have_no_information_and_duplicates_tie(kind):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, (80, 5)).astype(float)
-    X[:, 1], X[:, 3] = 2.0, 8 - X[:, 2]  # a constant, and a copy with other names
+    X[:, 1], X[:, 3] = 2.0, 8 - X[:, 2]  # a constant, and a duplicate with other codes
     y = (X[:, 0] + X[:, 2] > 8).astype(int)
     fitted = kind(adjusted=True, binning="codes").fit(X, y)
     assert fitted.relevance_[1] == 0

@@ -45,7 +45,7 @@ class TestAgainstExplicitKernels:
         model = machine(C=2.0, tol=1e-9, **kernel)
         held, left = explicit.removed(quantity, model, X, y, retrain)
         found = criterion(model, retrain=retrain).fit(X, y).loss(np.arange(X.shape[1]))
-        # spans are 0 where more vectors are free than there are dimensions, up to rounding
+        # spans are 0 up to rounding if there are more free vectors than dimensions
         assert_allclose(found, left - held, rtol=1e-9, atol=1e-9 * max(abs(held), 1))
 
     def test_derivative_with_fixed_multipliers(self, problem, criterion, quantity, kernel):
@@ -78,7 +78,7 @@ class TestSoftMargin:
         model = machine(C=0.7, tol=1e-10, **kernel)
         held, left = explicit.soft_removed(quantity, model, X, y, retrain)
         fitted = criterion(model, retrain=retrain, soft_margin=True).fit(X, y)
-        # the programme and its dual differ by what LIBSVM leaves
+        # primal and dual differ by LIBSVM's tolerance
         expected, tolerance = left - held, 1e-6 * max(abs(held), 1)
         assert_allclose(fitted.loss(np.arange(X.shape[1])), expected, atol=tolerance)
 
@@ -141,7 +141,7 @@ def test_without_retraining_a_regression_ignores_the_target():
     assert orders[0] == orders[1]
 
 
-# Problems with a known answer: how often of so many draws its columns come first.
+# Problems with known relevant columns: the number of draws in which they come first.
 
 SETTINGS = {
     (make_additive, 200): {"C": 16, "gamma": 2**-5, "epsilon": 0.5},

@@ -17,7 +17,7 @@ from tests.criteria.test_reduced_parzen import information
 from tests.laws.catalogue import every
 from tests.laws.unit_laws import ALL, UNITS
 
-#: What each class of criteria is held to.
+#: The reference for each class of criteria.
 MACHINES = [
     (WeightNorm, explicit.norm),
     (RadiusMargin, explicit.radius_margin),
@@ -59,7 +59,7 @@ def test_the_loss_of_a_group_agrees_with_explicit_kernels(kernel, kind, quantity
     found = criterion.grouped(UNITS).fit(X, y).loss(ALL)
     change = np.array(left) - held
     expected = np.abs(change) if kind is WeightNorm else change
-    # LIBSVM keeps its kernel in single precision; a linear machine that is followed does not
+    # LIBSVM stores its kernel in single precision; an updated linear SVM does not
     near = 1e-5 if kind is WeightNorm and kernel == {"kernel": "linear"} else 1e-8
     assert_allclose(found, expected, rtol=near, atol=near * max(abs(held), 1))
 
@@ -108,7 +108,7 @@ def test_densities_are_fitted_without_a_group():
 
 def test_a_group_is_set_to_the_values_of_every_row():
     X, y = table()
-    X[:, 5] = 3.0  # a unit that does not vary tells nothing
+    X[:, 5] = 3.0  # a constant unit has no information
     fitted = ReducedParzenInformation(n_values=None, sigma=1.0).grouped(UNITS).fit(X, y)
     Z = np.delete(X, 5, axis=1)
     full, expected = information(Z, Z, y, 1.0), []

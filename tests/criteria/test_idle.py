@@ -53,7 +53,7 @@ def test_selected_idle_columns_are_reported():
     X, y = problem()
     with pytest.warns(DegenerateData, match=r"Forward selects 2 column\(s\) .* \(0, 10\)"):
         chosen = Forward(MRMR(), n_features_to_select=10).fit(X, y).get_support(indices=True)
-    assert 9 not in chosen  # of these the copy shares most with what was chosen
+    assert 9 not in chosen  # of these, the duplicate is the most redundant
     with pytest.warns(DegenerateData, match=r"Ranking selects 1 column\(s\) .* \(9\)"):
         Ranking(FisherScore(), n_features_to_select=4).fit(X, y)
 
@@ -62,7 +62,7 @@ def test_wrappers_and_binned_criteria_find_idle_columns_too():
     X, y = problem()
     assert_array_equal(np.flatnonzero(Remembered(Scatter()).fit(X, y).idle_), [0, 10])
     rare = X.copy()
-    rare[:, 1] = np.maximum(np.arange(len(X)) - 77, 0)  # the median is the least value
+    rare[:, 1] = np.maximum(np.arange(len(X)) - 77, 0)  # the median is the smallest value
     known = MRMR(n_bins=2).fit(rare, y)
     assert known._coded.entropy[1] == 0
     assert known.idle_[1]

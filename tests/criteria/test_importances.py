@@ -228,7 +228,7 @@ def test_the_certified_best_c_is_used_and_tuned_again():
 class TestShap:
     def shap(self):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the libraries that it loads
+            warnings.simplefilter("ignore")  # warnings of the libraries that it loads
             return pytest.importorskip("shap", reason="shap is not installed")
 
     @pytest.mark.parametrize("n_classes", [2, 3])

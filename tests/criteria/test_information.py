@@ -88,7 +88,7 @@ def random_table(seed):
     n, d, levels = int(rng.integers(8, 60)), 6, int(rng.integers(2, 6))
     X = rng.integers(0, levels, (n, d))
     X[:, 1] = np.where(rng.random(n) < 0.6, X[:, 0], X[:, 1])
-    X[:, 5] = 0 if seed % 3 == 0 else X[:, 2]  # a constant, or a copy
+    X[:, 5] = 0 if seed % 3 == 0 else X[:, 2]  # a constant, or a duplicate
     y = np.where(rng.random(n) < 0.6, X[:, 0], rng.integers(0, 3, n))
     y[:2] = 0, 1
     return X.astype(float), y
@@ -240,7 +240,7 @@ def test_invalid_parameters_are_refused(criterion, sentence):
 
 @pytest.mark.parametrize(
     "criterion",
-    # what is asked for is of the search, and one of them stands for all
+    # the checks are about the search, so one criterion suffices
     [EVERY[0], *(pytest.param(criterion, marks=pytest.mark.slow) for criterion in EVERY[1:])],
     ids=NAMES,
 )

@@ -53,12 +53,12 @@ class TestAgainstExplicitKernels:
     @pytest.mark.parametrize("retrain", [False, True])
     def test_removal_agrees_with_explicit_kernels(self, problem, kernel, retrain):
         X, y, machine = problem
-        # linear machines are exact to rounding, whatever LIBSVM leaves
+        # linear SVMs are exact up to rounding, for any tolerance of LIBSVM
         linear = kernel["kernel"] == "linear" and not retrain
         model = machine(C=2.0, **kernel, **({"tol": 1e-12} if linear else {}))
         held, left = explicit.removed(explicit.norm, model, X, y, retrain)
         found = WeightNorm(model, retrain=retrain).fit(X, y).loss(np.arange(X.shape[1]))
-        tolerance = 1e-5 if linear else 1e-9  # LIBSVM keeps its kernel in single
+        tolerance = 1e-5 if linear else 1e-9  # LIBSVM stores its kernel in single precision
         assert_allclose(found, np.abs(held - left), rtol=tolerance, atol=tolerance)
 
     def test_derivative_with_fixed_multipliers(self, problem, kernel):
@@ -146,7 +146,7 @@ class TestDegenerate:
         assert kept.any()
         assert retrained.any()
         assert slopes.any()
-        # nothing is free to follow
+        # no multiplier is free to change
         assert_allclose(slopes, following)
 
     def test_no_support_vector(self, criterion, real):
@@ -158,7 +158,7 @@ class TestDegenerate:
         X, y = classes
         judge = criterion(SVC()).fit(X, y)
         again = criterion(SVC(), retrain=True).fit(X, y)
-        # points that cannot be told apart have neither norm nor radius nor span
+        # identical points have a norm, radius and span of 0
         assert_allclose(judge.loss(np.array([3])), again.loss(np.array([3])), atol=1e-6)
 
     def test_more_columns_than_rows(self, criterion):

@@ -102,7 +102,7 @@ def test_constant_columns_do_not_change_the_loss():
     assert_allclose(
         criterion.second_opinion(np.array([0, 2, 4]), np.array([4])), with_it, atol=1e-9
     )
-    # nothing but the shares of the classes is left
+    # only the class shares are left
     assert_allclose(criterion.second_opinion(EMPTY, np.array([4])), -2 / 3)
 
 
@@ -166,7 +166,7 @@ def test_tied_scores_are_decided_by_the_second_opinion(kind):
     found = kind(Tied(), n_features_to_select=3).fit(*tied_table())
     assert_array_equal(found.get_support(indices=True), [2, 3, 5])
     last = kind(Tied(), n_features_to_select=1).fit(*tied_table())
-    assert_array_equal(last.get_support(indices=True), [2])  # of equal opinions the lowest index
+    assert_array_equal(last.get_support(indices=True), [2])  # tied opinions go to the lowest index
 
 
 class TiedMonotone(Tied):
@@ -186,7 +186,7 @@ def test_tied_subsets_are_decided_by_the_second_opinion(kind):
     found = kind(TiedMonotone(), n_features_to_select=3).fit(X, y)
     assert_array_equal(found.get_support(indices=True), [2, 3, 5])
     first = kind(TiedMonotone(), n_features_to_select=1).fit(X, y)
-    assert_array_equal(first.get_support(indices=True), [2])  # of equal opinions the first
+    assert_array_equal(first.get_support(indices=True), [2])  # tied opinions go to the first
     fixed = kind(TiedMonotone(), n_features_to_select=3, fixed_features=[1]).fit(X, y)
     assert_array_equal(fixed.get_support(indices=True), [1, 2, 3])
 

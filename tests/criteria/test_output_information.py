@@ -40,7 +40,7 @@ def written_out(net, V, y):
     m, d = len(v), V.shape[1]
     a = np.zeros(m)
     for k in range(m):
-        if v.shape[1] == 1:  # one logistic output: the logit is that of class 1 less class 0
+        if v.shape[1] == 1:  # one logistic output: its logit is that of class 1 minus class 0
             a[k] = h[:, k].std() * abs(v[k, 0])
         else:
             a[k] = h[:, k].std() * sum(abs(c - v[k].mean()) for c in v[k])

@@ -103,7 +103,7 @@ def test_bins_are_those_of_the_information_criteria():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 6))
     y = (X[:, 1] * X[:, 4] > 0).astype(int)
-    codes = np.argsort(np.argsort(X, axis=0), axis=0) * 4 // 200  # four of equal frequency
+    codes = np.argsort(np.argsort(X, axis=0), axis=0) * 4 // 200  # four bins of equal frequency
     told = by_loop(codes, y)
     criterion = PairInformation(n_bins=4).fit(X, y)
     np.testing.assert_allclose(criterion.scores_, told.max(axis=1), atol=1e-12)
@@ -213,7 +213,7 @@ def test_p_values_keep_their_level_on_noise_and_detect_an_exclusive_or():
         criterion = PairInformation(n_permutations=9).fit(X, y)
         found.append(criterion.p_values_.min() <= 0.1)
         paired.append(criterion.interactions_[0].p_value <= 0.1)
-    # one of ten expected; 50 draws tell it to 0.04
+    # one of ten is expected; with 50 draws the standard error is 0.04
     assert np.mean(found) <= 0.2
     assert np.mean(paired) <= 0.2
     X = rng.uniform(size=(300, 12))

@@ -152,7 +152,7 @@ def test_single_precision_gives_the_same_ranking(criterion, monkeypatch):
 
 @pytest.mark.parametrize("sigma", [0.004, 1e-3])
 def test_narrow_windows_stay_finite(sigma, either_path):
-    # every term of a density underflows but for the nearest sample's share
+    # all terms of a density underflow except that of the nearest sample
     X, y = table()
     others = ParzenInformation(sigma=sigma, leave_one_out=True).fit(X, y)
     assert np.isfinite(others.loss(np.arange(5))).all()

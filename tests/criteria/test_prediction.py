@@ -189,7 +189,7 @@ def test_score_decreases_agree_with_permutation_importance(scoring):
     theirs = permutation_importance(model, X, y, scoring=scoring, n_repeats=20, random_state=0)
     gap = np.hypot(criterion.errors(np.arange(5)), theirs.importances_std / np.sqrt(20))
     assert (np.abs(found - theirs.importances_mean) <= 4 * gap + 1e-12).all()
-    # and to the last digit with our own shuffles
+    # and exactly with our own shuffles
     score = (lambda m, Z, t: m.score(Z, t)) if scoring is None else get_scorer(scoring)
     falls = []
     for repeat in range(20):

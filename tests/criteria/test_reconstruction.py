@@ -100,7 +100,7 @@ def test_gains_and_losses_are_differences(X):
 def test_dependent_columns_have_a_gain_of_exactly_0():
     X = degenerate()
     criterion = ColumnSubset().fit(X)
-    # 0 and 2 are copies, 1 is zero, 5 = 2 - 3, 6 is constant, 7 a multiple of 8
+    # 0 and 2 are duplicates, 1 is zero, 5 = 2 - 3, 6 is constant, 7 is a multiple of 8
     assert_array_equal(criterion.gain(np.array([0, 3]), np.array([1, 2, 5])), 0)
     assert_array_equal(criterion.gain(np.array([7]), np.array([8, 1])), 0)
     losses = criterion.loss(np.array([0, 1, 2, 4, 7, 8]))

@@ -53,7 +53,7 @@ def test_permutation_agrees_with_shuffled_samples():
         X, y
     )
     subset = np.array([0, 2, 3])
-    # draws count the rows by their norms, so that their order does not matter
+    # rows are ordered by their norms, so that their order in the table does not matter
     by_norm = np.argsort((X[:, subset] ** 2).sum(axis=1))
     Z, y = X[by_norm][:, subset], y[by_norm]
     draws = stream(5, "permutation", 3)
@@ -106,7 +106,7 @@ def test_constant_columns_and_identical_rows_have_no_effect(by):
     X[:, 1] = 4.0
     losses = ReducedParzenInformation(by=by, random_state=0).fit(X, y).loss(np.arange(3))
     assert np.isfinite(losses).all()
-    if by != "removal":  # new densities depend on the number of columns, also of constant ones
+    if by != "removal":  # new densities depend on the number of columns, including constant ones
         assert losses[1] == pytest.approx(0, abs=1e-9)
 
 

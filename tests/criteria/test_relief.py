@@ -103,7 +103,7 @@ def peer(algorithm, monkeypatch):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_scores_agree_with_scikit_rebate(algorithm, n_classes, kind, monkeypatch):
     X, y, codes = problem(kind, n_classes)
-    # 100 neighbours are more than there are: the default
+    # the default of 100 neighbours is more than there are
     for n_neighbors in [5, 100] if algorithm == "relieff" else [100]:
         more = {"n_neighbors": n_neighbors} if algorithm == "relieff" else {}
         theirs = peer(algorithm, monkeypatch)(categorical_features=codes, **more).fit(X.copy(), y)
@@ -113,7 +113,7 @@ def test_scores_agree_with_scikit_rebate(algorithm, n_classes, kind, monkeypatch
 
 @pytest.mark.parametrize("kind", ["numbers", "mixed"])
 @pytest.mark.parametrize("n_classes", [2, 3, 0])
-@pytest.mark.parametrize("algorithm", ["relieff", "multisurf"])  # with NaN its SURF halves the mean
+@pytest.mark.parametrize("algorithm", ["relieff", "multisurf"])  # its SURF halves the mean with NaN
 def test_scores_with_missing_values_agree_with_scikit_rebate(
     algorithm, n_classes, kind, monkeypatch
 ):

@@ -284,7 +284,7 @@ class TestGroups:
         n_parts, n_broken = self.trainings(criterion, routed, groups=self.groups)
         assert n_parts > 0
         assert n_broken == 0
-        if "GroupKFold" not in str(criterion):  # which cannot do without
+        if "GroupKFold" not in str(criterion):  # which needs them
             assert self.trainings(criterion, routed)[1] > 0
 
     def test_without_groups_duplicate_rows_leak(self):

@@ -165,7 +165,7 @@ def test_a_wide_sparse_table_is_never_made_dense():
     X.data[:] = np.ceil(3 * X.data)
     y = rng.integers(0, 2, 200)
     search = Forward(MRMR(), n_features_to_select=3)
-    search.fit(X, y)  # what is compiled and imported is not counted
+    search.fit(X, y)  # compiled and imported code is not counted
     tracemalloc.start()
     search.fit(X, y)
     _, peak = tracemalloc.get_traced_memory()

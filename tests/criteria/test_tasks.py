@@ -47,7 +47,7 @@ def test_many_distinct_numbers_are_not_classes_by_default(criterion):
     kind = Forward if isinstance(criterion, SubsetCriterion) else RecursiveElimination
     with pytest.raises(InvalidTarget, match=r"214 different numbers such as 151.*Write task='cl"):
         kind(criterion).fit(X, y)
-    # 30 classes, each of them met three times
+    # 30 classes with three rows each
     X, y = X[:90], np.arange(90) % 30
     with pytest.raises(InvalidTarget, match="30 different numbers"):
         clone(criterion).fit(X, y)

@@ -96,7 +96,7 @@ def test_p_values_do_not_underflow():
     X = noise + np.outer(y, [20, 30])
     scores = PValue().fit(X, y).scores_
     assert np.isfinite(scores).all()
-    assert scores[1] > scores[0] > 700  # exp(-700) is the least float
+    assert scores[1] > scores[0] > 700  # exp(-700) is near the smallest float
     # the incomplete beta integral with its vanishing factor x^a taken out
     a, b = 999.0, 0.5
     for score, share in zip(scores, Correlation().fit(X, y).scores_ ** 2, strict=True):

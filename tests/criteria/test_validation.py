@@ -278,7 +278,7 @@ class TestDiscriminantAnalysis:
             assert criterion.gain(EMPTY, np.array([2])) == [0]
 
     def test_a_column_constant_in_a_fold(self):
-        # it varies in one row, which is in one training fold less than in the others
+        # it varies in one row, which one training fold does not contain
         X, y = load_iris(return_X_y=True)
         X[:, 1] = 2.0
         X[17, 1] = 3.0
@@ -292,7 +292,7 @@ class TestDiscriminantAnalysis:
         assert search.support_.sum() == 3
 
     def test_a_column_that_equals_the_class(self):
-        # nothing varies inside a class, which scikit-learn cannot fit: the nearest mean answers
+        # scikit-learn cannot fit columns that are constant within classes: the nearest mean is used
         X, y = load_iris(return_X_y=True)
         X = np.column_stack([X, y, y == 1])
         criterion = CrossValidated(LDA()).fit(X, y)
@@ -352,7 +352,7 @@ class TestNeighbours:
     @pytest.mark.parametrize("algorithm", ["auto", "kd_tree", "ball_tree", "brute"])
     def test_ties_are_broken_as_in_sklearn(self, algorithm):
         rng = np.random.default_rng(1)
-        X = rng.integers(0, 3, size=(80, 18)).astype(float)  # nothing but ties
+        X = rng.integers(0, 3, size=(80, 18)).astype(float)  # all distances are tied
         y = rng.integers(0, 3, size=80)
         criterion = CrossValidated(KNN(algorithm=algorithm, leaf_size=7)).fit(X, y)
         for size in (0, 1, 3, 14, 15, 16):
@@ -368,7 +368,7 @@ class TestNeighbours:
     def test_one_column_dominates_the_distances(self):
         X, y = load_wine(return_X_y=True)
         X = scale(X)
-        X[:, 3] *= 1e7  # its removal leaves little of the sums
+        X[:, 3] *= 1e7  # without it, little is left of the sums
         check_like_sklearn(CrossValidated(KNN()).fit(X, y), X, y, np.arange(8))
 
     @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ class TestTuning:
         again.use(found)
         assert again.value(subset) == criterion.value(subset)
         other = {"n_neighbors": 26 - found["n_neighbors"]}
-        criterion.gain(EMPTY, np.array([2]))  # remembers the best value, which must not survive
+        criterion.gain(EMPTY, np.array([2]))  # caches the best value, which must be cleared
         criterion.use(other)
         assert criterion.value(np.array([2])) == reference(KNN(**other), X, y, [2], cv=5)
 

@@ -21,7 +21,7 @@ def test_remembered_computes_each_value_once():
     criterion.gain(subset, np.array([0, 3]))
     computed = criterion.n_computed_
     criterion.gain(subset, np.array([3, 0]))
-    criterion.loss(np.array([0, 1, 2]))  # one of its parts is known
+    criterion.loss(np.array([0, 1, 2]))  # one of its values is cached
     assert criterion.n_computed_ == computed + 2
 
 

@@ -68,7 +68,7 @@ def same(one, other):
 
 def test_every_maker_is_covered():
     makers = {getattr(datasets, name) for name in datasets.__all__ if name.startswith("make_")}
-    # of mixed tables, which are frames, tests/table asks the same
+    # mixed tables are frames and are tested in tests/table
     frames = {datasets.make_mixed, datasets.make_genes}
     assert {make for make, _ in EVERY.values()} == makers - frames
 
@@ -125,7 +125,7 @@ def test_weston_clumps_lie_where_published():
     assert X.shape == (20_000, 10)
     assert_array_equal(relevant, [0, 1])
     assert Counter(y.tolist()) == {0: 10_000, 1: 10_000}
-    # on the second column the clumps are three deviations off zero: its sign says which
+    # clusters are three deviations from 0 in the second column, so its sign identifies them
     centres = {
         (0, True): (0.75, 3),
         (0, False): (-0.75, -3),
@@ -358,7 +358,7 @@ def test_complementary_best_pair_is_the_best_and_the_worst_column():
     }
     assert min(error, key=error.get) == tuple(relevant) == (0, 3)
     assert error[0, 3] < 0.02
-    # the classes 4 and 5, half of whose two fifths are mistaken
+    # half of the rows of classes 4 and 5 are wrong, which are two fifths of all rows
     assert all(error[0, j] > 0.15 for j in (1, 2))
 
 

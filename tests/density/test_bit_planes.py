@@ -99,7 +99,7 @@ def packed_blocks(ends, seed=0):
 @pytest.mark.parametrize("pivot", [(0,), (2,), (3,), (4,), (6,), (2, 6), (3, 6), (4, 6)])
 @pytest.mark.parametrize("by_planes", [True, False])
 def test_counts_agree_with_bincount(pivot, by_planes):
-    # more than a run of rows, one word, an empty block, whole words
+    # more than one run, one word, an empty block, complete words
     codes, cuts, packing, blocks = packed_blocks([8500, 8510, 8510, 8638])
     counting = PivotCounts(packing.first_plane, cuts.n_levels, pivot, slice(1, 6))
     counting.by_planes = by_planes

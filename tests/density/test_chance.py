@@ -75,7 +75,7 @@ def test_terms_are_zero_on_average_over_permutations():
     X = X.astype(float)
     terms = {"relevance": [], "shared": [], "conditional": []}
     for _ in range(150):
-        # of the target all rows are shuffled, then those within levels of the pick; then the pick
+        # the target is shuffled in all rows, then within levels of the pick; then the pick is
         coded = Coded(X, 200)
         shuffled = rng.permutation(y)
         terms["relevance"].append(coded.information(shuffled, adjusted=True))
@@ -89,7 +89,7 @@ def test_terms_are_zero_on_average_over_permutations():
     for values in map(np.array, terms.values()):
         doubt = values.std(axis=0) / np.sqrt(len(values))
         assert (np.abs(values.mean(axis=0)) <= 4 * doubt + 1e-12).all()
-        assert doubt.max() > 1e-4  # so that a bias of a hundredth would be seen
+        assert doubt.max() > 1e-4  # so that a bias of 0.01 would be detected
 
 
 def test_the_plain_information_of_many_levels_is_all_chance():

@@ -171,7 +171,7 @@ def test_changes_of_class_sums_agree_with_full_kernels(name, gamma, others, to):
     before = exact_shares(X[:, members], bounds, gamma, others)
     kept = [members[members != j] if way > 0 else np.append(members, j) for j in altered]
     expected = [exact_shares(X[:, some], bounds, gamma, others) - before for some in kept]
-    # differences of logarithms, which the oracle knows to their own rounding
+    # differences of logarithms, which the reference has up to rounding
     limit = 1e-10 * np.abs(expected).max() + 1e-11
     assert_allclose(found.changes, expected, rtol=0, atol=limit)
     assert found.base == pytest.approx(before, rel=1e-11)

@@ -59,7 +59,7 @@ def test_the_optimum_agrees_with_scipy(seed):
 def test_the_optimum_agrees_with_scipy_for_nearly_singular_kernels(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 2))
-    X[11] = X[3]  # a copy: the optimum is not unique, its value is
+    X[11] = X[3]  # a duplicate: the optimum is not unique, but its value is
     Q = kernel_matrix(X, [0.5, 4, 40][seed % 3])
     p = Q.mean(axis=1) * rng.uniform(0.5, 2)
     found = minimise_on_simplex(Q, p)
@@ -112,7 +112,7 @@ def test_the_smallest_sphere_touches_and_contains_its_points(seed):
     distances = ((X - weights @ X) ** 2).sum(axis=1)
     assert distances.max() == pytest.approx(squared, rel=1e-9)
     assert_allclose(distances[weights > 0], squared, rtol=1e-9)
-    # the centre and squared radius that scipy finds, written as a program of their own
+    # centre and squared radius by scipy, from a separate programme
     other = minimize(
         lambda v: v[-1],
         np.append(X.mean(axis=0), 100.0),

@@ -17,7 +17,7 @@ from tamis.density.series import output_changes
 from tamis.exceptions import InvalidParameter
 from tamis.svm import NewtonSVC, NewtonSVR
 
-#: Agreement of ranks that is promised.
+#: Documented agreement of ranks.
 SPEARMAN = 0.99999
 
 
@@ -74,7 +74,7 @@ def test_posteriors_of_an_svm_agree_with_double_precision(scale):
         rows, centres, weights, points = (part.astype(kind) for part in parts)
         total = np.zeros(X.shape[1])
         for part in output_changes(rows, centres, weights, points, gamma=gamma):
-            # p(f + df) - p(f) as a product, of which nothing cancels
+            # p(f + df) - p(f) as a product, without cancellation
             t = np.expm1(kind(-A) * host(part.change)[0])
             own, slope = ((v[part.rows].astype(kind))[:, None, None] for v in (p, p * (1 - p)))
             moved = np.abs(slope * t / (1 + own * t))

@@ -101,7 +101,7 @@ def test_short_searches_write_no_checkpoint(tmp_path, monkeypatch):
         assert not store.checkpoints()
 
 
-# ---- every selection, and every way to be killed ----
+# ---- all selections, and all ways to be killed ----
 
 GATES = (
     "GateSelector(n_features_to_select=3, network=NetworkClassifier(2, validation=2, "
@@ -203,6 +203,6 @@ def test_a_store_on_a_different_computer_is_not_written_to(tmp_path):
         (keeper,) = checkpoint.keepers_of(here)
         assert isinstance(keeper, checkpoint.StoreKeeper)
         elsewhere = replace(here, file=("another-host", *here.file[1:]))
-        assert checkpoint.keepers_of(elsewhere) == []  # and no scheduler to turn to
+        assert checkpoint.keepers_of(elsewhere) == []  # without a scheduler
     with Store(None) as store:
         assert checkpoint.keepers_of(checkpoint.Bookmark.of("k", 0.0, store, False)) == []

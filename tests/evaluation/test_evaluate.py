@@ -134,7 +134,7 @@ def test_a_trace_is_scored_after_each_step():
         ByTwo(), WINE, plan, ["error", "n_features"], estimators=KNN, sizes=Steps([1, 3, 9])
     )
     by_size = evaluate(ByTwo(), WINE, plan, "error", estimators=KNN, sizes=[2, 5])
-    for step, size in ((1, 2), (3, 5), (9, 5)):  # after its last step it stays where it is
+    for step, size in ((1, 2), (3, 5), (9, 5)):  # there are no changes after its last step
         rule = f"step {step}"
         assert found.values("error", "ByTwo()", rule=rule) == by_size.values(
             "error", "ByTwo()", size=size
@@ -159,7 +159,7 @@ def test_every_realization_may_have_its_own_sizes(tmp_path):
     at_4 = whole.values("error", name, size=4)
     assert own.values("error", name, size=4) == {0: at_4[0], 2: at_4[2]}
     with Store(store) as kept:
-        assert len(kept) == 5  # the last realization was there already
+        assert len(kept) == 5  # the last realization was stored already
 
 
 def test_a_store_distinguishes_steps_from_sizes(tmp_path):
@@ -528,7 +528,7 @@ def test_frames_have_one_row_per_score():
     assert found.means()[0].n_realizations == 2
 
 
-# ---- numbers out of all proportion ----
+# ---- extreme numbers ----
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e200, 1e300, 1e307, 1e-200, 1e-300])
@@ -555,7 +555,7 @@ def test_errors_that_overflow_are_infinite():
     assert [cell.mean for cell in found.means()] == [np.inf, 0.0]
 
 
-# ---- honesty ----
+# ---- leakage ----
 
 
 def test_selection_outside_the_folds_is_optimistic_on_noise():
@@ -566,7 +566,7 @@ def test_selection_outside_the_folds_is_optimistic_on_noise():
         {"f": SelectKBest(k=5)}, (X, y), plan, "accuracy", estimators=KNN, sizes="own"
     )
     values = np.array(list(inside.values("accuracy", "f").values()))
-    # forty splits of sixty rows are not independent: the error of the corrected t-test
+    # forty splits of sixty rows are not independent: use the corrected standard error
     error = np.sqrt(values.var(ddof=1) * (1 / 40 + 1))
     assert abs(values.mean() - 0.5) < 2 * error
     outside = np.argsort(-f_classif(X, y)[0])[:5]
@@ -597,7 +597,7 @@ def test_a_fitted_method_is_fitted_again_in_each_fold():
     assert found.tasks[0].outcome.n_features == 13
 
 
-# ---- sentences ----
+# ---- messages ----
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_a_search_continues_after_its_worker_was_killed(cluster, tmp_path, monke
     """The record is passed on by the scheduler, or by the store if the worker can write to it."""
     _, client = cluster
     monkeypatch.setattr(runner, "CHECKPOINT_SECONDS", 0.0)
-    if place == "file on another host":  # as seen from any worker
+    if place == "file on another host":  # in any worker
         monkeypatch.setattr(checkpoint, "_identity", lambda path: ("another-host", 1, 1))
     client.wait_for_workers(2, timeout=60)
     store = None if place == "memory" else tmp_path / "s.sqlite"
@@ -147,7 +147,7 @@ def test_a_search_continues_after_its_worker_was_killed(cluster, tmp_path, monke
     first, second = valued(log).values()
     assert first[0] == 0
     assert len(first) >= 6
-    assert second[0] >= len(first) - 2  # no more than the steps in hand are done again
+    assert second[0] >= len(first) - 2  # only the current steps are repeated
     assert second[-1] == 9
     log.unlink()
     assert numbers(search()) == numbers(found)
@@ -189,7 +189,7 @@ def test_data_are_sent_only_once(cluster, monkeypatch):
     monkeypatch.setattr(sources.Fixed, "__reduce__", reduced, raising=False)
     X, y = np.random.default_rng(0).normal(size=(500, 40)), np.repeat([0, 1], 250)
     evaluate({"f": FISHER}, (X, y), Realizations(30), "n_features", sizes=[1], cluster=client)
-    # once for its hash and once for the sending, perhaps once more for a second worker
+    # once for its hash, once for sending, and maybe once more for a second worker
     assert 1 <= len(sent) <= 4
 
 

@@ -98,7 +98,7 @@ def test_equal_scores_do_not_differ(test):
 @pytest.mark.parametrize("test", [paired_t, lambda a, b: corrected_t(a, b, 0.5)])
 @pytest.mark.parametrize("n", [2, 3, 10])
 def test_a_constant_difference_is_tested_by_its_signs(test, n):
-    # 0.3 - 0.2 and 0.2 - 0.1 are equal but for rounding
+    # 0.3 - 0.2 and 0.2 - 0.1 are equal up to rounding
     a = np.arange(1, n + 1) / 10
     assert test(a, a + 0.1).p_value == 0.5 ** (n - 1)
     assert test(a, a + 0.1).statistic == -np.inf
@@ -111,7 +111,7 @@ def test_rounding_is_not_a_difference():
 
 def test_differences_that_cancel_are_not_a_difference():
     first, second = np.array([0.08, 0.04, 0.12, 0.0]), np.array([0.04, 0.0, 0.04, 0.16])
-    assert (first - second).mean() != 0  # by rounding
+    assert (first - second).mean() != 0  # because of rounding
     assert corrected_t(first, second, 0.3).difference == 0
     assert corrected_t(first, second, 0.3).p_value == 1
 
@@ -155,11 +155,11 @@ def test_demsars_worked_example():
     found = friedman(DEMSAR, greater_is_better=True)
     assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
     assert_allclose(found.critical_difference, 1.25, atol=0.005)
-    # he computes chi-squared without regard to ties, from the average ranks
+    # he computes chi-squared from the average ranks, without correcting for ties
     plain = 12 * 14 / (4 * 5) * ((found.ranks**2).sum() - 4 * 25 / 4)
     assert_allclose(plain, 9.28, atol=0.005)
     assert_allclose(13 * plain / (14 * 3 - plain), 3.69, atol=0.005)
-    # ties corrected, the statistic is the same times n k (k^2 - 1) / (that minus the tied ranks)
+    # corrected for ties, it is multiplied by n k (k^2 - 1) / (the same minus the tied ranks)
     tied = 60 + 3 * 6
     assert_allclose(found.statistic, plain / (1 - tied / (14 * 60)))
     assert_allclose(found.f_statistic, 13 * found.statistic / (42 - found.statistic))

@@ -48,7 +48,7 @@ def test_a_draw_is_shared_by_all_methods_and_pickled_without_its_rows():
     methods = {"two": SelectKBest(k=2), "three": SelectKBest(k=3)}
     plan = Realizations(3, train=80)
     found = evaluate(methods, data, plan, estimators=GaussianNB(), sizes="own")
-    assert len(passes) - before == 3 + 1  # and a look at the first block, for the fingerprint
+    assert len(passes) - before == 3 + 1  # and the first block is read for the fingerprint
     assert all(cell.mean < 0.2 for cell in found.means())
     drawn = Drawn(MemoryMap(X, y), 200)
     small = len(pickle.dumps(drawn))

@@ -91,7 +91,7 @@ def test_all_pairs_are_adjusted_together():
 
 def test_a_constant_difference_is_not_significant_with_few_realizations():
     found = standings(results({"good": [[0.1]] * 3, "poor": [[0.2]] * 3}))
-    assert found.pairs[0].p_value == 0.25  # all signs alike by chance
+    assert found.pairs[0].p_value == 0.25  # the probability that all signs are equal
 
 
 def test_baselines_are_neither_best_nor_ranked():

@@ -65,7 +65,7 @@ def test_finished_tasks_are_not_run_again(tmp_path):
     assert Counted.fits == 5
     assert numbers(more)[:3] == numbers(few)
     again = evaluate({"g": Counted(FisherScore())}, WINE, Realizations(5), "n_features", store=path)
-    assert Counted.fits == 5  # another name for the same method
+    assert Counted.fits == 5  # a different name for the same method
     assert again.methods == ["g"]
 
 
@@ -366,7 +366,7 @@ class Forked:
         names = {}
         exec(EXPERIMENT, names)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks next to threads
+            warnings.simplefilter("ignore", DeprecationWarning)  # warnings about forks with threads
             self.pid = os.fork()
         if self.pid == 0:
             try:

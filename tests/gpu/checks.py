@@ -25,7 +25,7 @@ from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR
 
 N_ROWS, N_COLUMNS = 300, 24
-#: Largest difference from the processor, as a share of the largest score.
+#: Largest difference from the CPU, as a share of the largest score.
 AGREEMENT = 1e-10
 
 

@@ -56,10 +56,10 @@ class ClassesAsTimes(CoxScore):
         return super().fit(X, np.column_stack([1.0 + y, y != 1]), **params)
 
 
-#: LIBSVM stops when it is near enough, and where depends on the order of the rows.
+#: LIBSVM stops at a tolerance, and its solution then depends on the order of the rows.
 MACHINE = SVC(gamma=0.1, tol=1e-11)
 
-#: Parameters for classes that cannot be built without, or that have more than one face.
+#: Parameters for classes that need them, or that have several variants.
 EXAMPLES = {
     "HSIC": [HSIC(), HSIC(gamma="median", unbiased=False), HSIC(gamma=0.2)],
     "MIFS": [MIFS(), MIFS(n_bins=4, binning="width")],
@@ -78,11 +78,11 @@ EXAMPLES = {
     "CrossValidated": [
         CrossValidated(LinearDiscriminantAnalysis()),
         CrossValidated(KNeighborsClassifier(3), cv=2),
-        # probabilities of dense and sparse tables, learnt in no time: laws ask a thousand times
+        # fast probabilities for dense and sparse tables, because laws train a thousand times
         CrossValidated(BernoulliNB(), cv=2, scoring="neg_log_loss"),
     ],
     "Importances": [Importances(RidgeClassifier()), Importances(LinearDiscriminantAnalysis())],
-    # the weights that a network starts from belong to places, so shares depend on the order
+    # initial weights of a network belong to positions, so shares depend on the order
     "OutputInformation": [
         OutputInformation(LogisticRegression(), credit="knockout", random_state=0)
     ],

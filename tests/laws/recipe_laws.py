@@ -18,9 +18,9 @@ class Problem(NamedTuple):
     name: str
     X: np.ndarray
     y: np.ndarray
-    #: Each group is found when one of its columns is.
+    #: A group is found if one of its columns is found.
     groups: tuple[tuple[int, ...], ...]
-    #: How many columns are asked for.
+    #: Number of columns to select.
     size: int
     constant: tuple[int, ...] = ()
 
@@ -51,7 +51,7 @@ def xor(seed=0, n=160, d=8):
     """Return classes by the sign of a product of two columns, which is an interaction."""
     draw = np.random.default_rng([2, seed])
     X = draw.normal(size=(n, d))
-    X[:, :2] += np.sign(X[:, :2])  # away from the border, where no class can be told
+    X[:, :2] += np.sign(X[:, :2])  # away from the class boundary
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     return shuffled("xor", X[:, :2].T, X[:, 2:], y, ((0,), (1,)), draw, size=2)
 
@@ -141,7 +141,7 @@ def takes_no_constant_column(make, problems):
         assert not set(np.flatnonzero(selection.support_)) & set(problem.constant)
 
 
-#: What scores may differ by, as a share of the greatest: LIBSVM stops a thousandth short.
+#: Allowed difference of scores, as a share of the greatest, because of LIBSVM's tolerance.
 SHORT = 5e-3
 
 

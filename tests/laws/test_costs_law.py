@@ -15,7 +15,7 @@ from tamis.meta import HonestSize, Probes
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 from tests.laws.catalogue import between_rows, every, name
 
-#: Members of the catalogue with an estimator, or a function, that nobody can speak for.
+#: Criteria with an estimator or a function of unknown memory.
 FOREIGN = {
     "CrossValidated(BernoulliNB(), cv=2, scoring='neg_log_loss')",
     "Importances(LinearDiscriminantAnalysis())",

@@ -66,7 +66,7 @@ def test_rows_may_come_in_any_order(criterion):
     laws.rows_may_come_in_any_order(criterion)
 
 
-#: Criteria to which a constant column makes a difference, and why.
+#: Criteria that depend on constant columns, and why.
 COUNT_CONSTANTS = {
     "CrossValidated(BernoulliNB(), cv=2, scoring='neg_log_loss')": "its priors smooth every column",
     "Divergence()": "without a ridge it refuses constant columns",
@@ -95,7 +95,7 @@ def test_a_constant_column_does_not_change_the_scores(criterion):
         laws.a_constant_column_changes_no_score(criterion)
 
 
-#: Criteria to which a weight of 2 is not a copied row, and why.
+#: Criteria for which a weight of 2 is not equivalent to a duplicate row, and why.
 COUNT_ROWS = {
     "CrossValidated": "folds are dealt out by rows",
     "OutputInformation": "the rows for validation are drawn",
@@ -159,7 +159,7 @@ def test_criteria_that_accept_categories_ignore_the_order_of_codes(criterion):
     laws.codes_have_no_order(criterion)
 
 
-# of neighbours at one distance scikit-learn finds others in a sparse table
+# scikit-learn breaks ties of distances differently for a sparse table
 TIED = KNeighborsClassifier
 
 
@@ -223,7 +223,7 @@ def test_some_criteria_have_a_second_opinion():
     assert sum(bool(c.opinion) for c in every(Criterion)) >= 3
 
 
-# Each law must reject a member that breaks it; a law that cannot fail is no law.
+# Each law must reject a criterion that breaks it. Otherwise it would test nothing.
 
 
 class WrongGain(Scatter):
@@ -388,7 +388,7 @@ class LosesOnCopies(BackwardCriterion):
     ids=name,
 )
 def test_the_law_rejects_a_wrong_criterion(law, member):
-    # numpy, pickle and float() speak for these themselves
+    # numpy, pickle and float() raise errors of their own for these
     others = {"WritesIntoTheData": ValueError, "HoldsALock": TypeError, "NeedsNumbers": ValueError}
     with pytest.raises(others.get(type(member).__name__, AssertionError)):
         law(member)

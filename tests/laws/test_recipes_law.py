@@ -13,10 +13,10 @@ from tamis.recipes.book import BOOK
 from tamis.search import Ranking, RecursiveElimination
 from tests.laws import recipe_laws as laws
 
-#: They see no target, so that nothing says which columns matter.
+#: They use no target, so they cannot find the relevant columns.
 UNSUPERVISED = {"column-subset", "ufescor"}
 
-#: They look at more than one column at a time, and not only at sums of them.
+#: They detect interactions, not only sums of effects.
 SEE_PAIRS = {
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
     *("lasso-mlp", "moi-rfe", "hsic-rfe", "mi-pw", "mi-rsde", "random-forest-rfe"),
@@ -29,7 +29,7 @@ SEE_PAIRS = {
 #: slacks are not counted. They reproduce published figures; others do in their place what works.
 PRINTED = {name for name in names() if "print" in name}
 
-#: Networks and forests are trained too often for the usual problems; a small one is left.
+#: Networks and forests are trained too often for the usual problems, so a small one is used.
 SLOW = {
     *(name for name in names() if "fsmlp" in name),
     *(name for name in names() if "mlp-fspp" in name),
@@ -38,15 +38,15 @@ SLOW = {
     *("boosting-rfe", "boosting-regression-rfe"),
 }
 
-#: They decide themselves how many columns they keep.
+#: They choose the number of columns themselves.
 DECIDE = {"boruta", "boruta-regression"}
 
-#: A few trees tell what matters on easy problems as a hundred do, and are grown in a moment.
+#: A few trees find the relevant columns of easy problems as well as a hundred.
 FEW_TREES = {
     *("forest-rfe", "forest-regression-rfe", "boruta", "boruta-regression", "random-forest-rfe"),
 }
 
-#: From all of 500 columns down, or 500 trainings a step: the wide problem is for the slow run.
+#: They train hundreds of models for 500 columns: the wide problem belongs to the slow tests.
 SLOW_ON_WIDE = SLOW | {
     *("branch-and-bound-j3", "sbs-j3", "sfbs-j3", "sfs-linear-regression", "mi-pw", "ga-knn"),
     *("rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "sfs-knn", "sffs-knn"),
@@ -64,7 +64,7 @@ def made(name, **options):
     """Return a function that makes the recipe for a number of columns, with seeds."""
 
     def make(size):
-        if name == "t-test-fdr":  # counts among those that pass
+        if name == "t-test-fdr":  # a share of the columns that pass
             size = 1.0
         asked = {} if name in DECIDE else {"n_features_to_select": size}
         selector = recipe(name, **asked, **options)
@@ -106,7 +106,7 @@ def follows(law, name, problems, **options):
         law(made(name, **options), problems)
 
 
-#: They differ from another recipe in a setting, and take seconds.
+#: They differ from another recipe only in a setting, and take seconds.
 TWINS = {"sd-g-init", "sd-l-rfe-permuted", "sd-g-rfe-permuted", "fspp1-rfe-permuted"} | {
     *("mlp-fspp-rfe-permuted", "gated-fsmlp-crc-open", "rmb-regression-rfe", "mlp-fspp-init"),
     *("gated-fsmlp-crc-joint", "fsmlp-al-crc-joint", "boruta-regression"),
@@ -148,7 +148,7 @@ def test_the_lists_contain_only_recipes():
 #: Networks, forests and genetic searches draw weights, columns and rows by their positions.
 DRAWN = SLOW | DECIDE
 
-#: For each law the recipes that it does not hold for, and why.
+#: Recipes that a law does not apply to, and why.
 EXEMPT = {
     laws.rows_may_come_in_any_order: {
         "folds are dealt out by rows": {
@@ -184,7 +184,7 @@ def kind_for(law, name):
     return "classification" if "classification" in kinds else "regression"
 
 
-#: A second or more, and in a setting alone different from a recipe that is tried.
+#: They take a second or more, and differ from a tested recipe only in a setting.
 TRIED_SLOWLY = {n for n in names() if n.startswith(("fspp", "sd-"))} - {"fspp2-init", "sd-g-init"}
 TRIED_SLOWLY |= {"sffs-knn", "span-rfe-retrain-printed", "rmb-rfe-retrain-printed"}
 
@@ -209,7 +209,7 @@ def test_every_recipe_obeys_the_invariances(law, name):
         law(made(name), X, y)
 
 
-#: That wrong members keep columns which tell nothing is said, and is what they are for.
+#: Wrong members are meant to select uninformative columns, and warnings report that.
 KEPT_CONSTANTS = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
 
 

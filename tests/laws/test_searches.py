@@ -34,7 +34,7 @@ def test_every_search_obeys_the_laws(law, cls):
     law(maker(cls))
 
 
-# The others compare sums, in which a huge score leaves the small ones no digits.
+# The others compare sums, in which small scores have no digits next to a huge one.
 @pytest.mark.parametrize(
     "cls", [c for c in searches() if c not in (Exhaustive, BranchAndBound, Genetic)], ids=name
 )
@@ -42,7 +42,7 @@ def test_one_huge_score_does_not_hide_the_others(cls):
     laws.one_huge_score_hides_no_other(maker(cls))
 
 
-# Ranking takes both of a pair, and a genetic search sees only some of the equal subsets.
+# Ranking selects both of a pair, and a genetic search scores only some tied subsets.
 @pytest.mark.parametrize("cls", [c for c in searches() if c not in (Ranking, Genetic)], ids=name)
 def test_ties_go_to_the_lowest_index(cls):
     laws.ties_go_to_the_lowest_index(maker(cls))
@@ -236,7 +236,7 @@ def test_the_law_rejects_a_wrong_search(law, member):
         law(member)
 
 
-#: What scikit-learn asks for is of the search: others than the first are for the slow run.
+#: The checks are about the search. Criteria other than the first belong to the slow tests.
 CHECKED = [
     pytest.param(cls, criterion, marks=pytest.mark.slow if k and cls is not Forward else ())
     for cls in (*searches(), Then)

@@ -60,7 +60,7 @@ def by_columns(criterion):
     """Return the value of units from a criterion without groups."""
     X, y = table()
     plain = clone(criterion).fit(X, y)
-    if hasattr(criterion, "per_feature"):  # it counts units, as sizes do
+    if hasattr(criterion, "per_feature"):  # it counts units, like sizes
         inside = by_columns(criterion.criterion)
         return lambda subset: inside(subset) - criterion.per_feature * len(subset)
     if not isinstance(criterion, Univariate):
@@ -205,7 +205,7 @@ def a_grouped_search_is_a_search_over_unions(make):
         how |= {"fixed_features": column, "feature_groups": None, "standardize": False}
         brute = make(over, **how).fit(units, y)
         assert_array_equal(search.unit_support_, brute.support_)
-        if "open" not in search.trace_.state:  # tighter bounds find less on the way
+        if "open" not in search.trace_.state:  # tighter bounds find fewer subsets on the way
             assert outcome(search)["subsets"] == outcome(brute)["subsets"]
             assert_allclose(search.trace_.values, brute.trace_.values, rtol=1e-9)
 

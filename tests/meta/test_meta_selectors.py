@@ -204,7 +204,7 @@ def test_probes_that_score_better_are_counted():
 def test_ties_of_column_and_probe_are_broken_at_random():
     rng = np.random.default_rng(0)
     found = np.mean([count_ahead(np.zeros(8), 4, rng) for _ in range(4000)], axis=0)
-    assert_allclose(found, 2.0, atol=0.1)  # of four probes two, on average
+    assert_allclose(found, 2.0, atol=0.1)  # two of four probes, on average
 
 
 def test_p_values_agree_with_their_definition():
@@ -239,7 +239,7 @@ def test_probes_select_about_the_stated_number_of_noise_columns():
             X, y = noise(60, 20, seed)
             around = Probes(Ranking(Correlation()), n_rounds=5, random_state=seed)
             kept.append(around.fit(X, y).n_features_)
-    assert 0.4 < np.mean(kept) < 1.7  # one expected; 40 draws tell it to a fifth
+    assert 0.4 < np.mean(kept) < 1.7  # one is expected; with 40 draws the standard error is a fifth
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_rejected_columns_are_dropped_with_their_probes(seed):
     assert_array_equal(found.wins_, wins)
     assert_array_equal(np.flatnonzero(found.support_), sorted(kept))
     assert_array_equal(np.flatnonzero(found.rejected_), sorted(out))
-    assert out  # the walk above did what it is about
+    assert out  # the run above had early rejections
     plain = Contest(Ranking(Correlation()), n_rounds=60, random_state=seed).fit(X, y)
     assert not plain.rejected_.any()
     assert (plain.n_rounds_ == 60).all()
@@ -450,7 +450,7 @@ def test_subsamples_of_a_single_row_are_refused(around):
 
 # ---------------------------------------------------------------------------------------- knockoffs
 
-#: Found by knockpy 1.3.5 for 0.7^|i - j|, whose answers are drawn in by a thousandth.
+#: Results of knockpy 1.3.5 for 0.7^|i - j|, which it shrinks by a thousandth.
 MVR = [0.360399, 0.2287, 0.233887, 0.228719, 0.360402]
 SDP = [0.992178, 0.025057, 0.663847, 0.025057, 0.992178]
 
@@ -517,7 +517,7 @@ def test_knockoffs_rarely_select_redundant_columns():
         shares.append(found.support_[10:].sum() / max(1, found.n_features_))
         power.append(found.support_[:10].mean())
     assert np.mean(power) >= 0.8
-    assert np.mean(shares) <= 0.35  # 0.2 is promised; eight draws tell it to 0.06
+    assert np.mean(shares) <= 0.35  # 0.2 is the bound; with eight draws the standard error is 0.06
     assert_allclose(found.strengths_, mvr_strengths(np.corrcoef(X.T)), rtol=1e-3)
 
 
@@ -657,7 +657,7 @@ def test_folds_depend_on_the_task():
     ranks = np.argsort(np.argsort(y)) // 3
     found = HonestSize(Ranking(Correlation()), task="regression", random_state=0).fit(X, ranks)
     assert found.support_[2]
-    halves = np.digitize(y, [0]) + 0.5  # numbers that are labels
+    halves = np.digitize(y, [0]) + 0.5  # numeric labels
     found = HonestSize(Ranking(Correlation()), task="classification", random_state=0)
     assert found.fit(X, halves).support_[2]
 

@@ -13,7 +13,7 @@ from tamis.neural import GateSelector, GateSolver, NetworkClassifier, UFeSCoR
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.exceptions.DegenerateData")
 
 GIVEN = {"mu": 1, "lam": 1, "random_state": 0}
-#: Memory is held from the first iterations on, and counting its pieces takes several times as long.
+#: Few iterations suffice, because memory is allocated early, and tracing is slow.
 FEW = {
     "network": NetworkClassifier(decay=0.01, combine="mean", max_iter=8),
     "solver": GateSolver(max_iter=8),

@@ -31,7 +31,7 @@ def problem(
     X, codes = draws.normal(size=(N, F)), np.sort(np.arange(N) % C)
     n_rows = 1 if scope == "global" else C
     phi = dependences(redundancy, X, codes, C)
-    used = np.arange(N) % 5 != np.array([[7], [1]])  # all rows; all but a fifth
+    used = np.arange(N) % 5 != np.array([[7], [1]])  # all rows; all except a fifth
     settings = GateSettings(
         gate=gate, scope=scope, sparsity=Sparsity(sparsity), redundancy=Redundancy(redundancy),
         solver=GateSolver(), joint=joint, network=NetworkClassifier(H, decay=0.01, **network),
@@ -172,7 +172,7 @@ def test_gradient_of_networks(loss, masked):
     _, gradient = objective(masked_stack.packed(), np.arange(3))
     inner = Stack.unpacked(gradient, F, H, C).inner
     assert np.all(inner[masks == 0] == 0)
-    for k in range(3):  # as of a network that never had the other inputs
+    for k in range(3):  # like a network without the other inputs
         kept = masks[k] == 1
         small = NetworkLoss(settings, X[:, kept], codes, weights)
         own = stack.pick(np.array([k]))

@@ -94,7 +94,7 @@ def planted(n=300, noise=6, seed=0):
         {"gate": "linear", "sparsity": "l0"},
         {"gate": "linear", "sparsity": "l1"},
         {"gate": "linear", "sparsity": Sparsity("l0", width=(1.0, 0.1))},
-        {"gate": "bell", "sparsity": "bell", "lam": 20},  # noise is redundant with nothing
+        {"gate": "bell", "sparsity": "bell", "lam": 20},  # noise is not redundant
         {"gate": "sigmoid", "sparsity": "l1"},
         {"gate": "linear", "redundancy": "information"},
         {"gate": "linear", "redundancy": Redundancy("squared", level="class")},
@@ -296,7 +296,7 @@ def test_the_network_uses_the_seed_of_the_selector_unless_it_has_its_own():
         gates = GateSelector(**QUICK | {"network": network(random_state=own)}).fit(X, y)
         alone = network(random_state=used).fit(X, y)
         np.testing.assert_allclose(gates.network_.predict_proba(X), alone.predict_proba(X), 1e-6)
-    assert QUICK["network"].random_state is None  # the one given is never changed
+    assert QUICK["network"].random_state is None  # the given object is never changed
 
 
 def test_fixing_seeds_does_not_set_the_seed_of_the_network():

@@ -130,7 +130,7 @@ def test_a_fit_can_be_stopped_and_resumed_anywhere(name, undisturbed):
     while not record.finished:
         stored.append(Record.from_dict(json.loads(json.dumps(record.to_dict()))))
         record = make().set_callbacks(Stop(1)).resume(X, y, record=stored[-1]).record_
-    assert len(stored) > len(whole)  # stages, and steps behind them
+    assert len(stored) > len(whole)  # stages, and the steps after them
     for k in spread(len(stored)):
         resumed = make().resume(X, y, record=stored[k])
         assert outcome(resumed) == outcome(fitted)
@@ -151,7 +151,7 @@ def test_stages_follow_the_parts_of_the_training(undisturbed):
     found = undisturbed["weights found"][0]
     n_levels = len(found.path_.lam) // 4
     walked = found.path_.best % n_levels + 1
-    # the network, those of the folds, each lam, their scores, and the way to the best
+    # network, networks of the folds, each lam, scores, and gates up to the best lam
     assert n_stages["weights found"] == 1 + 1 + n_levels + 1 + walked
     assert n_stages["distances"] == 3 + 1
     heavier = undisturbed["distances, a heavier weight"][0]

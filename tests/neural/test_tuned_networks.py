@@ -84,7 +84,7 @@ def test_the_best_prefix_has_the_greatest_cross_validated_score():
     ):
         search = Forward(MRMR(), n_features_to_select=BestPrefix()).fit(X, y)
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
-        # the walk is known as far as it was kept; the whole table is no selection
+        # the order is known up to the selected size; all columns are not a selection
         walk = Forward(MRMR(), n_features_to_select=X.shape[1]).fit(X, y)
         order = [int(step.moved[0]) for step in walk.trace_]
         scores = [
@@ -93,7 +93,7 @@ def test_the_best_prefix_has_the_greatest_cross_validated_score():
         ]
         kept = search.n_features_
         assert set(search.get_support(indices=True)) == set(order[:kept])
-        assert scores[kept - 1] > max(scores) - 0.02  # folds of their own, shuffled
+        assert scores[kept - 1] > max(scores) - 0.02  # separate shuffled folds
         assert "optimistic" in search.choice_.reason
 
 

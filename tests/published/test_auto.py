@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif("TAMIS_DATA" not in os.environ, reason="tables are read from TAMIS_DATA"),
     pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound"),
 ]
-#: Rows of the training part of each table.
+#: Number of training rows of each table.
 CLASSES = {
     **{"colon": 41, "leukemia": 48, "srbct": 55, "sonar": 139, "heart": 180, "wdbc": 200},
     **{"german": 400, "madelon": 600, "waveform40": 300},
@@ -68,7 +68,7 @@ def found():
 
 def test_few_columns_have_a_lower_error_than_all_columns(found):
     means = np.array([table.mean(axis=0) for table in found.values()])
-    # a hundredth is added on both sides: tables without any error have no logarithm
+    # 0.01 is added to both errors, because an error of 0 has no logarithm
     ratio = np.exp(np.mean(np.log((means[:, 0] + 0.01) / (means[:, 1] + 0.01))))
     assert ratio <= 0.95
     assert np.median(np.concatenate([table[:, 2] for table in found.values()])) <= 12

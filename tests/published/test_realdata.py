@@ -115,7 +115,7 @@ def test_housing_with_a_width_that_follows_the_number_of_columns():
     """gamma times the number of columns constant, against gamma fixed; sizes 3 to 8."""
     X, y, *_ = load("boston")
     fixed = SVR(C=64, gamma=1 / 16, epsilon=2)
-    spread = y.std()  # C and epsilon are counted in it, so that the machines are alike at size 13
+    spread = y.std()  # C and epsilon are relative to it, so that the SVMs are equal at size 13
     following = RelativeSVR(64 / spread, tube=2 / spread, scale=13 / 16)
     machines = {"fixed": fixed, "following": following}
     methods = {

@@ -37,7 +37,7 @@ TABLES = {
     "wdbc": "classification",
     "diabetes": "regression",
 }
-#: They train networks or forests by the dozen; one table is enough for each run, the flowers.
+#: They train dozens of networks or forests, so only the iris table is used.
 TRAINED = {
     *(name for name in names() if "fsmlp" in name),
     *("lasso-mlp", "mlp-fspp-rfe", "moi-rfe", "ga-knn"),
@@ -56,7 +56,7 @@ TWINS = {
 }
 
 
-#: They tune SVMs or train forests for seconds on a table of 442 rows; the laws run them too.
+#: They tune SVMs or train forests for seconds on 442 rows. The laws run them too.
 LONG_ON_DIABETES = {"sd-g-rfe", "boruta-regression", "forest-regression-rfe"}
 
 
@@ -82,14 +82,14 @@ PAIRS = [
     for name in names()
     if kind in BOOK[name].targets
 ]
-#: What trains takes a third of the rows in the quick run, and all of them in the slow one.
+#: Recipes that train models use a third of the rows in the quick run, and all in the slow one.
 BY_THIRDS = TRAINED | TWINS | {"sd-l-rfe", "annigma", "mlp-fspp-rfe", "fspp1-rfe", "fspp2-rfe"}
 PARTS = [
     pytest.param(*pair.values, part, marks=pytest.mark.slow if part == "all" else pair.marks)
     for pair in PAIRS
     for part in (("a third", "all") if pair.values[0] in BY_THIRDS else ("every row",))
 ]
-# those that train hundreds of models, or look at all pairs, of 1797 rows and 64 columns
+# recipes that train hundreds of models, or scan all pairs, on 1797 rows and 64 columns
 SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-j3"} | {
     "mi-pw",
     "kwak",
@@ -108,7 +108,7 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }
 
-#: They keep all columns that matter: of a flower's four measurements every one does.
+#: They select all relevant columns, and all four columns of iris are relevant.
 DECIDE = {"boruta", "boruta-regression", "gated-fsmlp-crc-open"}
 
 
@@ -205,7 +205,7 @@ def decoys(seed, n=150):
     return X, X[:, :3].sum(axis=1) + rng.normal(size=n)
 
 
-#: Kept by BorutaPy 0.4.3 (max_iter=20, two_step=False) with the same forests of 30 trees.
+#: Selected by BorutaPy 0.4.3 (max_iter=20, two_step=False) with the same forests of 30 trees.
 BORUTAPY = [
     ("boruta", 0, [0, 1, 2]),
     ("boruta", 1, [0, 1, 2, 4]),
@@ -360,7 +360,7 @@ def test_the_task_can_be_given():
     assert prepare(
         Ranking(Correlation(task="classification")), y, task="regression"
     ).criterion.task == ("classification")
-    # integers of few values may be regressed on without a word
+    # integers with few values may be a regression target without a warning
     assert prepare("svr-rfe", y) is not None
 
 

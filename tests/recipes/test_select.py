@@ -74,7 +74,7 @@ def test_invalid_targets_are_refused(X, y, target, sentence):
         tamis.select(X, y, target=target)
 
 
-@pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")  # of knockoffs
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")  # warnings of knockoffs
 @pytest.mark.parametrize("around", ["Probes", "StabilitySelection", "Knockoffs", "HonestSize"])
 def test_a_meta_selector_has_the_kinds_of_target_of_its_search(around):
     X, y = load_diabetes(return_X_y=True)

@@ -89,7 +89,7 @@ class TestTables:
         X = self.X * [1, 1e3, 1, 1]
         wide = Scored(lambda X, y: float(X.var(axis=0).max()))
         assert Forward(wide, n_features_to_select=1, standardize=False).fit(X).support_[1]
-        assert Forward(wide, n_features_to_select=1).fit(X).support_[0]  # all equal: the first
+        assert Forward(wide, n_features_to_select=1).fit(X).support_[0]  # all are tied: the first
         out = Forward(Scatter("J1"), n_features_to_select=4).fit(X, self.y).transform(X)
         assert_array_equal(out, X)
 
@@ -184,7 +184,7 @@ class TestCapabilities:
             r"Use RecursiveElimination\(Importances\(\.\.\.\)\)"
         )
         with pytest.raises(IncompatibleCriterion, match=sentence):
-            search.fit(None, None)  # before the data are looked at
+            search.fit(None, None)  # before the data are used
 
     @pytest.mark.parametrize("thing", [SVC(), "J3", None, 3, Scatter])
     def test_an_object_that_is_not_a_criterion_is_refused(self, thing):

@@ -115,7 +115,7 @@ def test_the_budget_is_checked_inside_an_expansion():
         search = BranchAndBound(FisherScore(), n_features_to_select=3, max_evaluations=budget)
         with pytest.warns(NotProvenOptimal):
             search.fit(X, y)
-        # a leaf, when none was reached, takes two scores a column, its value and the root's bound
+        # a fallback leaf needs two scores per column, its value and the bound of the root
         assert budget <= search.n_evaluations_ <= budget + 2 * 600 + 12
         assert search.n_features_ == 3
         assert np.isfinite(search.gap_)

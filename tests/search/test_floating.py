@@ -76,7 +76,7 @@ def test_floating_searches_end_for_any_function_of_subsets(cls, seed):
         known = values[:place][sizes[:place] == sizes[place]]
         if (sizes[place] - sizes[place - 1]) * onwards < 0:
             assert values[place] > known.max()
-        elif len(known):  # ahead, it stands at the best known of that size
+        elif len(known):  # otherwise it continues from the best known subset of that size
             assert values[place] >= known.max()
 
 

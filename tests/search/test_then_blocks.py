@@ -38,7 +38,7 @@ def test_the_second_search_gets_the_columns_that_the_first_selected(second):
     found = search.fit(MemoryMap(X, y, block_rows=17))
     assert_array_equal(found.order_, order)
     assert_array_equal(found.second_.order_, inside)
-    # scores of the second are of standardised columns
+    # the second search scores standardised columns
     assert_allclose(found.scores_, scores, rtol=1e-9, atol=1e-12)
     assert found.takes_blocks
 

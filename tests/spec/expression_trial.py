@@ -21,7 +21,7 @@ from tamis.spec.vocabulary import GUESTS, all_names, find, parameters_of
 TRAPS = ("tamis_trap", "tamis_trap.sprung")
 X, Y = make_classification(24, 4, n_informative=3, n_redundant=0, random_state=0)
 
-#: What is given to parameters without a default, by name.
+#: Values of parameters without a default, by name.
 NEEDED = {
     "base": "FisherScore()",
     "criteria": "[FisherScore()]",
@@ -52,7 +52,7 @@ NEEDED = {
     "transformers": '[("one", StandardScaler(), [0, 1])]',
     "pattern": "'a'",
 }
-#: Fewer rounds, so that what does train ends soon.
+#: Few iterations, so that training ends soon.
 QUICK = {
     "catboost": {"iterations": "2", "verbose": "False"},
     "xgboost": {"n_estimators": "2"},

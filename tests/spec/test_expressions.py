@@ -114,7 +114,7 @@ def test_round_trip_of_scikit_learns_estimators():
     for name, kind in all_estimators():
         try:
             made = kind()
-        except (TypeError, FutureWarning):  # it needs an estimator inside, or is on its way out
+        except (TypeError, FutureWarning):  # it needs an estimator, or is deprecated
             continue
         assert type(parse(write(made))) is kind, name
         shown += 1

@@ -22,7 +22,7 @@ from tamis_book import read, reproduce
 
 TRIAL = Path(__file__).with_name("expression_trial.py")
 
-#: Parameters that may be given any text, and what it is there.
+#: Parameters that accept any text, and its meaning.
 ANY_TEXT = {
     "constant": "a class",
     "encoding": "a codec of Python's own, for bytes",

@@ -22,7 +22,7 @@ from tamis.svm import SVCPath, SVCPathCV, SVRPath, SVRPathCV
 from tamis.svm.curves.scores import scorer
 from tamis.svm.machine import class_pairs
 
-GAP = 1e-6  # of the optimality conditions, above which a path has to warn
+GAP = 1e-6  # violation of the optimality conditions above which a path must warn
 LONG = np.longdouble
 
 
@@ -39,7 +39,7 @@ class Problem:
     lambda_range: tuple
     weight: np.ndarray | None
     family: str
-    epsilon: float | None = None  # of regressions
+    epsilon: float | None = None  # for regressions
     scoring: str = "error"
 
     @property
@@ -53,7 +53,7 @@ class Problem:
             squares = ((A[:, None] - B[None]) ** 2).sum(axis=2)
             return np.exp(-LONG(self.gamma) * squares)
         if self.kernel == "linear":
-            # from the mean, which changes nothing but the intercept
+            # centred, which only changes the intercept
             middle = B.mean(axis=0)
             return (A - middle) @ (B - middle).T
         return (LONG(self.gamma) * (A @ B.T) + LONG(self.coef0)) ** self.degree
@@ -104,14 +104,14 @@ def problem(seed):
     else:
         y = (rng.random(n) < rng.choice([0.5, 0.5, 0.2, 0.1])).astype(int)
         y[rng.random(n) < (n_classes - 2) / 3] = 2
-    for c in range(n_classes):  # every class in every fold
+    for c in range(n_classes):  # every class is in every fold
         y[4 * c : 4 * c + 4] = c
     y = y if y.max() + 1 == n_classes else np.arange(n) % n_classes
     kernel = str(rng.choice(["linear", "linear", "rbf", "poly"]))
     gamma = float(10 ** rng.uniform(-4, 1)) / max(1.0, float(X.var()) * X.shape[1])
     degree, coef0 = int(rng.integers(1, 4)), float(rng.choice([0.0, 1.0, -0.5]))
     low, high = 2.0**-8, 2.0**9
-    # s K with C / s, or the columns alone scaled
+    # s K with C / s, or only the columns are scaled
     s = 10 ** rng.uniform(-12, 12) if rng.random() < 0.8 else 1.0
     how = rng.choice(["both", "columns", "none"])
     if how != "none" and kernel == "linear":
@@ -141,7 +141,7 @@ def median_interval(h, g, s, u):
     """Return the interval of intercepts that minimise ``sum u max(0, g - s (h + b))``."""
     at = s * g - h
     order = np.argsort(at, kind="stable")
-    slopes = np.cumsum(u[order]) - u[s > 0].sum()  # right of each breakpoint
+    slopes = np.cumsum(u[order]) - u[s > 0].sum()  # to the right of each breakpoint
     slack = 1e-13 * u.sum()
     low = int(np.argmax(slopes >= -slack))
     high = int(np.argmax(slopes > slack))
@@ -306,7 +306,7 @@ def truth(p, train, test, s, target, C):
     x = np.clip(s * beta[point], 0, u[point])
     lam = LONG(1) / (LONG(C) * LONG(unit))
     gap, h, b = gap_of(K[np.ix_(point, point)], x, s, u[point], lam * target)
-    # what the constraint is missed by could be made up for by any sample
+    # any sample could compensate the violation of the constraint
     missed = abs(float(s @ x))
     gap += missed * float(np.abs(h + b).max() + lam * np.abs(target).max())
     way = np.sqrt(2 * LONG(gap)) + missed
@@ -354,7 +354,7 @@ def trained(p, K, s, u, target, C):
 def splits(p):
     folds = StratifiedKFold(2) if p.epsilon is None else KFold(2)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes with one member
+        warnings.simplefilter("ignore")  # warnings about classes with one member
         return list(folds.split(p.X, p.y))
 
 
@@ -397,7 +397,7 @@ def class_bounds(p, train, test, C):
         perhaps[:, j] += f >= -error
         perhaps[:, i] += f <= error
     mine = np.arange(len(test)), label
-    # of equal votes the lowest class has it
+    # tied votes go to the lowest class
     order = np.arange(n_classes) > label[:, None]
     weight = np.ones(len(test)) if p.weight is None else p.weight[test]
     total = np.bincount(label, weight, n_classes)

@@ -36,8 +36,8 @@ from tamis.svm import LSSVCPathCV, SVCPathCV, SVRPathCV
 from tamis.svm.curves.scores import SCORES
 from tamis.svm.machine import multipliers
 
-CLOSE = 1e-4  # decision values, or their differences, that LIBSVM may have on the other side
-NEAR = 1e-4  # relative difference of two regression errors that is LIBSVM's
+CLOSE = 1e-4  # decision values, or differences, whose sign LIBSVM may get wrong
+NEAR = 1e-4  # relative difference of regression errors due to LIBSVM
 N_GRID = 9
 
 
@@ -114,7 +114,7 @@ def trial(seed):
     n, d = int(rng.integers(24, 48)), int(rng.integers(1, 5))
     X = np.round(16 * rng.normal(size=(n, d))) / 16
     X[: n // 3] *= float(rng.choice([1.0, 0.25]))
-    if rng.random() < 0.2:  # copies
+    if rng.random() < 0.2:  # duplicates
         X[n // 2 : n // 2 + 6] = X[:6]
     value = X @ rng.normal(size=d) + 0.7 * rng.normal(size=n)
     groups = rng.integers(0, 6, n)
@@ -141,7 +141,7 @@ def classification(rng, X, y, groups, kernel, options, cv):
     given = {c: float(w) for c, w in zip(classes, rng.uniform(0.5, 3, len(classes)), strict=True)}
     class_weight = {"none": None, "balanced": "balanced", "dict": given}[str(balance)]
     names = [None, *SCORES, "roc_auc"] if len(classes) == 2 else [None, "balanced_accuracy"]
-    if classes.dtype.kind != "i":  # these need to be told which class is positive
+    if classes.dtype.kind != "i":  # these need the positive class
         names = [name for name in names if name not in ("precision", "recall", "f1")]
     scoring = names[int(rng.integers(len(names)))]
     rule = str(rng.choice(["first", "widest"]))
@@ -184,7 +184,7 @@ def prepared(rng, search, machine, X, y, groups):
 
 def peer(made, C):
     """Return GridSearchCV with the arguments of the search and several values of C."""
-    # scikit-learn hands weights through a Pipeline, and to its score, where they are asked for
+    # scikit-learn passes weights through a Pipeline and to its score only on request
     routed = made.search.preprocessor is not None and made.weight is not None
     with sklearn.config_context(enable_metadata_routing=routed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -363,7 +363,7 @@ def main(first=0, count=500):
     for seed in range(first, first + count):
         try:
             made, ended, complaints = look(seed)
-        except Exception as error:  # anything but a sentence is wrong
+        except Exception as error:  # anything except a clear error is wrong
             print(seed, f"{type(error).__name__}: {error}", flush=True)
             n_wrong += 1
             continue

@@ -19,7 +19,7 @@ def test_scaled_and_degenerate_problems(first):
     assert [(seed, p.complaints, c.complaints) for seed, p, c in found] == [
         (seed, [], []) for seed, _, _ in found
     ]
-    # honest, and of use: most are answered
+    # most paths are accepted and most certificates closed
     assert sum(path.ended == "kept" for _, path, _ in found) >= 5
     assert sum(proof.ended == "closed" for _, _, proof in found) >= 4
 
@@ -27,8 +27,8 @@ def test_scaled_and_degenerate_problems(first):
 @pytest.mark.parametrize(
     "seed",
     [
-        2279,  # the last free sample stands on its bound, and the intercept is free already
-        8372,  # a variable leaves its bounds between events that rounding hides
+        2279,  # the last free sample is on its bound, and the intercept is already free
+        8372,  # a variable leaves its bounds between events hidden by rounding
     ],
 )
 def test_problems_that_failed_before(seed):

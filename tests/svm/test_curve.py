@@ -24,7 +24,7 @@ def test_the_error_agrees_with_predictions_on_a_dense_grid(kernel):
     X, y, V, v = halves()
     path = SVCPath(kernel, gamma=0.2).fit(X, y)
     curve = path.curve(V, v)
-    grid = GRID[::5]  # a hundredth of a factor apart
+    grid = GRID[::5]  # 1 % apart
     brute = np.array([(path.predict(V, C) != v).mean() for C in grid])
     np.testing.assert_array_equal(curve(grid), brute)
     assert curve.best <= brute.min()

@@ -310,7 +310,7 @@ def test_printed_ends_lie_inside_the_interval(seed):
     first, last = interval.rounded_ends
     assert interval.low <= first <= last <= interval.high
     assert interval.low < interval.round_number < interval.high
-    # nobody writes fewer digits
+    # no number with fewer digits exists
     digits = len(f"{interval.round_number:.17g}".replace(".", "").strip("0").split("e")[0])
     if 1 < digits < 12:
         fewer = [float(f"{interval.middle * s:.{digits - 2}e}") for s in np.linspace(0.5, 2, 301)]

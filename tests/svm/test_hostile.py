@@ -87,7 +87,7 @@ def test_a_fold_without_weight_for_a_class_is_refused(cls, capfd):
 
 
 def test_an_svm_that_never_converges_is_bounded(monkeypatch):
-    # training by pairs does not end where bounds differ by so much
+    # SMO does not converge if bounds differ so much
     monkeypatch.setattr("tamis.svm.search.base.most_steps", lambda n_rows: 20)
     X, y = classification(n=40)
     with pytest.warns(NotConverged, match="did not converge"):
@@ -113,7 +113,7 @@ def test_few_rows_with_a_polynomial_kernel_terminate(scale):
 
 
 def test_a_lost_path_is_not_followed_repeatedly(monkeypatch):
-    # one column hides the others: lambda is below what the kernel is known to
+    # one column hides the others: lambda is below the precision of the kernel
     walks = []
     walk = follow._follow_once
     monkeypatch.setattr(follow, "_follow_once", lambda *args: walks.append(1) or walk(*args))
@@ -122,7 +122,7 @@ def test_a_lost_path_is_not_followed_repeatedly(monkeypatch):
     with pytest.warns(NotCertified, match="a path"):
         search = SVCPathCV("linear", cv=2, refit=False).fit(X, y)
     assert not search.certificate_.closed
-    assert len(walks) <= 2 * 2  # of each fold, with near copies apart and as one
+    assert len(walks) <= 2 * 2  # for each fold, with near duplicates separate and merged
 
 
 def test_a_violation_that_cannot_be_repaired_ends_the_path():
@@ -192,7 +192,7 @@ def test_labels_with_infinite_error_bounds_are_uncertain():
     (path,), (gram,) = fold.machines.paths, fold.machines.grams
     rows = gram.rows(fold.X)
     blocks = path.outputs(rows)
-    # the kernel of the points with themselves is infinite: nothing is known of their distance
+    # the kernel of points with themselves is infinite: their distance is unknown
     doubt = bound_errors(path.solution, blocks, gram, fold.X, rows, np.full(8, np.inf))
     assert doubt.zone.min() == doubt.bound.min() == FARTHEST_DOUBT
     assert doubt.unsure().all()
@@ -314,7 +314,7 @@ def test_a_nan_gap_is_treated_as_infinite(monkeypatch):
     state = homotopy.SolverState(programme)
     state.stand(np.zeros(len(programme.sign)), 0.0)
     monkeypatch.setattr(state, "violation", lambda g: 0.0)
-    # nothing times a residual without end
+    # 0 times an infinite residual
     monkeypatch.setattr(state, "residuals", lambda g: np.full(len(g), np.inf))
     with np.errstate(invalid="ignore"):
         check = follow._check(state, 1.0, [], 1.0)

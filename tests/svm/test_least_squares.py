@@ -57,7 +57,7 @@ def test_every_sign_change_is_found(seed):
             sign, before = one.above, one.high
         middles = np.array([np.sqrt(one.low * one.high) for one in own])
         told = (np.searchsorted(middles, places) % 2 == 1) != first[row]
-        assert (told == dense[row]).mean() > 0.999  # but for two roots between two places
+        assert (told == dense[row]).mean() > 0.999  # except two roots between two grid points
         assert len(own) >= np.count_nonzero(np.diff(dense[row].astype(int)))
 
 
@@ -109,7 +109,7 @@ def test_invalid_parameters_are_refused():
 @pytest.mark.parametrize("seed", range(6))
 def test_outputs_that_are_0_up_to_rounding_leave_the_certificate_open(seed):
     rng = np.random.default_rng(seed)
-    # so far apart that a new row has no kernel with any
+    # so far apart that new rows have a kernel of 0
     X = rng.permutation(np.arange(12.0))[:, None]
     y = rng.permutation(12) % 2
     search = LSSVCPathCV(gamma=1e6, cv=StratifiedKFold(3)).fit(X, y)
@@ -121,7 +121,7 @@ def test_outputs_that_are_0_up_to_rounding_leave_the_certificate_open(seed):
 @pytest.mark.parametrize("shift", [2.0**20, -(2.0**24)])
 def test_the_path_does_not_depend_on_the_origin(kernel, shift):
     X, y = problem(40)
-    X = np.round(X * 256) / 256  # so that the shift itself rounds nothing
+    X = np.round(X * 256) / 256  # so that the shift causes no rounding
     X[:, 2] *= 2.0**4
     options = {"gamma": 2.0**-8, "C_range": (1e-3, 1e4), "cv": 3}
     here = LSSVCPathCV(kernel, **options).fit(X, y)

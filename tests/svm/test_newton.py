@@ -167,7 +167,7 @@ def test_warm_starts_take_fewer_steps():
     machine.fit(X, y)
     assert machine.n_iter_ == 1 < first
     assert_allclose(machine.decision_function(X), outputs, atol=1e-9)
-    machine.fit(X[:200, :5], y[:200])  # other rows: it begins anew
+    machine.fit(X[:200, :5], y[:200])  # other rows: it starts from scratch
     assert_allclose(
         machine.decision_function(X[:, :5]),
         NewtonSVC(50.0).fit(X[:200, :5], y[:200]).decision_function(X[:, :5]),
@@ -390,12 +390,12 @@ def reached(machine, X):
 @pytest.mark.parametrize("machine", [NewtonSVC, NewtonSVR])
 def test_columns_far_from_0_lose_no_digits(kernel, machine):
     X, y, f = problem()
-    X = np.round(X * 2**20) / 2**20  # so that the shift rounds nothing
+    X = np.round(X * 2**20) / 2**20  # so that the shift causes no rounding
     target = y if machine is NewtonSVC else f
     near = machine(kernel=kernel, gamma=0.2).fit(X, target)
     far = machine(kernel=kernel, gamma=0.2).fit(X + 2.0**24, target)
     assert_allclose(reached(far, X + 2.0**24), reached(near, X), atol=1e-9)
-    if kernel == "linear":  # the intercept belongs to the columns as they are
+    if kernel == "linear":  # the intercept refers to the original columns
         own = host(near.dual_coef_) @ (near.support_vectors_ @ X.T) + near.intercept_[:, None]
         assert_allclose(own[0], reached(near, X), atol=1e-11)
 

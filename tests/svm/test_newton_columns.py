@@ -24,7 +24,7 @@ from tamis.svm.newton.spaces import LinearSpace, SquaredLoss, SquaredProblem
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-#: What becomes of columns: larger, far from 0, both, of many sizes, one twice.
+#: Changes of columns: larger, far from 0, both, different scales, one duplicated.
 TABLES = {
     "plain": lambda X: X,
     "large": lambda X: X * 1e6,
@@ -96,7 +96,7 @@ def test_classification_is_accurate_for_extreme_columns(name, C, intercept, seed
     assert_array_equal(y * f < 1, active)
     off = 2 * C * np.where(active, y - f, 0).astype(float)
     f = f.astype(float)
-    # without an intercept rows far from 0 are nearly alike, and they alone have fewer digits
+    # without an intercept, rows far from 0 are nearly equal and have fewer digits
     bound = 1e-8 if "far" in name and not intercept else 1e-9 if name == "of many sizes" else 1e-13
     assert_allclose(machine.decision_function(X), f, rtol=bound, atol=bound)
     assert_allclose(machine.coef_[0], w, atol=bound * np.abs(w).max())
@@ -149,7 +149,7 @@ def test_the_hard_margin_is_reached(C):
     beta, w = machine.dual_coef_[0], machine.coef_[0]
     assert (beta * y[machine.support_] > 0).all()
     assert (y * machine.decision_function(X)).min() > 1 - 1e-7
-    assert np.abs(beta).sum() == pytest.approx(w @ w, rel=1e-6)  # no gap to the dual
+    assert np.abs(beta).sum() == pytest.approx(w @ w, rel=1e-6)  # no duality gap
     assert machine.n_iter_ < 20
 
 
@@ -187,7 +187,7 @@ def test_landmarks_of_a_linear_svm(name, C):
     assert abs(few.dual_coef_.sum()) < 1e-9 * np.abs(few.dual_coef_).max()
     over = np.maximum(1 - y * few.decision_function(X), 0)
     pulls = 2 * C * y * over
-    # what is left of the slope has no part in the landmarks' directions
+    # the remaining gradient is orthogonal to the landmarks
     slope = few.coef_[0] - pulls @ (X - X.mean(axis=0))
     size = np.abs(pulls) @ np.abs(X - X.mean(axis=0))
     assert np.abs(own @ slope).max() < 1e-7 * np.abs(own @ size).max()

@@ -153,7 +153,7 @@ def test_degenerate_problems(part):
 @pytest.mark.parametrize("part", range(10))
 def test_ten_thousand_degenerate_problems(part):
     worst, flagged = sweep(range(1000 * part, 1000 * (part + 1)))
-    # near copies that are taken as one are counted with what that can do
+    # the violation includes the effect of merging near duplicates
     assert (worst <= 1e-6).mean() >= 0.998
     assert set(np.flatnonzero(worst > 1e-6) + 1000 * part) <= set(flagged)
 
@@ -249,5 +249,5 @@ def test_an_indefinite_kernel_is_flagged():
 
 
 def test_scikit_learn_conventions():
-    # gamma="scale" does not see weights, as in SVC
+    # gamma="scale" does not use weights, as in SVC
     check_estimator(SVCPath(gamma="auto"), on_skip=None)

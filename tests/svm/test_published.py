@@ -49,13 +49,13 @@ def split_errors(name, n_splits):
         Z = StandardScaler().fit_transform(X[train])
         cv = StratifiedKFold(5, shuffle=True, random_state=seed)
         search = SVCPathCV("linear", cv=cv, refit=False).fit(Z, y[train])
-        # with the rounding of the kernel; the hundred columns of hill-valley are nearly dependent
+        # including kernel rounding; the hundred columns of hill-valley are nearly dependent
         assert search.certificate_.violation <= (1e-5 if name == "hill_valley" else 3e-8)
         errors.append(1 - search.best_score_)
     return np.array(errors)
 
 
-# where codes of few values tie, a certificate may stay open
+# if codes with few values tie, a certificate may stay open
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")
 @pytest.mark.experiment
 @pytest.mark.parametrize("row", TABLE_6_3)

@@ -30,7 +30,7 @@ def test_predictions_agree_with_svr(epsilon):
     path = SVRPath("precomputed", epsilon=epsilon).fit(K[:60, :60], y[:60])
     for C in 2 ** np.random.default_rng(0).uniform(-9, 6, 25):
         svr = SVR(C=C, kernel="precomputed", epsilon=epsilon, tol=1e-10).fit(K[:60, :60], y[:60])
-        if (np.abs(svr.dual_coef_) < C).any():  # else the intercept is not unique
+        if (np.abs(svr.dual_coef_) < C).any():  # otherwise the intercept is not unique
             np.testing.assert_allclose(
                 path.predict(K[60:, :60], C), svr.predict(K[60:, :60]), atol=1e-7
             )
@@ -153,7 +153,7 @@ def test_bad_requests_are_refused():
 
 
 def test_scikit_learn_conventions():
-    # gamma="scale" does not see weights, as in SVR
+    # gamma="scale" does not use weights, as in SVR
     check_estimator(SVRPath(gamma="auto"), on_skip=None)
     why = "LIBSVM stops at a tolerance, and folds are split by samples, not by weight"
     check_estimator(

@@ -59,7 +59,7 @@ def test_outputs_just_below_zero_are_negative():
 def test_outputs_that_are_zero_up_to_rounding_are_uncertain():
     rng = np.random.default_rng(0)
     A = np.round(rng.normal(size=(12, 2)), 3)
-    X = np.vstack([A, -A, [[0.0, 0.0]] * 3])  # symmetric: 0 is on the border whatever C
+    X = np.vstack([A, -A, [[0.0, 0.0]] * 3])  # symmetric: 0 is on the boundary for every C
     y = np.r_[np.repeat([0, 1], 12), 0, 1, 0]
     cv = [(np.arange(24), np.arange(24, 27))]
     with pytest.warns(NotCertified):

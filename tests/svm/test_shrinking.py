@@ -79,7 +79,7 @@ def test_every_optimum_of_an_elimination_is_optimal(name):
             wide = (machine.tube or 0) * np.abs(held.beta).sum()
             dual = held.beta @ machine.target - wide - w @ w / 2
             primal = objective(w, part, machine.target, machine.box, machine.tube)
-            # slacks are known to rounding, and cost the bounds
+            # slacks are accurate up to rounding, and multiplied by the bounds
             assert_allclose(dual, primal, rtol=1e-8, atol=1e-13 * machine.box.sum())
             columns = np.delete(columns, squares.argmin())
 

@@ -50,7 +50,7 @@ def test_a_duplicate_of_a_free_vector_has_a_span_of_0():
     K, free = rbf_kernel(X, gamma=0.3), some(12, 12)
     found = spans(K, free)
     assert_allclose(found[[2, 7]], 0, atol=1e-9)
-    # the others are as far from the rest as without the copy
+    # the others have the same distance as without the duplicate
     rest = np.arange(12) != 7
     assert_allclose(found[rest][[0, 1, 3, 4]], spans(K[rest][:, rest], free[rest])[[0, 1, 3, 4]])
 

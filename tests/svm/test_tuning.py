@@ -120,7 +120,7 @@ def test_the_bounds_contain_the_curve():
     found = search.certificate_
     assert (found.optimistic(GRID) <= search.curve_(GRID)).all()
     assert (found.pessimistic(GRID) >= search.curve_(GRID)).all()
-    # where the labels are certain the two are one
+    # both bounds are equal if the labels are certain
     assert (found.optimistic(GRID) == found.pessimistic(GRID)).mean() > 0.99
 
 

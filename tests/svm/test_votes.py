@@ -14,7 +14,7 @@ def test_votes_agree_with_svc(n_classes):
     X, y = X[y < n_classes], y[y < n_classes]
     model = SVC(C=1e-3, decision_function_shape="ovo").fit(X[::2], y[::2])
     decisions = model.decision_function(X[1::2]).reshape(len(X[1::2]), -1)
-    # of more than two classes LIBSVM's values are positive for the first of a pair
+    # for more than two classes, LIBSVM's values are positive for the first of a pair
     second = decisions > 0 if n_classes == 2 else ~(decisions > 0)
     counts = vote_counts(second, n_classes)
     assert (counts.sum(axis=1) == n_classes * (n_classes - 1) / 2).all()

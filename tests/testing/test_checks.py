@@ -61,7 +61,7 @@ def test_a_wrong_search_is_reported_with_its_law():
         check_search(Backwards)
 
 
-#: Choices that cannot read a forward search with Scatter, and why.
+#: Choices that cannot be used with a forward search with Scatter, and why.
 NOT_FOR_SCATTER = {
     OneStandardError: "needs standard errors",
     FalseDiscovery: "needs p-values",

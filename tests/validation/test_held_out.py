@@ -205,7 +205,7 @@ def test_a_store_keeps_losses_and_can_read_old_rows(tmp_path):
     path = tmp_path / "store.db"
     plain, asked = measured(store=path, losses=False), measured(store=path)
     with Store(path) as store:
-        assert len(store) == 16  # to keep losses is a task of its own
+        assert len(store) == 16  # storing losses is a separate task
         texts = list(store.to_frame()["outcome"])
     assert sum('"losses"' in text for text in texts) == 8
     before = [text for text in texts if '"losses"' not in text]
@@ -214,7 +214,7 @@ def test_a_store_keeps_losses_and_can_read_old_rows(tmp_path):
     assert again.tasks == asked.tasks
     assert list(plain.rows()) == list(again.rows())
     loss = max(len(text) for text in texts) - max(len(text) for text in before)
-    # 45 test rows, 4 times 0/1 and squares: 8/6 letters a byte, and names
+    # 45 test rows, 4 times 0/1 and squares: 8/6 characters per byte, and names
     assert loss < 4 * (45 * 8 * 4 / 3 + 45 / 6) + 45 * 4 * 4 / 3 + 800
 
 

@@ -53,7 +53,7 @@ def test_kuncheva_and_jaccard_agree_with_their_definitions():
     kuncheva = np.mean([(len(a & b) - 16 / 12) / (4 - 16 / 12) for a, b in pairs])
     assert_allclose(found.kuncheva, kuncheva)
     assert_allclose(found.jaccard, np.mean([len(a & b) / len(a | b) for a, b in pairs]))
-    # of sets of one size both corrected measures are the same
+    # both corrected measures agree if all sets have the same size
     assert_allclose(found.nogueira, found.kuncheva)
 
 

@@ -58,9 +58,17 @@ class MeasuredTable(NamedTuple):
 
     Examples
     --------
-    >>> from tamis.report import MeasuredTable
-    >>> MeasuredTable("wine", target="cultivar", n_rows=178, n_columns=13).n_rows
-    178
+    >>> import tamis
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from tamis.datasets import load
+    >>> from tamis.evaluation import Realizations, evaluate, standings
+    >>> from tamis.report import MeasuredTable, compared
+    >>> methods = {name: tamis.recipe(name) for name in ("fisher-score", "correlation")}
+    >>> plan, model = Realizations(3), RidgeClassifier()
+    >>> results = evaluate(methods, load("wine"), plan, estimators=model, sizes=[2])
+    >>> table = MeasuredTable("wine", target="cultivar", n_rows=178, n_columns=13)
+    >>> "178 rows" in compared(standings(results), [table]).html()
+    True
     """
 
     data: str

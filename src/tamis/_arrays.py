@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -30,10 +30,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 EMPTY: Subset = np.empty(0, dtype=np.intp)
 EMPTY.flags.writeable = False
 
-# Number of entries in a block of columns (8 MB of float64).
-BLOCK = 1 << 20
-# A fingerprint computes one checksum for each piece of this number of bytes.
-PIECE = 1 << 20
+# Number of entries in a block of columns: 1 MB of float64 stays in the cache of one core.
+BLOCK = 1 << 17
 # An integer target with more distinct values than this is treated as a regression target, such as
 # an age or a count. Criteria for both kinds of target have the parameter ``task`` to override this.
 MOST_CLASSES = 20
@@ -123,17 +121,17 @@ def standardised(X: Array) -> Array:
         return standardised_sparse(X)
     scaled = np.empty(X.shape, order="F")
     for block in column_blocks(*X.shape):
-        scaled[:, block] = scaled_columns(X[:, block], "F")[0]
+        scaled_columns(X[:, block], scaled[:, block])
     return scaled
 
 
-def scaled_columns(X: Array, order: Literal["F", "K"]) -> tuple[Array, ColumnScale]:
-    """Return the standardised columns in the memory layout ``order``, and their scaling."""
+def scaled_columns(X: Array, out: Array | None = None) -> tuple[Array, ColumnScale]:
+    """Return the standardised columns, written to ``out`` if it is given, and their scaling."""
     # scaled by powers of two, so that squares neither overflow nor underflow
     size = np.abs(X).max(axis=0)
     missing = bool(np.isnan(size).any())
     exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if missing else size)[1]
-    scaled = np.ldexp(X, -exponent, order=order)
+    scaled = np.ldexp(X, -exponent, out=out)
     n_known = np.maximum((~np.isnan(scaled)).sum(axis=0), 1) if missing else len(X)
     mean = np.nansum(scaled, axis=0) / n_known if missing else scaled.mean(axis=0)
     scaled -= mean
@@ -275,9 +273,9 @@ def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:
 
 def _dense_digest(X: Array) -> Any:
     digest = sha256(str(X.shape).encode())
-    numbers = np.asfortranarray(X, dtype=np.float64).T.data.cast("B")
-    for start in range(0, len(numbers), PIECE):
-        digest.update(crc32(numbers[start : start + PIECE]).to_bytes(4, "little"))
+    for block in column_blocks(*X.shape):
+        numbers = np.asfortranarray(X[:, block], dtype=np.float64).T.data.cast("B")
+        digest.update(crc32(numbers).to_bytes(4, "little"))
     return digest
 
 

@@ -277,7 +277,7 @@ def column_correlations(A: Any, B: Any) -> Array:
     [[0.5], [nan]]
     """
     A = np.asarray(A.toarray() if is_sparse(A) else A)
-    own = scaled_columns(A, "K")[0]
+    own = scaled_columns(A)[0]
     if is_sparse(B):  # the columns of A are centred, so the means of B cancel
         mean = np.asarray(B.mean(axis=0)).ravel()
         variance = np.asarray(B.multiply(B).mean(axis=0)).ravel() - mean**2
@@ -288,7 +288,7 @@ def column_correlations(A: Any, B: Any) -> Array:
         return np.minimum(np.abs(product), 1.0)
     found = np.empty((A.shape[1], B.shape[1]))
     for block in column_blocks(*B.shape):
-        found[:, block] = _scaled_correlations(own, scaled_columns(B[:, block], "K")[0])
+        found[:, block] = _scaled_correlations(own, scaled_columns(B[:, block])[0])
     return found
 
 

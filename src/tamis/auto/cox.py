@@ -128,7 +128,7 @@ class RidgeCoxCV(BaseEstimator):
             raise InvalidTarget(
                 "RidgeCoxCV needs a row in which the event happened with a weight above 0."
             )
-        Z, self._scale = scaled_columns(X, "K")
+        Z, self._scale = scaled_columns(X)
         mean = np.average(Z, axis=0, weights=weights)
         deviation = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weights))
         deviation[deviation == 0] = 1.0

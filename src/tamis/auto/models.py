@@ -40,7 +40,7 @@ def predict_rows(
         known = truth.take(train)
     if not X.shape[1] or known.is_one:
         return np.broadcast_to(known.mean, (len(test), truth.values.shape[1]))
-    Z, scale = scaled_columns(X[train], "K")
+    Z, scale = scaled_columns(X[train])
     with warnings.catch_warnings():  # scikit-learn warns if a target has many small classes
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         found = PREDICTORS[model](Z, known, scale(X[test]), seed)
@@ -89,7 +89,7 @@ def width_of(model: str, X: Array, truth: Truth, seed: int) -> float:
     """
     if model != "machine" or not X.shape[1] or truth.is_one:
         return WIDTH
-    return tune_svm(scaled_columns(X, "K")[0], truth, seed).width
+    return tune_svm(scaled_columns(X)[0], truth, seed).width
 
 
 def estimator_of(model: str, n_columns: int, task: str, seed: int, width: float = WIDTH) -> Any:

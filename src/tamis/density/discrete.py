@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tamis._arrays import BLOCK, Array, Mask, class_codes
+from tamis._arrays import BLOCK, Array, Mask, class_codes, column_blocks
 from tamis._checks import BOOLEAN, NONE, Constraints, integer, one_of
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
@@ -33,6 +33,9 @@ QUANTUM = 2.0**-42
 # Number that replaces NaN in a column. It is the largest float, above all measured values, so that
 # missing values become the last level.
 MISSING = np.finfo(np.float64).max
+
+# Sorting a value takes about as long as this number of comparisons.
+SORT_TERMS = 10
 
 #: Constraint on how missing values are treated.
 MISSING_CONSTRAINT = one_of("level", "pairs")
@@ -285,11 +288,14 @@ def level_cuts(columns: Array, n_bins: int, binning: str, compiled: bool) -> tup
     cuts = levels[:, 1:]
     many = np.flatnonzero(count > most)
     if len(many):
-        some = columns[many]
         if binning == "frequency":
-            found = _by_frequency(some, n_bins)
+            terms = columns.shape[1] * float(SORT_TERMS)
+            parts = shared_calls(
+                lambda some: _by_frequency(columns, many[some], n_bins), len(many), terms
+            )
+            found = np.concatenate(parts)
         else:
-            found = width_cuts(some.min(axis=1), some.max(axis=1), n_bins)
+            found = width_cuts(columns.min(axis=1)[many], columns.max(axis=1)[many], n_bins)
         cuts[many] = found
         count[many] = 1 + np.isfinite(found).sum(axis=1)
     return np.ascontiguousarray(cuts[:, : count.max(initial=1) - 1]), count
@@ -338,12 +344,16 @@ def _few_levels(columns: Array, most: int, compiled: bool) -> tuple[Array, NDArr
     return levels, np.minimum(count, most + 1)
 
 
-def _by_frequency(columns: Array, n_bins: int) -> Array:
+def _by_frequency(columns: Array, some: NDArray[np.intp], n_bins: int) -> Array:
     """Return cuts that split the sorted values into equal parts. Equal values share a bin."""
     n_samples = columns.shape[1]
     starts = (np.arange(1, n_bins) * n_samples) // n_bins
-    cuts = np.partition(columns, starts, axis=1)[:, starts]
-    return distinct_cuts(cuts, columns.min(axis=1))
+    cuts = np.empty((len(some), n_bins - 1))
+    for block in column_blocks(n_samples, len(some)):
+        ordered = columns[some[block]]
+        ordered.sort(axis=1)
+        cuts[block] = distinct_cuts(ordered[:, starts], ordered[:, 0])
+    return cuts
 
 
 def width_cuts(low: Array, high: Array, n_bins: int) -> Array:

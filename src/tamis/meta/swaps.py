@@ -81,7 +81,7 @@ def _fill_wide(
 
 def _basis(X: Array, columns: Subset, categories: Mask | None) -> Array:
     """Return an orthonormal basis of the centred columns of a unit."""
-    table, _ = scaled_columns(indicators(dense(X[:, columns]), columns, categories), "K")
+    table, _ = scaled_columns(indicators(dense(X[:, columns]), columns, categories))
     left, size, _ = np.linalg.svd(np.nan_to_num(table), full_matrices=False)
     return np.asarray(left[:, size > RANK * max(size.max(initial=0.0), RANK)])
 

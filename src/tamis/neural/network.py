@@ -146,7 +146,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             )
         settings = clone(self).set_params(random_state=draw_seed(self.random_state))
         held_out = held_out_rows(codes, self.validation, self.restarts, settings.random_state)
-        Z, self._scaling = scaled_columns(table, "K")
+        Z, self._scaling = scaled_columns(table)
         if settings.hidden == "auto":
             settings.hidden = _choose_hidden(settings, Z, codes)
         self.hidden_ = settings.hidden

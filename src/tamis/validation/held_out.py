@@ -124,7 +124,7 @@ def held_out_losses(
     if not X.shape[1]:
         mean = np.broadcast_to(truth[train].mean(axis=0), truth[test].shape)
         return between(mean, truth[test])
-    known, scale = scaled_columns(X[train], "K")
+    known, scale = scaled_columns(X[train])
     model = Ridge() if estimator is None else clone(estimator)
     name = type(model).__name__
     given = {} if weights is None else {str(weights_name(model)): weights[train]}

@@ -14,8 +14,9 @@ from tamis.compiled import thresholds
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import category_mask
 
-#: Number of pairs of rows, times the number of classes, in memory at a time. An array then takes
-#: 8 MB, which is enough for numpy to be efficient, and little compared with the table.
+#: Number of pairs of rows in memory at a time. An array then takes 8 MB, which is enough for numpy
+#: to be efficient, and little compared with the table. With missing values there are as many arrays
+#: as classes, so each has fewer pairs.
 PAIRS = 1_000_000
 
 # Distances are rounded to multiples of this number, so that distances that differ only by rounding
@@ -132,9 +133,9 @@ class Relief(Univariate):
 
 
 class Scales(NamedTuple):
-    """Transposed table, whose rows are the columns, and the scaling of differences in them."""
+    """Table, and the scaling of the differences in its columns."""
 
-    columns: Array
+    table: Array
     #: Inverse of the range of each column.
     scale: Array
     #: Limit for each column above which a difference is set to 1. It is 0 for categories. For
@@ -145,21 +146,22 @@ class Scales(NamedTuple):
     @classmethod
     def of(cls, X: Array, kinds: Mask) -> "Scales":
         """Return the scaling for a table. ``kinds`` is a mask of its categorical columns."""
-        columns = np.ascontiguousarray(X.T)
+        table = np.ascontiguousarray(X)
         ranges = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
         ranges[~(ranges > 0) | kinds] = 1.0  # all differences of a constant column are 0
-        cut = np.full(len(columns), np.inf)
+        cut = np.full(X.shape[1], np.inf)
         if kinds.any() and not kinds.all():
-            cut = _mean_and_deviation(columns)[1]
+            cut = _mean_and_deviation(table.T)[1]
         cut[kinds] = 0.0
-        return cls(columns, 1 / ranges, cut, bool(np.isnan(columns).any()))
+        return cls(table, 1 / ranges, cut, bool(np.isnan(table).any()))
 
     def differences(self, k: int, rows: slice) -> Array:
         """Return the scaled differences between the given rows and all rows in column k.
 
         They are NaN for missing values.
         """
-        distance = np.abs(self.columns[k, rows, None] - self.columns[k])
+        column = self.table[:, k]
+        distance = np.abs(column[rows, None] - column)
         scaled = distance * self.scale[k]
         return np.where(distance > self.cut[k], 1.0, scaled)
 
@@ -222,9 +224,9 @@ class _Block(NamedTuple):
         rates[each, self.own] = -1 / np.maximum(hits, 1)
         return rates
 
-    def members(self) -> Array:
-        """Return an array of 0 and 1, of shape (kinds, rows, all rows), that marks neighbours."""
-        return np.array([self.near & (self.kinds == kind) for kind in range(self.n_kinds)], float)
+    def members(self) -> Iterator[Mask]:
+        """Iterate over the kinds; yield masks of their neighbours, of shape (rows, all rows)."""
+        return (self.near & (self.kinds == kind) for kind in range(self.n_kinds))
 
 
 class _Neighbours:
@@ -239,10 +241,9 @@ class _Neighbours:
         self.scales = scales
         self._kinds = kinds
         if not scales.has_missing:
-            lowest = scales.columns.min(axis=1, keepdims=True)
-            scaled = (scales.columns - lowest) * scales.scale[:, None]
-            self._numbers = np.ascontiguousarray(scaled[~kinds].T)
-            self._codes = np.ascontiguousarray(scales.columns[kinds].T)
+            numbers = np.compress(~kinds, scales.table, axis=1)
+            self._numbers = (numbers - numbers.min(axis=0)) * scales.scale[~kinds]
+            self._codes = np.compress(kinds, scales.table, axis=1)
 
     def blocks(self) -> Iterator[_Block]:
         """Iterate over blocks of rows with their neighbours."""
@@ -260,8 +261,9 @@ class _Neighbours:
             yield _Block(rows, near, kinds, own, self.relation.n_kinds)
 
     def _row_slices(self) -> Iterator[slice]:
-        n_rows = self.scales.columns.shape[1]
-        size = max(1, PAIRS // (n_rows * self.relation.n_kinds))
+        n_rows = len(self.scales.table)
+        n_arrays = self.relation.n_kinds if self.scales.has_missing else 1
+        size = max(1, PAIRS // (n_rows * n_arrays))
         for start in range(0, n_rows, size):
             yield slice(start, min(start + size, n_rows))
 
@@ -280,7 +282,7 @@ class _Neighbours:
         return distances
 
     def _complete_distances(self, rows: slice) -> Array:
-        distances: Array = np.zeros((rows.stop - rows.start, self.scales.columns.shape[1]))
+        distances: Array = np.zeros((rows.stop - rows.start, len(self.scales.table)))
         if self._numbers.size:
             distances += _city_block(self._numbers, rows)
         if self._codes.size:
@@ -294,15 +296,15 @@ class _Neighbours:
 
         All columns have the same weight.
         """
-        n_rows = self.scales.columns.shape[1]
+        n_rows = len(self.scales.table)
         total = np.zeros((rows.stop - rows.start, n_rows))
-        for k, column in enumerate(self.scales.columns):
+        for k, column in enumerate(self.scales.table.T):
             apart = np.abs(column[rows, None] - column)
             apart = (apart > 0).astype(float) if self._kinds[k] else apart * self.scales.scale[k]
             total += np.nan_to_num(apart, copy=False)
-        known = (~np.isnan(self.scales.columns)).astype(float)
+        known = (~np.isnan(self.scales.table)).astype(float)
         with np.errstate(invalid="ignore"):
-            return np.asarray(total / (known[:, rows].T @ known))
+            return np.asarray(total / (known[rows] @ known.T))
 
     def _mean_distance(self) -> float:
         """Return the mean of all distances, including the distance of each row to itself."""
@@ -333,19 +335,35 @@ class _Neighbours:
         The distance of a row to itself is set to the largest number, so that it comes last.
         """
         np.fill_diagonal(distances[:, rows], np.finfo(float).max)
-        order = np.argsort(distances, axis=1, kind="stable")
-        seen = np.take_along_axis(kinds, order, axis=1)
         near = np.zeros(distances.shape, dtype=bool)
         for kind in range(self.relation.n_kinds):
-            member = seen == kind
-            near |= member & (np.cumsum(member, axis=1) <= self.n_neighbors)
-        found = np.empty_like(near)
-        np.put_along_axis(found, order, near, axis=1)
-        return found
+            own = np.where(kinds == kind, distances, np.inf)
+            last = min(self.n_neighbors, own.shape[1]) - 1
+            farthest = np.partition(own, last, axis=1)[:, last, None]
+            member = own <= np.minimum(farthest, np.finfo(float).max)
+            surplus = member.sum(axis=1) - self.n_neighbors
+            for row in np.flatnonzero(surplus > 0):  # of tied rows, the first ones stay
+                tied = np.flatnonzero(own[row] == farthest[row])
+                member[row, tied[-surplus[row] :]] = False
+            near |= member
+        return near
+
+
+def _is_large(points: Array) -> bool:
+    """Return whether compiled loops compare the rows of a table."""
+    return len(points) * points.size >= thresholds.COMPARED_PAIRS
 
 
 def _city_block(points: Array, rows: slice) -> Array:
     """Return the city-block distances between the given rows and all rows."""
+    if _is_large(points):
+        from tamis.compiled.neighbours import city_block
+
+        calls = thresholds.in_calls(rows.stop - rows.start, float(points.size))
+        parts = [
+            city_block(points, rows.start + call.start, rows.start + call.stop) for call in calls
+        ]
+        return np.concatenate(parts)
     if rows == slice(0, len(points)):
         return np.asarray(squareform(pdist(points, "cityblock")))
     return np.asarray(cdist(points[rows], points, "cityblock"))
@@ -353,26 +371,25 @@ def _city_block(points: Array, rows: slice) -> Array:
 
 def _sums(scales: Scales, block: _Block) -> Array:
     """Return, for each column, the weighted sum of differences between a block and all rows."""
-    counts = block.members().sum(axis=2).T
+    counts = np.array([member.sum(axis=1) for member in block.members()], float).T
     weights = np.where(block.near, np.take_along_axis(block.rates(counts), block.kinds, 1), 0.0)
-    n_columns, n_rows = scales.columns.shape
-    if n_rows**2 * n_columns < thresholds.COMPARED_PAIRS:
-        differences = (scales.differences(k, block.rows) for k in range(n_columns))
-        return np.array([np.vdot(weights, apart) for apart in differences])
+    if not _is_large(scales.table):
+        columns = range(scales.table.shape[1])
+        return np.array([np.vdot(weights, scales.differences(k, block.rows)) for k in columns])
     from tamis.compiled.neighbours import weighted_sums
 
-    rows = np.arange(block.rows.start, block.rows.stop)
-    sums = np.zeros(n_columns)
-    for call in thresholds.in_calls(len(rows), float(n_rows) * n_columns):
-        sums += weighted_sums(scales.columns, rows[call], weights[call], scales.scale, scales.cut)
+    sums = np.zeros(scales.table.shape[1])
+    for call in thresholds.in_calls(len(weights), float(scales.table.size)):
+        first = block.rows.start + call.start
+        sums += weighted_sums(scales.table, first, weights[call], scales.scale, scales.cut)
     return sums
 
 
 def _sums_with_missing(scales: Scales, block: _Block) -> Array:
     """Return the same as :func:`_sums`, over the neighbours whose value is not missing."""
-    members = block.members()
-    sums = np.zeros(len(scales.columns))
-    for k, column in enumerate(scales.columns):
+    members = np.array(list(block.members()), float)
+    sums = np.zeros(scales.table.shape[1])
+    for k, column in enumerate(scales.table.T):
         known = ~np.isnan(column)
         apart = np.nan_to_num(scales.differences(k, block.rows), copy=False)
         by_kind = np.einsum("kij,ij->ik", members, apart)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from tamis.auto.fold_paths import Work
 from tamis.auto.held_out import unpack_predictions
@@ -16,6 +17,12 @@ from tamis.validation.held_out import between
 
 #: Models of classes and numbers.
 MODELS = [model for model in PREDICTORS if model != "cox"]
+#: Tables on which forests are compared.
+FORESTS = [
+    (load_breast_cancer, "classification"),
+    (load_wine, "classification"),
+    (load_diabetes, "regression"),
+]
 
 
 def losses(predicted, truth, rows):
@@ -95,3 +102,52 @@ def test_rare_classes_among_many_rows_can_be_calibrated():
         warnings.simplefilter("error")
         found = predict_rows("machine", X, truth, rows, rows[:5], 0)
     assert_allclose(found.sum(axis=1), 1)
+
+
+def test_a_forest_of_two_rows_interpolates_between_them():
+    # the only threshold of a tree is uniform between the two rows
+    X = np.array([[-1.0], [1.0], [-0.5], [0.0], [0.8]])
+    truth = Truth.of(np.array([0, 1, 0, 0, 1]), "classification")
+    seeds = range(40)
+    found = [predict_rows("trees", X, truth, np.arange(2), np.arange(2, 5), s) for s in seeds]
+    share = np.mean(found, axis=0)[:, 1]
+    assert_allclose(share, [0.25, 0.5, 0.9], atol=4 * 0.5 / np.sqrt(100 * len(seeds)))
+
+
+@pytest.mark.parametrize("load, task", FORESTS)
+def test_a_forest_predicts_as_well_as_that_of_scikit_learn(load, task):
+    X, y = load(return_X_y=True)
+    truth, losses = Truth.of(y, task), []
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = np.split(order, [len(y) * 4 // 5])
+        forest = estimator_of("trees", X.shape[1], task, seed).fit(X[train], y[train])
+        classes = task == "classification"
+        theirs = forest.predict_proba(X[test]) if classes else forest.predict(X[test])[:, None]
+        ours = predict_rows("trees", X, truth, train, test, seed)
+        losses.append([between(found, truth.values[test]).mean() for found in (ours, theirs)])
+    ours, theirs = np.mean(losses, axis=0)
+    error = np.std(np.subtract(*np.transpose(losses)), ddof=1) / np.sqrt(len(losses))
+    assert abs(ours - theirs) < 3 * error + 0.01 * theirs
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_forest_treats_a_weight_of_two_as_a_row_that_occurs_twice(task):
+    X, y = problem(task)
+    test = np.arange(80, 120)
+    doubled = np.concatenate([np.arange(80), np.arange(0, 80, 4)])
+    weights = np.ones(120)
+    weights[:80:4] = 2
+    plain, weighed = Truth.of(y, task), Truth.of(y, task, weights=weights)
+    X = X - X[:80].mean(axis=0)  # columns are scaled by rows, which does not change the trees
+    found = predict_rows("trees", X, weighed, np.arange(80), test, 5)
+    assert_allclose(predict_rows("trees", X, plain, doubled, test, 5), found, atol=1e-9)
+
+
+def test_a_forest_does_not_depend_on_the_unit_of_the_target():
+    X, y = problem("regression")
+    train, test = np.arange(80), np.arange(80, 120)
+    found = predict_rows("trees", X, Truth.of(y, "regression"), train, test, 5)
+    for factor in (1e-150, 1e150):
+        scaled = predict_rows("trees", X, Truth.of(y * factor, "regression"), train, test, 5)
+        assert_allclose(scaled / factor, found, rtol=1e-9)

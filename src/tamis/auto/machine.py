@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -66,11 +65,9 @@ def tune_svm(known: Array, truth: Truth, seed: int) -> KernelTuning:
     known, truth = known[rows], truth.take(rows)
     slopes = (SLOPE,) if truth.codes is None else SLOPES
     losses = np.zeros((len(WIDTHS), len(slopes)))
-    # the data were checked before, and checks take half the time of a small SVM
-    with config_context(assume_finite=True, skip_parameter_validation=True):
-        for train, test in _inner_folds(truth, seed):
-            for row, width in zip(losses, WIDTHS, strict=True):
-                row += _losses(known, truth, train, test, width)
+    for train, test in _inner_folds(truth, seed):
+        for row, width in zip(losses, WIDTHS, strict=True):
+            row += _losses(known, truth, train, test, width)
     if not losses.any():  # no fold could be made
         return KernelTuning()
     least, default = losses.min(axis=1), WIDTHS.index(WIDTH)

@@ -12,9 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, scaled_columns
+from tamis._seeds import seed_of
 from tamis.auto.cox import RidgeCoxCV
 from tamis.auto.machine import WIDTH, make_svm, predict_svm, tune_svm
 from tamis.auto.target import Truth
+from tamis.compiled.thresholds import shared_calls
 
 #: Penalties of the ridge regression. Leave-one-out cross-validation chooses one of them. The range
 #: is wide to suit tables with few rows and many columns.
@@ -60,15 +62,30 @@ def _ridge(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
 
 
 def _trees(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
-    if truth.codes is None:
-        model = ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
-        model.fit(known, truth.values[:, 0], sample_weight=truth.weights)
-        return np.asarray(model.predict(asked))[:, None]
-    model = ExtraTreesClassifier(N_TREES, random_state=seed)
-    model.fit(known, truth.codes, sample_weight=truth.weights)
-    found = np.zeros((len(asked), truth.values.shape[1]))
-    found[:, model.classes_] = model.predict_proba(asked)
-    return found
+    """Return the predictions of the forest of :func:`estimator_of`, which takes longer to train."""
+    from tamis.compiled.forest import forest_predictions
+
+    (n_rows, n_columns), n_outputs = known.shape, truth.values.shape[1]
+    values = np.ones((2, n_rows))
+    if truth.weights is not None:
+        values[1] = truth.weights / truth.weights.max()
+    codes, centre, size, n_tried = truth.codes, np.zeros(1), 1.0, int(np.sqrt(n_columns))
+    if codes is None:
+        codes, centre, n_tried = np.zeros(n_rows, dtype=np.intp), truth.mean, int(SHARE * n_columns)
+        values[0] = truth.values[:, 0] - centre
+        size = np.abs(values[0]).max()
+        values[0] /= size
+    tables = np.ascontiguousarray(known.T), np.ascontiguousarray(asked.T)
+
+    def grow(trees: slice) -> Array:
+        return forest_predictions(
+            tables[0], codes, values, tables[1], n_outputs, max(1, n_tried),
+            trees.stop - trees.start, seed_of(seed, "trees", trees.start),
+        )  # fmt: skip
+
+    terms = n_rows * np.log2(n_rows + 1) * (n_tried + 2)
+    found = np.sum(shared_calls(grow, N_TREES, terms), axis=0)
+    return np.asarray(centre + size * found / N_TREES)
 
 
 def _cox(known: Array, truth: Truth, asked: Array, seed: int) -> Array:

@@ -114,7 +114,7 @@ def test_a_forest_of_two_rows_interpolates_between_them():
     assert_allclose(share, [0.25, 0.5, 0.9], atol=4 * 0.5 / np.sqrt(100 * len(seeds)))
 
 
-@pytest.mark.parametrize("load, task", FORESTS)
+@pytest.mark.parametrize(("load", "task"), FORESTS)
 def test_a_forest_predicts_as_well_as_that_of_scikit_learn(load, task):
     X, y = load(return_X_y=True)
     truth, losses = Truth.of(y, task), []

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, scaled_columns
-from tamis._seeds import seed_of
+from tamis._seeds import stream
 from tamis.auto.cox import RidgeCoxCV
 from tamis.auto.machine import WIDTH, make_svm, predict_svm, tune_svm
 from tamis.auto.target import Truth
@@ -80,7 +80,7 @@ def _trees(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     def grow(trees: slice) -> Array:
         return forest_predictions(
             tables[0], codes, values, tables[1], n_outputs, max(1, n_tried),
-            trees.stop - trees.start, seed_of(seed, "trees", trees.start),
+            trees.stop - trees.start, stream(seed, "trees", trees.start),
         )  # fmt: skip
 
     terms = n_rows * np.log2(n_rows + 1) * (n_tried + 2)

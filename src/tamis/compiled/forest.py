@@ -19,7 +19,7 @@ def forest_predictions(
     n_outputs: int,
     n_tried: int,
     n_trees: int,
-    seed: int,
+    rng: np.random.Generator,
 ) -> Array:
     """Return the sum over ``n_trees`` trees of their predictions for the rows to predict.
 
@@ -29,7 +29,6 @@ def forest_predictions(
     ``n_tried`` columns, each at a random threshold, by the sum of squared errors, which for classes
     is the Gini impurity. A tree is not stored: it is grown only where there are rows to predict.
     """
-    np.random.seed(seed)
     n_rows, n_asked = columns.shape[1], asked.shape[1]
     found = np.zeros((n_asked, n_outputs))
     features = np.arange(len(columns))
@@ -48,7 +47,7 @@ def forest_predictions(
             feature, threshold = -1, 0.0
             if not pure:
                 feature, threshold = _best_split(
-                    columns, codes, values, node, sums, total, features, n_tried, left
+                    columns, codes, values, node, sums, total, features, n_tried, left, rng
                 )
             if feature < 0:
                 for row in here:
@@ -90,13 +89,14 @@ def _best_split(
     features: NDArray[np.intp],
     n_tried: int,
     left: Array,
+    rng: np.random.Generator,
 ) -> tuple[int, float]:
     """Return the best of some random columns and its threshold, or -1 if all are constant."""
     best, feature, threshold = -np.inf, -1, 0.0
     for k in range(len(features)):
         if k >= n_tried and feature >= 0:
             break
-        other = np.random.randint(k, len(features))
+        other = rng.integers(k, len(features))
         features[k], features[other] = features[other], features[k]
         column = columns[features[k]]
         least, most = np.inf, -np.inf
@@ -104,7 +104,7 @@ def _best_split(
             least, most = min(least, column[row]), max(most, column[row])
         if most - least <= CONSTANT:
             continue
-        cut = least + np.random.random() * (most - least)
+        cut = least + rng.random() * (most - least)
         cut = least if cut >= most else cut
         left[:] = 0.0
         weight = 0.0

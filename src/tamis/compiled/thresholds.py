@@ -36,8 +36,8 @@ NEIGHBOUR_COLUMNS = 16
 NEIGHBOUR_ROWS = 10_000
 
 #: Compiled loops compare pairs of rows if the number of pairs times the number of columns is at
-#: least this. numpy takes 5 ns for each difference, and a compiled loop takes 0.2 ns. At this number
-#: the gain covers half the loading time, and resamples and folds repeat the comparison.
+#: least this. numpy takes 5 ns for each difference, and a compiled loop takes 0.2 ns. At this
+#: number the gain covers half the loading time, and resamples and folds repeat the comparison.
 COMPARED_PAIRS = 50_000_000
 
 #: Maximum number of terms (multiplications, exponentials, comparisons) in a call of a compiled

@@ -82,7 +82,7 @@ def namespace(*arrays: Any) -> Any:
     except TypeError:
         kinds = ", ".join(sorted({type(x).__module__.split(".")[0] for x in arrays}))
         raise InvalidTable(
-            f"Kernels need arrays of one library, not of {kinds}. Convert them, for example with "
+            f"Kernels need arrays from one library, got {kinds}. Convert them, for example with "
             "torch.asarray(y, device=X.device)."
         ) from None
 
@@ -116,8 +116,7 @@ def computing_on(device: Any) -> Iterator[Place | None]:
 def _check_device(device: Any) -> None:
     if find_spec("torch") is None:
         raise MissingExtra(
-            f"device={device!r} needs torch, which is not installed. Write pip install "
-            "'tamis[gpu]'."
+            f"device={device!r} needs torch, which is not installed. Run pip install 'tamis[gpu]'."
         )
     torch = import_module("torch")
     try:

@@ -346,7 +346,7 @@ def need_dask() -> None:
     """Raise MissingExtra if Dask is not installed."""
     if find_spec("distributed") is None:
         raise MissingExtra(
-            "A cluster needs Dask, which is not installed. Write pip install 'tamis[dask]'."
+            "A cluster needs Dask, which is not installed. Run pip install 'tamis[dask]'."
         )
 
 

@@ -235,8 +235,8 @@ class Auto(InRounds):
             )
         if y.ndim > 1:
             raise InvalidTarget(
-                f"Auto needs one target, but y has {y.shape[1]} columns. Select for each of them, "
-                "or name a method that takes several, such as "
+                f"Auto needs one target, but y has {y.shape[1]} columns. Run a selection "
+                "for each, or name a method that takes several, such as "
                 "'RecursiveElimination(Importances(Ridge()))'."
             )
         if kind == "regression" and (y == y[0]).all():

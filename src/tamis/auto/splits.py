@@ -137,7 +137,8 @@ def _positions(pair: Any, position: NDArray[np.intp]) -> Fold:
             given = np.flatnonzero(given)
         if given.ndim != 1 or given.dtype.kind not in "iu" or given.max(initial=0) >= n_rows:
             raise InvalidParameter(
-                f"Auto needs the rows of cv as indices below {n_rows} or as masks of that length."
+                f"Auto needs splits of cv that give rows as indices below {n_rows} or as masks of "
+                "that length."
             )
         used = position[given]
         found.append(used[used >= 0])

@@ -156,6 +156,6 @@ def _of_frame(
 def _check_blocks(tables: Sequence[Any], targets: Sequence[Any]) -> None:
     if len(tables) != len(targets):
         raise InvalidTarget(
-            f"X has {len(tables)} blocks of rows, but y has {len(targets)}. Cut both into the same "
-            "blocks, as X.repartition and y.repartition do."
+            f"X has {len(tables)} blocks of rows, but y has {len(targets)}. Split both into the "
+            "same blocks, for example with X.repartition and y.repartition."
         )

@@ -288,7 +288,7 @@ def _is_data(file: PurePath, folder: PurePath) -> bool:
 def _remote_files(where: str) -> tuple[Any, list[str]]:
     if find_spec("fsspec") is None:
         raise MissingExtra(
-            f"{where} needs fsspec, which is not installed. Write pip install 'tamis[dask]'."
+            f"{where} needs fsspec, which is not installed. Run pip install 'tamis[dask]'."
         )
     from fsspec.core import url_to_fs
 

@@ -323,9 +323,9 @@ class DistinctValues(ColumnStatistic):
         if self.codes[j] and len(both) > MOST_LEVELS - 1:
             column = str(j) if self.names is None else repr(self.names[j])
             raise InvalidTable(
-                f"{self.name} needs at most {MOST_LEVELS - 1} values in column {column} to use "
-                "each as a level, but it has more. Write binning='frequency', leave it out of "
-                "categories, or leave the column out."
+                f"{self.name} uses each value of a category as a level, but column {column} has "
+                f"more than {MOST_LEVELS - 1} values. Write binning='frequency', remove the column from "
+                "categories, or drop it from the table."
             )
         return both if self.codes[j] or len(both) <= self.most else None
 

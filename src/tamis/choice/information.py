@@ -73,8 +73,8 @@ class Information(Choice):
         super().check(search, criterion)
         if not getattr(criterion, "needs_target", True):
             raise IncompatibleCriterion(
-                f"Information needs a target to fit a model, but {type(criterion).__name__} has "
-                "none. Ask for a number of features."
+                f"Information fits a model to the target, but {type(criterion).__name__} uses no "
+                "target. Set n_features_to_select instead."
             )
 
     def enough(self, trace: Trace, context: Context) -> bool:

@@ -104,8 +104,8 @@ class FalseDiscovery(Choice):
         if not len(passing):
             raise NothingSelected(
                 f"No feature passes a false discovery rate of {self.q}: the smallest p-value is "
-                f"{p_values[0]:.3g}, {allowed[0]:.3g} was needed. Raise q, or ask for a number of "
-                "features."
+                f"{p_values[0]:.3g}, but it must be at most {allowed[0]:.3g}. Raise q, or set "
+                "n_features_to_select."
             )
         step, n_passing = int(moves.step[passing[-1]]), int(passing[-1]) + 1
         passes = "passes" if n_passing == 1 else "pass"

@@ -411,7 +411,7 @@ def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
             )
         if name.strip() in groups:
             raise InvalidParameter(
-                f"--group is given twice for {name.strip()!r}. Write all of its columns at once."
+                f"--group is given twice for {name.strip()!r}. List all its columns in one --group."
             )
         groups[name.strip()] = split_names([columns])
     return groups or None

@@ -136,7 +136,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         return -lost
 
     def _hint(self, view: MachineView) -> Any:
-        """Return a start value for computing the quantity when a column is removed."""
+        """Return a starting value for the criterion without a column, or None."""
         return None
 
     def _of_nothing(self, machine: Multipliers) -> float:

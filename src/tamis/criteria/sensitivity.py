@@ -247,7 +247,8 @@ class ScoreSensitivity(Sensitivity):
         super().check()
         if isinstance(self._way, Zero) and self._way.centres:
             raise IncompatibleCriterion(
-                "ScoreSensitivity changes rows, not the centres of a kernel. Use by='zero'."
+                "ScoreSensitivity sets values in rows to zero, but Zero(centres=True) sets them in "
+                "the centres of a kernel. Use by='zero'."
             )
         check_trainable(self, self.estimator)
         check_scored(type(self).__name__, self.estimator, self.scoring)

@@ -220,7 +220,7 @@ def _days(first: date, later: NDArray[Any]) -> list[date]:
 
 
 def _remove_values(rng: Generator, values: Values, share: float) -> Values:
-    """Replace about the given share of the values, and at least one, by None."""
+    """Replace about the given share of the values (at least one) with None."""
     missing = rng.random(len(values)) < share
     missing[rng.integers(len(values))] = True
     values[:] = [None if gone else value for value, gone in zip(values, missing, strict=True)]

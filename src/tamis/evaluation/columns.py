@@ -1,4 +1,4 @@
-"""Columns that a fitted estimator of any library selected, read from its attributes."""
+"""The selected columns of a fitted estimator, read from its attributes, for any library."""
 
 from typing import Any
 

@@ -229,7 +229,7 @@ class _Evaluation(NamedTuple):
                 sleep(in_vain)  # killed workers may be restarting
 
     def _run_waiting(self, failures: dict[int, Failure]) -> None:
-        """Run the tasks that are neither in the store nor failed."""
+        """Run the tasks that have no stored result and have not failed."""
         done, total, begun = self.store.keys(), len(self.tasks), self.store.checkpoints()
         progress = self.progress or (lambda n_done, n_tasks: None)
         waiting = [

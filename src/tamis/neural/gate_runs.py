@@ -90,7 +90,7 @@ class GatePath:
 
     @classmethod
     def restored(cls, state: State) -> "GatePath":
-        """Return the path that a state of :meth:`state` describes."""
+        """Rebuild the path from a state that :meth:`state` returned."""
         return cls(**unpacked_all(state, [field.name for field in fields(cls)]))
 
     def __len__(self) -> int:

@@ -73,7 +73,7 @@ class LinearGate(Gate):
 
 
 class BoundedGate(Gate):
-    """Gate between 0 (closed) and 1 (open). The redundancy term uses its value (2.4), (3.6).
+    """Gate between 0 (closed) and 1 (open). The redundancy term uses its value.
 
     A gate ends at 1 if the objective does not push it to close, even if its column is only weakly
     relevant. In a table with 500 columns, a hundred gates may end at 1.

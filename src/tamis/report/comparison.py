@@ -253,7 +253,7 @@ class ComparisonReport(Page):
         )
 
     def pair_sheet(self, data: str, *, points: bool = False) -> Sheet:
-        """Return the tests for all pairs of methods on a table, optionally in percentage points."""
+        """Return the tests of all pairs of methods on a table, optionally with points."""
         pairs = [pair for pair in self.standing.pairs if pair.data == data]
         scale = 100 if points else 1
         return Sheet(

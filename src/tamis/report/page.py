@@ -46,7 +46,7 @@ class Page(ABC):
             if error.name not in ("jinja2", "markupsafe"):
                 raise
             raise MissingExtra(
-                "A report needs jinja2, which is not installed. Write pip install 'tamis[app]'."
+                "A report needs jinja2, which is not installed. Run pip install 'tamis[app]'."
             ) from None
 
     def save(self, path: str | PathLike[str]) -> None:

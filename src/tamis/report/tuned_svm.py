@@ -191,9 +191,10 @@ class TuningResult:
 
 
 def interval_around(curve: ValidationCurve, C: float, more: float) -> IntervalOfC:
-    """Return the interval of breakpoints around C at which the curve is worse by at most ``more``.
+    """Return the interval of breakpoints around C that are worse by at most ``more``.
 
-    A continuous curve is convex between two breakpoints, so comparing the breakpoints is enough.
+    They are compared with the best C. Continuous losses are convex between two breakpoints, so
+    comparing the breakpoints is enough.
     """
     sign = -1.0 if curve.greater_is_better else 1.0
     bad = sign * (curve.at_breakpoints - curve.best) > more

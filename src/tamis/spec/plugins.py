@@ -29,7 +29,7 @@ def find_plugins() -> dict[str, EntryPoint]:
 
 
 def load_plugin(name: str) -> Any:
-    """Import and return a part of another package, or None if no package provides this name."""
+    """Import and return what another package provides under this name, or None."""
     point = find_plugins().get(name)
     try:
         return None if point is None else point.load()

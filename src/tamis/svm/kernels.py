@@ -250,7 +250,7 @@ def too_large(kernel: str, rows: str = "these columns") -> InvalidTable:
     """Return an exception to raise if kernel values overflow."""
     return InvalidTable(
         f"The {kernel} kernel of {rows} is too large for a number. Scale the columns, for example "
-        "by StandardScaler()."
+        "with StandardScaler()."
     )
 
 

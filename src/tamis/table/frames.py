@@ -35,7 +35,7 @@ def need_polars() -> None:
     """Raise an error if polars is not installed."""
     if find_spec("polars") is None:
         raise MissingExtra(
-            "Data frames need polars, which is not installed. Write pip install 'tamis[app]'."
+            "Data frames need polars, which is not installed. Run pip install 'tamis[app]'."
         )
 
 
@@ -51,7 +51,10 @@ def need_threads() -> None:
 
 @cache
 def _has_threads(process: int) -> bool:
-    """Return whether polars can compute a sum in this process. The thread that tries may hang."""
+    """Return whether polars can compute a sum in this process.
+
+    A sum may hang, so it is computed in a thread of its own.
+    """
     import polars as pl
 
     done = Event()

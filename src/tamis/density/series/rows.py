@@ -117,7 +117,7 @@ class _ClassWork:
         self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
 
     def strip(self, rows: slice) -> Any:
-        """Return the score of a strip, followed by its changes for the columns in ``order``."""
+        """Return the score of some rows, then its change if each column of ``order`` is moved."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(0, Z.shape[0]))
         exponents = self._of_others(strip, strip.exponents())

@@ -120,7 +120,7 @@ def to_altair(spec: dict[str, Any]) -> Any:
         import altair
     except ImportError:
         raise MissingExtra(
-            "tamis.plot needs altair, which is not installed. Write pip install 'tamis[app]'."
+            "tamis.plot needs altair, which is not installed. Run pip install 'tamis[app]'."
         ) from None
     return altair.LayerChart.from_dict(spec)
 

@@ -255,8 +255,8 @@ class TubePath:
             found = (self.gram.rows(X) @ w + b) / lam + self.shift
         if len(far := np.flatnonzero(~np.isfinite(found))):
             raise InvalidTable(
-                f"The prediction for row {far[0]} at C = {1 / lam:.3g} is too large for a number. "
-                "Scale the columns, for example by StandardScaler(), and the target."
+                f"The prediction for row {far[0]} at C = {1 / lam:.3g} exceeds the largest "
+                "float. Scale the target and the columns, for example with StandardScaler()."
             )
         return np.asarray(found)
 

@@ -4,10 +4,10 @@ For a given margin set E, the optimum is one Newton step away from any point. Th
 the solution of ``A_E [db; dx] = -[e; r]``, where r are the residuals on E and e is the violation of
 the constraint. The weights change by dw with ``||dw||^2 = e db - r'dx``. The end of the step is
 affine in lambda. It is the optimum of the whole programme if dx keeps the members of E within their
-bounds, and if dw and db do not change the signs of the residuals of all other variables
+bounds, and if dw and db change the sign of no other residual
 (:func:`tamis.compiled.proofs.proved_parts`).
 
-The effect of rounding errors of the residuals is bounded with B, the inverse of A_E. The square of
+The effect of rounding errors in the residuals is bounded with B, the inverse of A_E. The square of
 the change of w is ``r'Br``, which is on average ``sum rounding^2 diag(B)`` if the signs of the
 errors are random. The change of x satisfies ``|dx_i| <= sqrt(B_ii) ||dw||``, and db is the first
 row of B times r.
@@ -185,7 +185,7 @@ def _largest(rows: Array) -> Array:
 
 
 def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array]:
-    """Bound the effect of rounding errors of the residuals on x, the weights and the intercept."""
+    """Bound the effect of rounding errors in the residuals on x, the weights and the intercept."""
     m, width = len(inverse.base), rounding.shape[1] + 1
     terms = inverse.terms[: int(inverse.n_terms.max(initial=0)), :width]
     scale = inverse.scale[: len(terms), None]

@@ -191,9 +191,9 @@ class TunedSVM(KernelEstimator):
                 largest = float(np.abs(own).max(initial=0.0))
             if not largest < LARGEST_SINGLE:
                 raise InvalidTable(
-                    f"{type(self).__name__} trains LIBSVM, which needs kernel values up to "
-                    f"{LARGEST_SINGLE:.0e}; those of these columns reach {largest:.3g}. Scale the "
-                    f"columns, for example by StandardScaler(), or write {remedy}."
+                    f"{type(self).__name__} trains LIBSVM, which cannot use kernel values "
+                    f"above {LARGEST_SINGLE:.0e}; with these columns they reach {largest:.3g}. "
+                    f"Scale the columns, for example with StandardScaler(), or write {remedy}."
                 )
 
     def _best_model(self, n_rows: int) -> Any:

@@ -20,7 +20,6 @@ from tamis.table.kinds import (
     are_codes,
     columns_of,
     is_called_id,
-    missing_codes,
     numbers,
     read_columns,
 )
@@ -249,19 +248,19 @@ def _strong(
     names: NDArray[Any], power: Array, alone: Array, others: Collection[str]
 ) -> Iterator[Alert]:
     """Yield an alert about columns that predict the target much better than the other columns."""
-    free = np.array([name not in others for name in names], dtype=bool) & np.isfinite(alone)
-    share = np.where(free, np.maximum(power, alone * np.abs(alone)), -1.0)
-    strong = np.flatnonzero(share >= STRONG)
-    rest = np.setdiff1d(np.flatnonzero(free), strong)
-    usual = max(float(np.median(alone[rest])), 0.0) if len(rest) else np.inf
-    strong = strong[alone[strong] >= AHEAD * usual]
-    if len(strong):
-        found = names[strong[np.argsort(-alone[strong], kind="stable")]].tolist()
+    alone = np.nan_to_num(alone)
+    free = np.array([name not in others for name in names], dtype=bool)
+    strong = free & (np.maximum(np.nan_to_num(power), alone * np.abs(alone)) >= STRONG)
+    if not strong.any() or strong.sum() == free.sum():
+        return
+    usual = max(float(np.median(alone[free & ~strong])), 0.0)
+    best = [j for j in np.argsort(-alone, kind="stable") if strong[j] and alone[j] >= AHEAD * usual]
+    if found := names[best].tolist():
         sentence = (
             f"{format_names(found)} alone {_agree(found, 'predicts', 'predict')} the target much "
-            f"better than other columns ({alone[strong].max():.2f} of 1; median of the others: "
-            f"{usual:.2f}). If {_agree(found, 'it is', 'they are')} known only after the target, "
-            f"this is a leak: write {way_out('drop', found)}."
+            f"better than other columns ({alone.max(where=strong, initial=0):.2f} on a scale from "
+            f"0 to 1). If {_agree(found, 'it is', 'they are')} known only after the target, this "
+            f"is a leak: write {way_out('drop', found)}."
         )
         yield Alert("strong", tuple(found), sentence)
 
@@ -441,13 +440,6 @@ def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
     if len(y) < ENOUGH:
         return
     values = np.asarray(y, dtype=float)
-    if codes := missing_codes(values):
-        shown = ", ".join(f"{code:g} ({format_count(n, 'row')})" for code, n in codes.items())
-        sentence = (
-            f"The target has {shown}, far from its other values: probably a code for missing "
-            "values. It is used as a number. If it is a code, remove these rows."
-        )
-        yield Alert("missing codes", (), sentence, grave=True)
     middle = float(np.median(values))
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(values / 2 - middle / 2)  # halves, so that their difference cannot overflow

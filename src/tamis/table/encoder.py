@@ -229,7 +229,10 @@ def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
         check_names(estimator, X, reset=reset)
         if not reset:
             return apply_readings(frame, estimator._readings)
-        frame, estimator._readings = read_columns(frame, keep=estimator.keep)
+        # a user's own encoder receives the columns unchanged
+        own = not isinstance(getattr(estimator, "encoder", "auto"), str)
+        keep = frame.columns if own else estimator.keep
+        frame, estimator._readings = read_columns(frame, keep=keep)
         return frame
     if reset:
         estimator._readings = {}

@@ -93,7 +93,7 @@ def read_file(
             for option, value, fits in (("sheet", sheet, {"excel"}), ("encoding", encoding, TEXT)):
                 if value is not None and kind not in fits:
                     raise InvalidTable(
-                        f"--{option} is for {' and '.join(sorted(fits))} files, and {where} is "
+                        f"--{option} is for {', '.join(sorted(fits))} files, and {where} is "
                         f"{kind}. Leave it out."
                     )
             detected = None

@@ -371,12 +371,16 @@ def _number_formats(texts: pl.Series, *, plain: bool) -> list[NumberFormat]:
         return []
     digits, odd = _digits(texts), texts.filter(texts.cast(pl.Float64, strict=False).is_null())
     formats = [
-        NumberFormat(decimal, group, odd[0] if len(odd) else "")
+        NumberFormat(decimal, group, max(odd.head(FIRST_LOOK), key=len, default=""))
         for decimal, group in SEPARATORS
         if digits.str.contains(_pattern(decimal, group)).fill_null(value=False).all()
     ]
     formats = list({each.decimal: each for each in reversed(formats)}.values())[::-1]
-    doubtful = len(formats) == 2 and bool(digits.str.contains("[.,]").any())
+    shown = digits.str.contains("[.,]")
+    if len(formats) == 2 and len(odd) and shown.any() and not shown.all():
+        # in 950 and 1,234, only numbers from 1000 have a separator, so it is for thousands
+        formats = [each for each in formats if each.group]
+    doubtful = len(formats) == 2 and bool(shown.any())
     return [each._replace(doubtful=doubtful) for each in formats]
 
 

@@ -81,17 +81,11 @@ def as_utf8(source: TableSource, encoding: str | None) -> tuple[TableSource, str
                 if detected and NOT_WESTERN.search(piece):
                     raise UnicodeError
                 copy.write(piece)
-    except UnicodeError:
-        name = "UTF-8" if detected else encoding
-        where = f" (byte {position})" if detected else ""
+    except (LookupError, ValueError):  # no such encoding, or it does not fit
+        tried = f"UTF-8 (byte {position})" if detected else f"an encoding {encoding!r}"
         raise InvalidTable(
-            f"{source} is not written in {name}{where}. Write --encoding with its encoding, such "
-            "as cp1252, cp1250, mac-roman or utf-16."
-        ) from None
-    except (LookupError, ValueError):
-        raise InvalidTable(
-            f"There is no text encoding {encoding!r}. Write --encoding with a name such as cp1252 "
-            "or utf-16."
+            f"{source} is not written in {tried}. Write --encoding with its encoding, such as "
+            "cp1252, cp1250, mac-roman or utf-16."
         ) from None
     return replace(source, path=path), detected
 

@@ -20,6 +20,7 @@ from tamis.table.kinds import (
     are_codes,
     columns_of,
     is_called_id,
+    missing_codes,
     numbers,
     read_columns,
 )
@@ -440,6 +441,13 @@ def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
     if len(y) < ENOUGH:
         return
     values = np.asarray(y, dtype=float)
+    if codes := missing_codes(values):
+        shown = ", ".join(f"{code:.0f} ({format_count(n, 'row')})" for code, n in codes.items())
+        sentence = (
+            f"The target is {shown}, far from its other values. It is used as a number. If it is "
+            "a code for missing values, remove these rows."
+        )
+        yield Alert("missing codes", (), sentence, grave=True)
     middle = float(np.median(values))
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(values / 2 - middle / 2)  # halves, so that their difference cannot overflow

@@ -346,7 +346,8 @@ def apply_readings(frame: pl.DataFrame, readings: Mapping[str, Reading]) -> pl.D
 
 def _read_text(texts: pl.Series) -> tuple[Reading, list[NumberFormat]]:
     """Return how a text column is read, and the formats that its numbers may have."""
-    counts = texts.drop_nulls().to_frame().group_by(pl.first(), maintain_order=True).len("n")
+    known = texts.drop_nulls().to_frame("value")
+    counts = known.group_by("value", maintain_order=True).len()
     missing = counts.to_series(0).str.to_lowercase().is_in(MISSING_WORDS)
     codes = dict(counts.filter(missing).iter_rows())
     values = counts.to_series(0).filter(~missing)

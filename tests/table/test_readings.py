@@ -248,7 +248,7 @@ def test_dates_are_described_as_dates_on_the_page(text):
         fitted = tamis.select(frame, Y, "fisher-score", n_features_to_select=1)
     page = report(fitted, frame, Y)
     (strip,) = page.strips.values()
-    medians = [np.sort(late[Y == label].astype("M8[s]").astype(float)) for label in ("yes", "no")]
+    medians = [np.sort(late[label == Y].astype("M8[s]").astype(float)) for label in ("yes", "no")]
     yes, no = (np.datetime64(int(np.median(m)), "s").astype("M8[D]") for m in medians)
     assert strip.words == f"late in yes: median {yes}, no {no}"
     assert strip.kind == "density"
@@ -366,7 +366,7 @@ def test_sheets_are_read_by_name_and_number(tmp_path):
         assert table.frame.columns == [" b ", "y"]
         assert not alerts_of(table, "sheets")
     for sheet in ("frist", 0, 4, "-1", ""):
-        with pytest.raises(InvalidTable, match="has no sheet .* a number from 1 to 3"):
+        with pytest.raises(InvalidTable, match=r"has no sheet .* a number from 1 to 3"):
             tamis.read(path, sheet=sheet)
     with pytest.raises(InvalidTable, match="sheet 'empty' holds a table"):
         tamis.read(path, sheet="empty")

@@ -264,7 +264,7 @@ def test_codes_need_enough_rows():
 def test_the_table_in_words():
     words = repr(inspect(hard(), target="kind"))
     assert words.splitlines()[0] == "80 rows, 66 columns, target kind (3 classes)"
-    assert "and 59 more of kind number (g0, g1, g3, ...), 9 of them with missing values" in words
+    assert "and 60 more of kind number (g0, g1, g2, ...), 9 of them with missing values" in words
     assert "! 'code' is left out: each value stands for one value of the target" in words
     narrow = repr(inspect(hard().select("site", "g1", "kind"), target="kind"))
     assert "No alerts." in narrow

@@ -153,7 +153,7 @@ def profile_of(
     found = [
         *left_out,
         *_leaks(names[leaks], power[leaks]),
-        *_strong(names, power, alone, {*aside, *names[leaks]}),
+        *_strong(names, power, alone, {*aside, *names[leaks], *names[list(copied)]}),
         *_gaps(seen, n_rows, aside),
         *_copied(names, copied, aside),
         *more,
@@ -248,22 +248,19 @@ def _leaks(names: NDArray[Any], power: Array) -> Iterator[Alert]:
 def _strong(
     names: NDArray[Any], power: Array, alone: Array, others: Collection[str]
 ) -> Iterator[Alert]:
-    """Yield an alert about columns that predict the target much better than the other columns."""
-    alone = np.nan_to_num(alone)
+    """Yield an alert about a column that predicts the target much better than all others."""
     free = np.array([name not in others for name in names], dtype=bool)
-    strong = free & (np.maximum(np.nan_to_num(power), alone * np.abs(alone)) >= STRONG)
-    if not strong.any() or strong.sum() == free.sum():
+    share = np.where(free, np.nan_to_num(np.maximum(power, alone * np.abs(alone))), 0.0)
+    order = np.argsort(-share, kind="stable")
+    if free.sum() < 2 or share[order[0]] < max(STRONG, AHEAD * share[order[1]]):
         return
-    usual = max(float(np.median(alone[free & ~strong])), 0.0)
-    best = [j for j in np.argsort(-alone, kind="stable") if strong[j] and alone[j] >= AHEAD * usual]
-    if found := names[best].tolist():
-        sentence = (
-            f"{format_names(found)} alone {_agree(found, 'predicts', 'predict')} the target much "
-            f"better than other columns ({alone.max(where=strong, initial=0):.2f} on a scale from "
-            f"0 to 1). If {_agree(found, 'it is', 'they are')} known only after the target, this "
-            f"is a leak: write {way_out('drop', found)}."
-        )
-        yield Alert("strong", tuple(found), sentence)
+    name = str(names[order[0]])
+    sentence = (
+        f"{name!r} alone predicts the target much better than any other column "
+        f"({alone[order[0]]:.2f} on a scale from 0 to 1). If it is known only after the target, "
+        f"this is a leak: write {way_out('drop', [name])}."
+    )
+    yield Alert("strong", (name,), sentence)
 
 
 def _readings(seen: TableProfile) -> Iterator[Alert]:

@@ -13,8 +13,8 @@ from tamis.table.kinds import TableProfile, blocks, holds_numbers, numbers
 #: leak. The best columns of published tables avoid less: at most 0.94 (iris).
 LEAKS = 0.95
 #: A column is reported as strong, in case it is a leak, if the share of the baseline's errors that
-#: it avoids, or the square of its rank-based strength, is at least STRONG. Its strength must also
-#: be AHEAD times the median of the other columns, because in some tables most columns are strong.
+#: it avoids, or the square of its rank-based strength, is at least STRONG, and AHEAD times that of
+#: any other column. In many tables, several columns are strong.
 STRONG, AHEAD = 0.5, 2.0
 #: Limits for the numbers of rows and cells that are used. They are large enough to distinguish a
 #: share of 0.95 from 0.9, and small enough to examine 10^5 columns in seconds.

@@ -271,7 +271,7 @@ def table_of(
         )
     target = content.target or target
     frame, sparse = content.take(), content.sparse
-    unread = [name for name in (target,) if frame.schema.get(str(name), pl.String).is_numeric()]
+    unread = [n for n, dtype in frame.schema.items() if n == target and dtype.is_numeric()]
     frame, readings = read_columns(frame, content.decimal, keep=[*keep, *unread])
     if calendar and sparse is None:
         others = drop_columns(frame, () if target is None else (target,))

@@ -237,17 +237,14 @@ def copies(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
 
 
 def _recodings(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
-    """Return the first column that is a one-to-one recoding of each column. One of them is text."""
-    words = [
-        j
-        for j in seen.of_kind("category", "text")
-        if 2 < seen.n_levels[j] <= frame.height // 2 and not frame.to_series(j).dtype.is_nested()
-    ]
+    """Return categories and their one-to-one recodings, with the first column of each group."""
+    words = [j for j in seen.of_kind("category") if 2 < seen.n_levels[j] <= frame.height // 2]
     codes = {j: level_codes(frame.to_series(j)) for j in words}
     starts = {_first_rows(own[:FIRST, None])[0] for own in codes.values()}
+    sizes = {int(own.max()) + 1 for own in codes.values()}
     for block in blocks(FIRST, seen.of_kind("number") if words else []):
         for j, start in zip(block, _first_rows(numbers(frame[:FIRST], block)), strict=True):
-            if start in starts:
+            if start in starts and frame.to_series(j).n_unique() in sizes:
                 codes[j] = level_codes(frame.to_series(j))
     alike: dict[bytes, list[int]] = {}
     for j in sorted(codes):

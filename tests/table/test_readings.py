@@ -213,6 +213,15 @@ def test_an_encoder_of_the_user_receives_the_columns_unchanged():
     assert not [alert for alert in fitted.alerts_ if alert.sort == "numbers"]
 
 
+def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
+    shares = [f"{v:.1f} %" for v in RNG.uniform(0, 9, N)]
+    frame = pl.DataFrame({"^x.*$": shares, "^n$": ["a", "b", "c"] * (N // 3), "y": Y})
+    frame.write_csv(tmp_path / "t.csv")
+    for table in (tamis.inspect(frame, "y"), tamis.read(tmp_path / "t.csv", "y")):
+        assert table.kinds == {"^x.*$": "number", "^n$": "category"}
+        assert "3: " in repr(table)
+
+
 def test_frames_without_rows_or_columns_have_no_readings():
     assert read_columns(pl.DataFrame({"x": pl.Series([], dtype=pl.String)}))[1] == {}
     assert read_columns(pl.DataFrame())[1] == {}

@@ -100,6 +100,8 @@ def profiled(
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
     """Return the kinds of a frame's columns with alerts. Columns in ``keep`` are never excluded."""
+    frame = frame.clone()
+    frame.columns = [f"x{j}" for j in range(frame.width)]  # polars uses some names as patterns
     seen = replace(seen, kind=kept_kinds(frame, seen, keep))
     y = None if task == "none" else y
     power = np.full((2, frame.width), np.nan) if y is None else foresights(frame, seen, y, task)

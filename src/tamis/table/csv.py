@@ -16,7 +16,7 @@ import polars as pl
 from tamis._format import first_line
 from tamis.exceptions import InvalidTable
 from tamis.table.frames import check_unique
-from tamis.table.kinds import MISSING
+from tamis.table.kinds import MISSING, nameless
 from tamis.table.sources import TableSource
 
 #: Supported separators and their names in messages.
@@ -171,9 +171,9 @@ def parse_text(frame: pl.DataFrame) -> pl.DataFrame:
     """Strip whitespace in text columns, and convert those that hold only numbers to numbers."""
     for j, dtype in enumerate(frame.dtypes):  # in place: a new frame of 10^5 columns is slow
         if isinstance(dtype, pl.String):
-            text = frame.to_series(j).str.strip_chars()
+            text = nameless(frame.to_series(j)).str.strip_chars()
             text = text.set(text.is_in(MISSING), None)
             numbers = text.cast(pl.Float64, strict=False)
             same = numbers.null_count() == text.null_count()
-            frame.replace_column(j, numbers if same else text)
+            frame.replace_column(j, (numbers if same else text).alias(frame.columns[j]))
     return frame

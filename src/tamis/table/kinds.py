@@ -141,6 +141,11 @@ def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> TableProfi
     return seen
 
 
+def nameless(column: pl.Series) -> pl.Series:
+    """Return a column without its name. polars uses names such as ^a.*$ as a pattern."""
+    return column.alias("")
+
+
 def holds_numbers(frame: pl.DataFrame) -> Mask:
     """Return a mask of the columns that have a numeric type."""
     return np.array([dtype.is_numeric() for dtype in frame.dtypes], dtype=bool)
@@ -220,7 +225,7 @@ def _examine_other(column: pl.Series, j: int, seen: TableProfile) -> None:
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         seen.kind[j] = "text"
         return
-    values = column.drop_nulls()
+    values = nameless(column).drop_nulls()
     seen.n_levels[j] = n_levels = values.n_unique() if len(values) else 0
     if n_levels == 0 or (n_levels == 1 and not seen.n_missing[j]):
         seen.kind[j] = "constant"
@@ -272,7 +277,7 @@ class NumberFormat(NamedTuple):
         digits = digits.str.replace_all(self.group, "", literal=True) if self.group else digits
         values = digits.str.replace(self.decimal, ".", literal=True).cast(pl.Float64)
         negative = texts.str.contains(r"^\(|^[^\d.,]*[-−]")
-        return (values * (1 - 2 * negative.cast(pl.Int8))).alias(texts.name)
+        return values * (1 - 2 * negative.cast(pl.Int8))
 
 
 @dataclass(frozen=True)
@@ -295,17 +300,18 @@ class Reading:
 
     def read(self, column: pl.Series) -> pl.Series:
         """Return the values that are meant. Columns of other types are unchanged."""
+        name, column = column.name, nameless(column)
         if column.dtype == pl.String:
             column = column.str.strip_chars()
             words = [code for code in self.codes if isinstance(code, str)]
             column = column.set(column.is_in(words), None)
             if self.dates is not None:
-                return _dates(column, self.dates)
+                return _dates(column, self.dates).alias(name)
             column = column if self.numbers is None else self.numbers.parse(column)
         if column.dtype.is_numeric():
             codes = [code for code in self.codes if isinstance(code, float)]
             column = column.set(column.cast(pl.Float64).is_in(codes), None)
-        return column
+        return column.alias(name)
 
 
 def read_columns(
@@ -318,7 +324,7 @@ def read_columns(
     ``keep``, only dates are converted. ``decimal`` is the decimal separator of the file, if known.
     """
     texts = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.String)]
-    found = {name: _read_text(frame.get_column(name).str.strip_chars()) for name in texts}
+    found = {name: _read_text(nameless(frame.get_column(name))) for name in texts}
     found = {
         name: own for name, own in found.items() if name not in keep or own[0].dates is not None
     }
@@ -346,7 +352,7 @@ def apply_readings(frame: pl.DataFrame, readings: Mapping[str, Reading]) -> pl.D
 
 def _read_text(texts: pl.Series) -> tuple[Reading, list[NumberFormat]]:
     """Return how a text column is read, and the formats that its numbers may have."""
-    known = texts.drop_nulls().to_frame("value")
+    known = texts.str.strip_chars().drop_nulls().to_frame("value")
     counts = known.group_by("value", maintain_order=True).len()
     missing = counts.to_series(0).str.to_lowercase().is_in(MISSING_WORDS)
     codes = dict(counts.filter(missing).iter_rows())

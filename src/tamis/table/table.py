@@ -20,7 +20,7 @@ from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
-from tamis.table.kinds import TableProfile, columns_of, read_columns
+from tamis.table.kinds import TableProfile, columns_of, nameless, read_columns
 from tamis.table.sparse import column_of, dense_frame, profiled_sparse
 from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
 
@@ -377,7 +377,7 @@ def _others(table: Table, picked: set[int]) -> Iterator[str]:
 
 
 def _values(column: pl.Series, kind: str) -> str:
-    values = column.drop_nulls()
+    values = nameless(column).drop_nulls()
     if not len(values) or column.dtype.is_nested():
         return ""
     if kind in ("number", "identifier") and column.dtype.is_numeric():

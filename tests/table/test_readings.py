@@ -73,6 +73,7 @@ def test_text_is_read_as_numbers(texts, numbers):
         ["5 kg", "6 kg"],
         ["%", "€"],
         ["1,23,456", "1,234"],
+        ["1.234٣", "½ %"],
     ],
 )
 def test_other_text_stays_text(texts):

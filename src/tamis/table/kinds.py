@@ -56,7 +56,7 @@ FAR_RANGES, FEWEST_OTHERS = 3.0, 10
 UNITS = r"%|[A-Z]{0,2}\p{Sc}|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|Fr\.|kr|zł"
 #: A number in a text: parentheses or a sign, a unit, and digits with separators.
 WRITTEN_NUMBER = (
-    rf"^\(?\s*[-+−]?\s*(?:{UNITS})?\s*[-+−]?\s*((?:[.,]?\d)(?:[\d.,'’]|\s\d)*(?:[eE][-+]?\d+)?)"
+    rf"^\(?\s*[-+−]?\s*(?:{UNITS})?\s*[-+−]?\s*([.,]?[0-9](?:[0-9.,'’]|\s[0-9])*(?:[eE][-+]?[0-9]+)?)"
     rf"\s*(?:{UNITS})?\s*\)?$"
 )
 #: Separators of decimals and of thousands, in the order in which they are tried. Apostrophes are
@@ -397,9 +397,10 @@ def _digits(texts: pl.Series) -> pl.Series:
 
 def _pattern(decimal: str, group: str) -> str:
     """Return a pattern for digits with optional thousands separators, decimals and exponent."""
-    whole = rf"[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+|0|[1-9]\d*" if group else r"0|[1-9]\d*"
-    decimal = re.escape(decimal)
-    return rf"^(?:(?:{whole})(?:{decimal}\d+)?|{decimal}\d+)(?:[eE][-+]?\d+)?$"
+    whole, decimal = "0|[1-9][0-9]*", re.escape(decimal)
+    if group:
+        whole = f"[1-9][0-9]{{0,2}}(?:{re.escape(group)}[0-9]{{3}})+|{whole}"
+    return f"^(?:(?:{whole})(?:{decimal}[0-9]+)?|{decimal}[0-9]+)(?:[eE][-+]?[0-9]+)?$"
 
 
 def _decide(formats: list[NumberFormat], decimal: str | None) -> NumberFormat | None:

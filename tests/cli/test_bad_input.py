@@ -74,7 +74,7 @@ CASES = {
     "names twice": (b"a,a,y\n1,2,0\n2,3,1\n4,5,0\n", "y", "more than one column called 'a'"),
     "one row": (b"a,b,y\n1,2,0\n", "y", "row"),
     "binary": (bytes(range(256)) * 40, "y", "not a text file"),
-    "latin1": ("a,größe,y\n1,2,0\n".encode("latin1"), "y", "UTF-8"),
+    "dos": ("a,größe,y\n1,2,0\n".encode("cp850"), "y", "UTF-8"),
     "ragged": (b"a,b,y\n1,2,0\n1,2,0,7,8\n1,2,1\n", "y", "t.csv"),
     "infinite": (text_of(numbers().vstack(ENDLESS)), "y", "infinite"),
     "only constants": (b"a,b,y\n" + b"1,2,0\n1,2,1\n" * 9, "y", "left"),

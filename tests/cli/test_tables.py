@@ -142,3 +142,43 @@ def test_small_tables_that_were_refused_once(tamis, folder, name):
     assert result.exit_code == 0, result.output
     assert kept(result) in (["a"], ["b"])
     assert len(notes(result)) >= 1
+
+
+def test_sheets_and_encodings_on_the_command_line(tamis, refused, folder):
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    first = pl.DataFrame({" größe ": np.arange(40.0) % 7, "y": [0, 1] * 20})
+    with xlsxwriter.Workbook("t.xlsx") as book:
+        first.write_excel(book, "first")
+        first.rename({"y": "z"}).write_excel(book, "second one")
+    args = ["fisher-score", "-k", 1]
+    result = tamis("select", "t.xlsx", "-t", "y", *args)
+    assert kept(result) == ["größe"]  # the fixture strips cells
+    assert '--sheet "second one"' in result.stderr
+    assert tamis("select", "t.xlsx", "-t", "z", *args, "--sheet", 2).exit_code == 0
+    assert "has no sheet 'third'" in refused("select", "t.xlsx", "-t", "y", "--sheet", "third")
+    (folder / "t.csv").write_bytes(first.write_csv().encode("cp1252"))
+    result = tamis("select", "t.csv", "-t", "y", *args)
+    assert "is read as cp1252" in result.stderr
+    (folder / "t.csv").write_bytes(first.write_csv().encode("cp850"))
+    assert "Write --encoding" in refused("select", "t.csv", "-t", "y", *args)
+    for command in (["select", "t.csv", "-t", "y", *args], ["compare", "t.csv", "-t", "y", "mrmr"]):
+        assert tamis(*command, "--encoding", "cp850").exit_code == 0
+    again = ["--encoding", "cp850", "--keep", "größe"]
+    assert "no column 'größe'" in refused("select", "t.csv", "-t", "y", *args, *again)
+
+
+def test_a_table_with_amounts_and_codes_is_selected_from(tamis, folder):
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 1], 60)
+    pl.DataFrame(
+        {
+            "cost": [f"{v:,.2f} $" for v in 2000 * y + rng.uniform(500, 3000, 120)],
+            "age": np.where(np.arange(120) % 9 == 0, -999, rng.integers(20, 60, 120)),
+            "y": y,
+        }
+    ).write_parquet("t.parquet")
+    result = tamis("select", "t.parquet", "-t", "y", "fisher-score", "-k", 1)
+    assert kept(result) == ["cost"]
+    assert "-999 (14 rows) in 'age'" in result.stderr
+    assert "Text read as numbers" in result.stderr

@@ -56,7 +56,7 @@ def is_read_in_blocks(asked: SelectOptions) -> bool:
     It is if the table is a folder, is remote, does not fit into memory, or ``--dask`` is given.
     """
     where = written_path(asked.file)
-    if asked.format not in (None, "parquet"):
+    if asked.format not in (None, "parquet") or asked.sheet or asked.encoding:
         return False
     if asked.dask is not None or "://" in where or asked.file.is_dir():
         return True

@@ -135,9 +135,16 @@ class TableOptions(Options):
         f"File format: {', '.join(FORMATS)} (default: by extension).", "NAME"
     )
     header: bool = option("Whether the first line of a CSV file has names.", None, default=True)
+    sheet: str | None = option("Sheet of an Excel file: name or number (default: 1).", "SHEET")
+    encoding: str | None = option("Encoding of a text file, such as cp1252.", "NAME")
     seed: int = option("Random seed.", "N", default=0, min=0)
     jobs: int | None = option("Number of processes; -1: all cores.", "N", callback=check_processes)
     quiet: bool = flag("Print neither progress nor notes.", "--quiet", "-q")
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """How the file is read, as keyword arguments for ``read_file``."""
+        return {"header": self.header, "sheet": self.sheet, "encoding": self.encoding}
 
 
 @dataclass(frozen=True, kw_only=True)

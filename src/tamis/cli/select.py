@@ -81,7 +81,7 @@ def run_select(asked: SelectOptions) -> None:
     _check(asked)
     drawn = None
     if not is_read_in_blocks(asked):
-        content = read_file(asked.file, asked.format, header=asked.header)
+        content = read_file(asked.file, asked.format, **asked.layout)
     elif is_automatic(asked):
         content, drawn = draw_table(asked)
     else:

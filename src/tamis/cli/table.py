@@ -13,7 +13,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.recipes.request import TIME
 from tamis.table import Table
 from tamis.table.files import FileTable
-from tamis.table.kinds import as_dates, columns_of
+from tamis.table.kinds import read_columns
 from tamis.table.target import check_column, check_complete
 
 
@@ -70,9 +70,7 @@ def sort_by_time(content: FileTable, cv: str | None) -> None:
         return
     name = cv.removeprefix(TIME)
     check_column(name, content.frame.columns)
-    column = content.frame.get_column(name)
-    written = columns_of(column.to_frame()).written.get(0)
-    times = as_dates(column, written) if written is not None else column
+    times = read_columns(content.frame.get_column(name).to_frame())[0].to_series()
     if times.dtype == pl.String:
         raise InvalidTable(
             f"--cv {cv} needs dates or numbers, but {name!r} holds values such as {times[0]!r}."

@@ -139,7 +139,7 @@ def _parse_range(text: str | None) -> tuple[float, float] | None:
 
 def _read_table(asked: TuneOptions) -> tuple[Table, TuningTable]:
     """Return the table of the file, and the rows on which C is tuned."""
-    content = read_file(asked.file, asked.format, header=asked.header)
+    content = read_file(asked.file, asked.format, **asked.layout)
     check_target(asked.target or content.target, content.frame.columns)
     groups, drop = None, asked.drop
     if asked.groups is not None:

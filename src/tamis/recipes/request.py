@@ -369,7 +369,11 @@ def _in_time_order(X: Any, y: Any, cv: str, params: dict[str, Any]) -> tuple[Any
             f"select needs cv as a number of folds, a splitter, a list of (train, test) or "
             f"'{TIME}COLUMN', not {cv!r}."
         )
-    times = np.asarray(_without_target(X, None, cv.removeprefix(TIME), "cv")[1])
+    name = cv.removeprefix(TIME)
+    _without_target(X, None, name, "cv")  # raises an error if there is no such column
+    from tamis.table.kinds import read_columns  # needs polars, which is optional
+
+    times = read_columns(as_polars(X)[[name]])[0].to_series().to_numpy()
     order = np.argsort(times, kind="stable")
     for name, values in params.items():
         params[name] = None if values is None else np.asarray(values)[order]

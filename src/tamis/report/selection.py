@@ -44,6 +44,7 @@ from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
 from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
+from tamis.table.frames import as_polars, is_frame
 
 #: Number of selected columns shown in detail, because each takes 2 kB.
 DETAILED = 60
@@ -314,7 +315,7 @@ def report(
         values=criterion_curve(selection),
         **_correlated(given.X, units, substitutes),
         rows=rows,
-        strips=_strips(given.X, units, rows),
+        strips=_strips(_as_read(selection, given.X), units, rows),
         walk=search_path(selection),
         tuned=None if tuned is None else TuningResult(tuned),
         pairs=strongest_pairs(selection, PAIRS),
@@ -397,6 +398,15 @@ def _tried_swaps(
             shown = float(shown if np.isfinite(shown) else tried.correlation)
             found[one].append(Swap(other, shown, change, tried.stands_in))
     return found
+
+
+def _as_read(selection: Any, X: Any) -> Any:
+    """Return a frame with the values that the selection read, such as dates instead of text."""
+    if not (readings := getattr(selection, "_readings", None)) or not is_frame(X):
+        return X
+    from tamis.table.kinds import apply_readings  # needs polars, which is optional
+
+    return apply_readings(as_polars(X), readings)
 
 
 def _strips(X: Any, units: ChosenUnits, rows: RowGroups) -> dict[int, Strip]:

@@ -1,6 +1,6 @@
 """Strips: small charts of a column's values in each group of rows, and sentences about them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +27,8 @@ LEVELS = 5
 #: Pixels: width of a strip, margin at either end for the dot at a median, and height of a line.
 WIDTH, EDGE, HEIGHTS = 212, 3, {"density": 17, "ticks": 10, "levels": 11}
 NAN = float("nan")
+#: Seconds in a day. Durations are shown in days.
+DAY = 86_400
 
 
 class Group(NamedTuple):
@@ -85,6 +87,8 @@ class Strip:
         Names of the levels, if the points are shares of levels.
     words : str
         Summary of the differences between groups.
+    dates : bool
+        Whether values are dates, in seconds since 1970.
     """
 
     kind: str
@@ -93,6 +97,7 @@ class Strip:
     span: tuple[float, float]
     levels: tuple[str, ...]
     words: str
+    dates: bool = False
 
 
 def row_groups(y: NDArray[Any] | None, task: str, n_rows: int) -> RowGroups:
@@ -117,13 +122,14 @@ def strip_of(values: NDArray[Any], rows: RowGroups) -> Strip | None:
     if values.dtype.kind in "biuf":
         return _number_strip(values.astype(float), rows)
     if values.dtype.kind in "mM":
-        days = values.astype("datetime64[s]" if values.dtype.kind == "M" else "timedelta64[s]")
-        seconds = np.where(np.isnat(days), np.nan, days.astype(np.int64))
-        return _number_strip(seconds, rows, with_words=False)
+        dates = values.dtype.kind == "M"
+        times = values.astype("datetime64[s]" if dates else "timedelta64[s]")
+        seconds = np.where(np.isnat(times), np.nan, times.astype(np.int64))
+        return _number_strip(seconds if dates else seconds / DAY, rows, dates=dates)
     return _level_strip(values, rows)
 
 
-def _number_strip(values: Array, rows: RowGroups, with_words: bool = True) -> Strip | None:
+def _number_strip(values: Array, rows: RowGroups, *, dates: bool = False) -> Strip | None:
     finite = np.isfinite(values)
     if not finite.any():
         return None
@@ -137,8 +143,8 @@ def _number_strip(values: Array, rows: RowGroups, with_words: bool = True) -> St
         low, high = low - 0.5, high + 0.5
     kind = "ticks" if max(map(len, parts)) < FEW else "density"
     shapes = tuple(_shape(part, low, high, kind) for part in parts)
-    words = _number_words(shapes, shown, rows) if with_words else ""
-    return Strip(kind, tuple(shown), shapes, (low, high), (), words)
+    words = _number_words(shapes, shown, rows, _format_date if dates else format_number)
+    return Strip(kind, tuple(shown), shapes, (low, high), (), words, dates)
 
 
 def _outlier(medians: Array) -> int:
@@ -169,19 +175,26 @@ def _density(values: Array) -> Array:
     return np.asarray(heights / max(heights.max(), 1e-300))
 
 
-def _number_words(shapes: Sequence[Shape], shown: Sequence[int], rows: RowGroups) -> str:
+def _format_date(seconds: float) -> str:
+    """Return the day of a number of seconds since 1970."""
+    return "–" if seconds != seconds else str(np.datetime64(int(seconds), "s").astype("M8[D]"))
+
+
+def _number_words(
+    shapes: Sequence[Shape], shown: Sequence[int], rows: RowGroups, show: Callable[[float], str]
+) -> str:
     """Describe which class stands out, or how the median changes with the target."""
     if rows.sort == "all":
-        return _quartiles(shapes[0])
+        return _quartiles(shapes[0], show)
     medians = np.array([shape.median for shape in shapes])
     if not np.isfinite(medians).all():
         return ""
-    first = format_number(medians[0])
+    first = show(medians[0])
     if rows.sort == "thirds":
         if medians[0] == medians[2]:
             return f"median {first} in the lower and the upper third"
         verb = "rises" if medians[2] > medians[0] else "falls"
-        return f"{verb} with the target: median {first} to {format_number(medians[2])}"
+        return f"{verb} with the target: median {first} to {show(medians[2])}"
     if np.ptp(medians) == 0:
         return f"the same median in all classes: {first}"
     if len(medians) == 2:
@@ -191,12 +204,13 @@ def _number_words(shapes: Sequence[Shape], shown: Sequence[int], rows: RowGroups
         one = _outlier(medians)
         rest, other = "others", np.median(np.delete(medians, one))
     where = "high" if medians[one] > other else "low"
-    median = format_number(medians[one])
-    return f"{where} in {rows.name(shown[one])}: median {median}, {rest} {format_number(other)}"
+    if show is _format_date:
+        where = "late" if medians[one] > other else "early"
+    return f"{where} in {rows.name(shown[one])}: median {show(medians[one])}, {rest} {show(other)}"
 
 
-def _quartiles(shape: Shape) -> str:
-    median, low, high = map(format_number, shape[:3])
+def _quartiles(shape: Shape, show: Callable[[float], str]) -> str:
+    median, low, high = map(show, shape[:3])
     return f"median {median}, middle half {low} to {high}"
 
 
@@ -236,7 +250,7 @@ def strip_svg(strip: Strip, rows: RowGroups) -> Any:
     height, several = HEIGHTS[strip.kind], len(rows.groups) > 1
     labels, body = [], ""
     for position, (group, shape) in enumerate(zip(strip.groups, strip.shapes, strict=True)):
-        words = _quartiles(shape)
+        words = _quartiles(shape, _format_date if strip.dates else format_number)
         if strip.kind == "levels":
             pairs = zip(strip.levels, shape.points, strict=True)
             words = ", ".join(f"{level} {100 * share:.0f} %" for level, share in pairs)

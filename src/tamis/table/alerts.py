@@ -1,6 +1,6 @@
 """Alerts about a table: identifiers, leaks, missing values, duplicates and other findings."""
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -20,9 +20,19 @@ from tamis.table.kinds import (
     are_codes,
     columns_of,
     is_called_id,
+    missing_codes,
     numbers,
+    read_columns,
 )
-from tamis.table.leaks import LEAKS, copies, foresights, is_code, repeated_rows
+from tamis.table.leaks import (
+    AHEAD,
+    LEAKS,
+    STRONG,
+    copies,
+    foresights,
+    is_code,
+    repeated_rows,
+)
 
 #: A class with fewer rows than this is reported as rare. With five folds, at least one test fold
 #: would have no row of it.
@@ -49,8 +59,9 @@ class Alert:
 
     Attributes
     ----------
-    sort : {"identifier", "code", "text", "leak", "copies", "constant", "gaps", "mixed", \
-"rare classes", "far rows", "repeated rows", "repeated ids", "dates", "unnamed", "sample"}
+    sort : {"identifier", "code", "text", "leak", "strong", "copies", "constant", "gaps", \
+"numbers", "missing codes", "mixed", "rare classes", "far rows", "repeated rows", \
+"repeated ids", "dates", "unnamed", "sample", "sheets", "encoding"}
         The kind of finding.
     columns : tuple of str
         The columns that the finding is about.
@@ -89,17 +100,24 @@ def profiled(
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
     """Return the kinds of a frame's columns with alerts. Columns in ``keep`` are never excluded."""
+    frame = frame.clone()
+    frame.columns = [f"x{j}" for j in range(frame.width)]  # polars uses some names as patterns
     seen = replace(seen, kind=kept_kinds(frame, seen, keep))
     y = None if task == "none" else y
-    power = np.full(frame.width, np.nan) if y is None else foresights(frame, seen, y, task)
+    power = np.full((2, frame.width), np.nan) if y is None else foresights(frame, seen, y, task)
     codes = [
         j
-        for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
+        for j in np.flatnonzero(np.nan_to_num(power[0]) >= LEAKS).tolist()
         if seen.kind[j] != "identifier"
         and seen.names[j] not in keep
         and is_code(frame.to_series(j), cast(NDArray[Any], y), task)
     ]
-    more = [*_dated(frame, seen, codes), *_repeated_ids(frame, seen), *_mixed(frame, seen)]
+    more = [
+        *_readings(seen),
+        *_dated(frame, seen, codes),
+        *_repeated_ids(frame, seen),
+        *_mixed(frame, seen),
+    ]
     if y is not None:
         more += [*target_alert(y, task), *_repeated(repeated_rows(frame, seen, y), len(y))]
     copied = copies(frame, seen)
@@ -119,7 +137,11 @@ def profile_of(
     more: Iterable[Alert] = (),
     unnamed: Iterable[str] = (),
 ) -> TableProfile:
-    """Return the profile with alerts added. ``codes`` lists the columns that encode the target."""
+    """Return the profile with alerts added. ``codes`` lists the columns that encode the target.
+
+    ``power`` holds two rows: the fields of :class:`tamis.table.leaks.Strength`.
+    """
+    power, alone = power
     names = np.array(seen.names, dtype=object)
     ids = seen.of_kind("identifier")
     left_out = [
@@ -133,12 +155,13 @@ def profile_of(
     found = [
         *left_out,
         *_leaks(names[leaks], power[leaks]),
+        *_strong(names, power, alone, {*aside, *names[leaks], *names[list(copied)]}),
         *_gaps(seen, n_rows, aside),
         *_copied(names, copied, aside),
         *more,
         *_unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
-    return replace(seen, power=power, aside=aside, alerts=tuple(found))
+    return replace(seen, power=power, alone=alone, aside=aside, alerts=tuple(found))
 
 
 def check_finite(profile: TableProfile) -> None:
@@ -224,6 +247,61 @@ def _leaks(names: NDArray[Any], power: Array) -> Iterator[Alert]:
         yield Alert("leak", tuple(found), sentence, grave=True)
 
 
+def _strong(
+    names: NDArray[Any], power: Array, alone: Array, others: Collection[str]
+) -> Iterator[Alert]:
+    """Yield an alert about a column that predicts the target much better than all others."""
+    free = np.array([name not in others for name in names], dtype=bool)
+    share = np.where(free, np.nan_to_num(np.maximum(power, alone * np.abs(alone))), 0.0)
+    order = np.argsort(-share, kind="stable")
+    if free.sum() < 2 or share[order[0]] < max(STRONG, AHEAD * share[order[1]]):
+        return
+    name = str(names[order[0]])
+    sentence = (
+        f"{name!r} alone predicts the target much better than any other column "
+        f"({alone[order[0]]:.2f} on a scale from 0 to 1). If it is known only after the target, "
+        f"this is a leak: write {way_out('drop', [name])}."
+    )
+    yield Alert("strong", (name,), sentence)
+
+
+def _readings(seen: TableProfile) -> Iterator[Alert]:
+    """Yield alerts about text that is read as numbers, and codes read as missing values."""
+    formats = {name: how.numbers for name, how in seen.readings.items() if how.numbers is not None}
+    for doubtful in (False, True):
+        found = {
+            name: f"{how.example!r} as {how.parse(pl.Series([how.example]))[0]:.10g}"
+            for name, how in formats.items()
+            if how.example and how.doubtful is doubtful
+        }
+        more = "No value shows whether the separator is for decimals or thousands. Check this. "
+        yield from _read_as("numbers", "Text read as numbers", found, more * doubtful, doubtful)
+    codes = {
+        name: ", ".join(
+            f"{code if isinstance(code, str) else int(code)!r} ({format_count(n, 'row')})"
+            for code, n in how.codes.items()
+            if code != ""  # empty cells need no alert
+        )
+        for name, how in seen.readings.items()
+    }
+    found = {name: shown for name, shown in codes.items() if shown}
+    numeric = any(isinstance(code, float) for how in seen.readings.values() for code in how.codes)
+    yield from _read_as("missing codes", "Read as missing values", found, "", numeric)
+
+
+def _read_as(
+    sort: str, what: str, found: dict[str, str], more: str, grave: bool
+) -> Iterator[Alert]:
+    if found:
+        shown = "; ".join(f"{values} in {name!r}" for name, values in list(found.items())[:5])
+        others = f"; and {format_count(len(found) - 5, 'more column')}" if len(found) > 5 else ""
+        sentence = (
+            f"{what}: {shown}{others}. {more}Write {way_out('keep', list(found))} to use the "
+            "values without changes."
+        )
+        yield Alert(sort, tuple(found), sentence, grave=grave)
+
+
 def _gaps(seen: TableProfile, n_rows: int, aside: dict[str, str]) -> Iterator[Alert]:
     order = np.argsort(-seen.n_missing, kind="stable").tolist()
     found = [seen.names[j] for j in order if seen.n_missing[j] and seen.names[j] not in aside]
@@ -247,7 +325,10 @@ def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -
         shown = ", ".join(f"{copy!r} of {first!r}" for copy, first in list(copies.items())[:5])
         more = f" and {len(copies) - 5} more" if len(copies) > 5 else ""
         what = _agree(copies, "column is a duplicate", "columns are duplicates")
-        sentence = f"{len(copies)} {what}: {shown}{more}. Duplicates are ranked last."
+        sentence = (
+            f"{len(copies)} {what}, with equal values or a one-to-one code: {shown}{more}. Equal "
+            "columns are ranked last."
+        )
         yield Alert("copies", tuple(copies), sentence)
 
 
@@ -359,6 +440,13 @@ def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
     if len(y) < ENOUGH:
         return
     values = np.asarray(y, dtype=float)
+    if codes := missing_codes(values):
+        shown = ", ".join(f"{code:.0f} ({format_count(n, 'row')})" for code, n in codes.items())
+        sentence = (
+            f"The target is {shown}, far from its other values. It is used as a number. If it is "
+            "a code for missing values, remove these rows."
+        )
+        yield Alert("missing codes", (), sentence, grave=True)
     middle = float(np.median(values))
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.abs(values / 2 - middle / 2)  # halves, so that their difference cannot overflow
@@ -402,7 +490,10 @@ def is_plain(X: Any, y: Any, keep: Sequence[str] = ()) -> bool:
     frame = as_polars(X)
     if frame.height < 2:
         return True  # the search will reject it
-    if not all(dtype.is_numeric() or dtype == pl.Boolean for dtype in frame.dtypes):
+    if any(isinstance(dtype, pl.String) for dtype in frame.dtypes):
+        return False
+    frame, readings = read_columns(frame, keep=keep)
+    if readings or not all(dtype.is_numeric() or dtype == pl.Boolean for dtype in frame.dtypes):
         return False
     seen = columns_of(frame)
     target = np.asarray(y)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import polars as pl
 
 from tamis.exceptions import InvalidTable
-from tamis.table.csv import MISSING, is_number
+from tamis.table.csv import is_number
 from tamis.table.frames import check_unique
+from tamis.table.kinds import MISSING
 from tamis.table.sources import TableSource
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)

@@ -16,10 +16,9 @@ import polars as pl
 from tamis._format import first_line
 from tamis.exceptions import InvalidTable
 from tamis.table.frames import check_unique
+from tamis.table.kinds import MISSING, nameless
 from tamis.table.sources import TableSource
 
-#: Strings that are read as missing values.
-MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 #: Supported separators and their names in messages.
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 #: Number of bytes that are read to find the separator. More are read if the first lines are longer.
@@ -34,12 +33,13 @@ GUESSED_FROM = 1000
 
 def read_csv(
     source: TableSource, separator: str | None, header: bool
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Read a text file. Return its columns, and the positions of columns without a name.
+) -> tuple[pl.DataFrame, dict[str, int], str | None]:
+    """Read a text file. Return its columns, the positions of columns without a name, and the
+    decimal separator if it is known.
 
     If ``separator`` is None, the comma, semicolon or tab that fits the first lines is used.
     """
-    sample = read_beginning(source)
+    sample = _read_beginning(source)
     end = "\n" if "\n" in sample else "\r"
     separator = separator or _find_separator(sample, end)
     fields, n_lines = _read_header(source, separator, end, header)
@@ -61,29 +61,17 @@ def read_csv(
     # blank lines are dropped; usually only the first column has to be checked, which is quick
     if frame.width and frame.to_series(0).null_count():
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    return frame, unnamed
+    return frame, unnamed, "," if decimal_comma else None
 
 
-def read_beginning(source: TableSource) -> str:
+def _read_beginning(source: TableSource) -> str:
     """Return the first lines of a text file. At least three are complete, if it has as many."""
     decoder = getincrementaldecoder("utf-8-sig")()
     parts: list[str] = []
     n_lines = 0
     with source.path.open("rb") as stream:
         while n_lines <= FEW and (raw := stream.read(SAMPLE)):
-            if b"\0" in raw:
-                raise InvalidTable(
-                    f"{source} is not a text file. Give a table as CSV, or name its format with "
-                    "--format."
-                )
-            try:
-                parts.append(decoder.decode(raw))
-            except UnicodeDecodeError as error:
-                position = stream.tell() - len(raw) + error.start
-                raise InvalidTable(
-                    f"{source} is not written in UTF-8 (byte {position + 1}). Convert it, for "
-                    "example with iconv -f latin1 -t utf8."
-                ) from None
+            parts.append(decoder.decode(raw))
             n_lines += raw.count(b"\n") + raw.count(b"\r")
     return "".join(parts)
 
@@ -118,8 +106,7 @@ def _read_header(
         try:
             for record in reader:
                 if record:
-                    names = [field.strip(" \t") for field in record]
-                    return names, reader.line_num if present else above
+                    return record, reader.line_num if present else above
                 above = reader.line_num
         except (csv.Error, UnicodeDecodeError) as error:
             raise InvalidTable(
@@ -138,8 +125,8 @@ def _names(source: TableSource, fields: Sequence[str]) -> tuple[list[str], dict[
             f"{source} begins with numbers, not with names. Write --no-header: its columns are "
             f"then called x1 to x{len(fields)}."
         )
-    unnamed = {f"unnamed_{j}": j for j, name in enumerate(fields, 1) if not name}
-    names = [name or f"unnamed_{j}" for j, name in enumerate(fields, 1)]
+    unnamed = {f"unnamed_{j}": j for j, name in enumerate(fields, 1) if not name.strip(" \t")}
+    names = [name if name.strip(" \t") else f"unnamed_{j}" for j, name in enumerate(fields, 1)]
     check_unique(names, source)
     return names, unnamed
 
@@ -184,9 +171,9 @@ def parse_text(frame: pl.DataFrame) -> pl.DataFrame:
     """Strip whitespace in text columns, and convert those that hold only numbers to numbers."""
     for j, dtype in enumerate(frame.dtypes):  # in place: a new frame of 10^5 columns is slow
         if isinstance(dtype, pl.String):
-            text = frame.to_series(j).str.strip_chars()
+            text = nameless(frame.to_series(j)).str.strip_chars()
             text = text.set(text.is_in(MISSING), None)
             numbers = text.cast(pl.Float64, strict=False)
             same = numbers.null_count() == text.null_count()
-            frame.replace_column(j, numbers if same else text)
+            frame.replace_column(j, (numbers if same else text).alias(frame.columns[j]))
     return frame

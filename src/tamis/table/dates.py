@@ -7,7 +7,7 @@ import polars as pl
 
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.frames import as_polars, library_of
-from tamis.table.kinds import as_dates, columns_of
+from tamis.table.kinds import columns_of, read_columns
 from tamis.table.target import check_column
 
 #: Parts of a date that become columns. The year is omitted, because the date itself is already used
@@ -46,7 +46,7 @@ def add_calendar(frame: Any, columns: Sequence[str] | None = None) -> Any:
         raise InvalidParameter(
             f"add_calendar needs a list of columns, not {columns!r}. Write columns=[{columns!r}]."
         )
-    table = as_polars(frame)
+    table, _ = read_columns(as_polars(frame))
     seen = columns_of(table)
     dates = seen.of_kind("date")
     if columns is not None:
@@ -58,9 +58,7 @@ def add_calendar(frame: Any, columns: Sequence[str] | None = None) -> Any:
                     "it to dates, or leave it out."
                 )
         dates = [j for j in dates if seen.names[j] in columns]
-    added = [
-        part for j in dates for part in _parts(as_dates(table.to_series(j), seen.written.get(j)))
-    ]
+    added = [part for j in dates for part in _parts(table.to_series(j))]
     for part in added:
         if part.name in seen.names:
             raise InvalidTable(

@@ -74,7 +74,8 @@ def encode_table(selector: Any, X: Any, y: Any) -> tuple[Array, NDArray[Any] | N
     )
     fixed = [frame.columns[j] for j in outer.columns(outer.fixed_units)]
     keep = [*selector.keep, *fixed]
-    profile = profiled(frame, columns_of(frame), y, _task(y), keep=keep, takes_text=not auto)
+    seen = replace(columns_of(frame), readings=selector._readings)
+    profile = profiled(frame, seen, y, _task(y), keep=keep, takes_text=not auto)
     _check_features(profile, fixed)
     encoder, Z, origin = _encode(selector, X, frame, profile, y)
     inner, outside = _inner_units(origin, outer, frame.columns)
@@ -123,6 +124,7 @@ def _encode(
         )
         if is_frame(X):
             check_names(ours, X, reset=True)
+        ours._readings = selector._readings
         ours._learn(frame, profile)
         return ours, ours._encode(frame), ours.origin_
     given = take(X, np.array(used)) if is_frame(X) else frame[:, used]

@@ -19,7 +19,15 @@ from tamis._checks import NONE, Constraints, check_parameters, integer, one_of
 from tamis.exceptions import InvalidTable
 from tamis.table.alerts import kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
-from tamis.table.kinds import TableProfile, as_dates, blocks, columns_of, days_of, numbers
+from tamis.table.kinds import (
+    TableProfile,
+    apply_readings,
+    blocks,
+    columns_of,
+    days_of,
+    numbers,
+    read_columns,
+)
 
 #: Greatest number of indicator columns for a categorical column. The rarest levels share one.
 MOST_LEVELS = 20
@@ -124,7 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             [j for j in seen.of_kind(*kinds) if j in asked]
             for kinds in (("number", "boolean"), ("category",), ("date",))
         )
-        self._written, self._names = seen.written, seen.names
+        self._names = seen.names
         self._imputer = median_imputer()
         self._levels = self._level_encoder(frame.height)
         if self._fills:
@@ -190,7 +198,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             X[:, done : done + len(block)] = numbers(frame, block)
             done += len(block)
         for i, j in enumerate(self._dates, len(self._numbers)):
-            X[:, i] = days_of(as_dates(frame.to_series(j), self._written.get(j)))
+            X[:, i] = days_of(frame.to_series(j))
         return X
 
     def _level_values(self, frame: pl.DataFrame) -> NDArray[Any]:
@@ -212,11 +220,22 @@ def median_imputer() -> SimpleImputer:
 
 
 def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
-    """Return X as a polars frame, after scikit-learn's checks of names and number of columns."""
+    """Return X as a polars frame, after scikit-learn's checks of names and number of columns.
+
+    With ``reset``, the estimator learns how the values of each column are read.
+    """
     if is_frame(X):
         frame = as_polars(X)
         check_names(estimator, X, reset=reset)
+        if not reset:
+            return apply_readings(frame, estimator._readings)
+        # a user's own encoder receives the columns unchanged
+        own = not isinstance(getattr(estimator, "encoder", "auto"), str)
+        keep = frame.columns if own else estimator.keep
+        frame, estimator._readings = read_columns(frame, keep=keep)
         return frame
+    if reset:
+        estimator._readings = {}
     try:
         array = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"

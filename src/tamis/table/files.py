@@ -11,15 +11,16 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_svmlight_file
 
-from tamis._format import did_you_mean, first_line
+from tamis._format import did_you_mean, first_line, format_names, quote_for_shell
 from tamis._sparse import canonical
 from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
+from tamis.table.alerts import Alert
 from tamis.table.arff import read_arff
-from tamis.table.csv import parse_text, read_beginning, read_csv
+from tamis.table.csv import parse_text, read_csv
 from tamis.table.formats import EXTENSIONS
-from tamis.table.sources import TableSource, open_source
+from tamis.table.sources import TableSource, as_utf8, open_source
 
 #: Memory in bytes of an empty column in a sparse table: its name and its entries in a profile.
 NAME = 200
@@ -39,12 +40,18 @@ class FileTable:
         Columns that have no name in the file: the name they were given, and their number.
     sparse : SparseColumns or None
         Features of a sparse format, otherwise None.
+    decimal : str or None
+        Decimal separator of the file, if it is known.
+    alerts : tuple of Alert
+        Findings about the file.
     """
 
     frame: pl.DataFrame
     target: str | None = None
     unnamed: Mapping[str, int] = field(default_factory=dict)
     sparse: SparseColumns | None = None
+    decimal: str | None = None
+    alerts: tuple[Alert, ...] = ()
 
     def take(self) -> pl.DataFrame:
         """Return the frame and drop the reference to it, so that columns can be freed singly."""
@@ -52,7 +59,14 @@ class FileTable:
         return frame
 
 
-def read_file(where: str | Path, kind: str | None = None, *, header: bool = True) -> FileTable:
+def read_file(
+    where: str | Path,
+    kind: str | None = None,
+    *,
+    header: bool = True,
+    sheet: str | int | None = None,
+    encoding: str | None = None,
+) -> FileTable:
     """Read the columns of a file in any supported format.
 
     Parameters
@@ -63,6 +77,10 @@ def read_file(where: str | Path, kind: str | None = None, *, header: bool = True
         The format. By default, it follows from the extension.
     header : bool, default=True
         Whether the first line of a CSV or TSV file holds the names. If not, they are x1, x2, ...
+    sheet : str or int, optional
+        Name or number of the sheet of an Excel file. The default is the first one.
+    encoding : str, optional
+        Encoding of a text file. By default, it is UTF-8, or Windows-1252 if that is unambiguous.
     """
     if kind is not None and kind not in READERS:
         raise InvalidTable(
@@ -71,11 +89,28 @@ def read_file(where: str | Path, kind: str | None = None, *, header: bool = True
         )
     try:
         with open_source(where) as source:
-            table = READERS[kind or source.format or _refuse(source)](source, header)
+            kind = kind or source.format or _refuse(source)
+            for option, value, fits in (("sheet", sheet, {"excel"}), ("encoding", encoding, TEXT)):
+                if value is not None and kind not in fits:
+                    raise InvalidTable(
+                        f"--{option} is for {', '.join(sorted(fits))} files, and {where} is "
+                        f"{kind}. Leave it out."
+                    )
+            detected = None
+            if kind in TEXT:
+                source, detected = as_utf8(source, encoding)
+            read = partial(_read_excel, sheet=sheet) if kind == "excel" else READERS[kind]
+            table = read(source, header)
     except OSError as error:
         raise InvalidTable(f"{where} cannot be read: {error.strerror or error}.") from error
     if table.frame.height == 0:
         raise InvalidTable(f"{where} has no rows below its header. Give a file with data.")
+    if detected is not None:
+        sentence = (
+            f"{where} is not in UTF-8, and is read as {detected} (Western European). Write "
+            "encoding=... (--encoding NAME) if letters are wrong."
+        )
+        table.alerts += (Alert("encoding", (), sentence),)
     return table
 
 
@@ -103,25 +138,51 @@ def _read_columnar(
         raise InvalidTable(f"{source} is not {called} file: {first_line(error)}.") from error
 
 
-def _read_excel(source: TableSource, header: bool) -> FileTable:
+def _read_excel(source: TableSource, header: bool, sheet: str | int | None = None) -> FileTable:
     if find_spec("fastexcel") is None:
         raise MissingExtra(
             f"{source} is an Excel file, which needs fastexcel, and that is not installed. Write "
             "pip install 'tamis[app]', or save the sheet as CSV."
         )
+    import fastexcel
+
+    name = f"sheet {sheet!r}" if sheet is not None else "first sheet"
     try:
-        frame = pl.read_excel(source.path, has_header=header)
+        sheets = fastexcel.read_excel(source.path).sheet_names
+        chosen = _find_sheet(source, sheets, sheet)
+        frame = pl.read_excel(source.path, sheet_name=chosen, has_header=header)
+    except InvalidTable:
+        raise
     except Exception as error:  # fastexcel raises its own errors
         raise InvalidTable(
-            f"{source} is not an Excel file whose first sheet holds a table: {first_line(error)}."
+            f"{source} is not an Excel file whose {name} holds a table: {first_line(error)}."
         ) from error
     if not header:
         frame.columns = [f"x{j}" for j in range(1, frame.width + 1)]
-    return FileTable(parse_text(frame))
+    table = FileTable(parse_text(frame))
+    others = [each for each in sheets if each != chosen]
+    if others and sheet is None:
+        sentence = (
+            f"The sheet {chosen!r} is read. {source} also has {format_names(others)}. Write "
+            f"sheet={others[0]!r} (--sheet {quote_for_shell(others[0])}) for another sheet."
+        )
+        table.alerts = (Alert("sheets", (), sentence),)
+    return table
+
+
+def _find_sheet(source: TableSource, sheets: list[str], sheet: str | int | None) -> str:
+    """Return the name of a sheet that is given by name or by number."""
+    if sheet is None or sheet in sheets:
+        return sheets[0] if sheet is None else str(sheet)
+    if str(sheet).isdecimal() and 1 <= int(sheet) <= len(sheets):
+        return sheets[int(sheet) - 1]
+    raise InvalidTable(
+        f"{source} has no sheet {sheet!r}.{did_you_mean(str(sheet), sheets)} Write --sheet with "
+        f"one of {format_names(sheets)}, or a number from 1 to {len(sheets)}."
+    )
 
 
 def _read_arff(source: TableSource, header: bool) -> FileTable:
-    read_beginning(source)  # raises an error if the file is not text
     return FileTable(read_arff(source))
 
 
@@ -145,12 +206,14 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
 
 
 def _read_csv(source: TableSource, header: bool, *, separator: str | None = None) -> FileTable:
-    frame, unnamed = read_csv(source, separator, header)
-    return FileTable(frame, unnamed=unnamed)
+    frame, unnamed, decimal = read_csv(source, separator, header)
+    return FileTable(frame, unnamed=unnamed, decimal=decimal)
 
 
 PARQUET: dict[str, Any] = {"scan": pl.scan_parquet, "read": pl.read_parquet, "called": "a Parquet"}
 ARROW: dict[str, Any] = {"scan": pl.scan_ipc, "read": pl.read_ipc, "called": "an Arrow or Feather"}
+#: Formats that are text.
+TEXT = {"csv", "tsv", "arff"}
 READERS: dict[str, Callable[[TableSource, bool], FileTable]] = {
     "csv": _read_csv,
     "tsv": partial(_read_csv, separator="\t"),

@@ -4,9 +4,9 @@ A kind states how a column is used, not how it is stored.
 """
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -38,6 +38,30 @@ DATE_FORMATS = (
     "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y/%m/%d",
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%d %b %Y",
 )  # fmt: skip
+#: Strings that are read as missing values.
+MISSING = [
+    "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None",
+]  # fmt: skip
+#: Words that are read as missing values, in any case, if all other values are numbers or dates.
+MISSING_WORDS = {
+    *map(str.lower, MISSING), "-", "--", "–", ".", "n.a.", "nil", "missing", "unknown", "#value!",
+    "#ref!", "#div/0!",
+}  # fmt: skip
+#: Numbers that often stand for a missing value: 99, -99, 999, -999, 9999 and so on.
+CODES = np.array([sign * (10.0**k - 1) for k in range(2, 10) for sign in (-1, 1)])
+#: Such a number is read as missing if its distance from the other values is at least this number of
+#: times their range. At least FEWEST_OTHERS other values are needed.
+FAR_RANGES, FEWEST_OTHERS = 3.0, 10
+#: Percent sign, and symbols and abbreviations of currencies.
+UNITS = r"%|[A-Z]{0,2}\p{Sc}|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|Fr\.|kr|zł"
+#: A number in a text: parentheses or a sign, a unit, and digits with separators.
+WRITTEN_NUMBER = (
+    rf"^\(?\s*[-+−]?\s*(?:{UNITS})?\s*[-+−]?\s*([.,]?[0-9](?:[0-9.,'’]|\s[0-9])*(?:[eE][-+]?[0-9]+)?)"
+    rf"\s*(?:{UNITS})?\s*\)?$"
+)
+#: Separators of decimals and of thousands, in the order in which they are tried. Apostrophes are
+#: replaced by spaces first.
+SEPARATORS = [(".", ""), (".", ","), (".", " "), (",", ""), (",", "."), (",", " ")]
 #: Seconds in a day. Dates are encoded in days.
 DAY = 86_400
 #: Pattern for names of identifiers: id, patient_id, PassengerId, SampleID, uuid, row.names.
@@ -61,10 +85,13 @@ class TableProfile:
         Counts for each column. ``n_levels`` is 0 if levels were not counted, as for real numbers.
     mixed : array of bool
         Whether a column holds both numbers and text.
-    written : dict of int to str
-        Date format of each text column that holds dates, by column index.
+    readings : dict of str to Reading
+        How values were read, for columns whose values differ from the stored ones.
     power : array of float
         Share of the baseline's errors that the column avoids on its own. NaN if not measured.
+    alone : array of float
+        Rank-based strength of the column on its own; see :class:`tamis.table.leaks.Strength`. NaN
+        if not measured.
     aside : dict of str to str
         Columns that are excluded, and why.
     alerts : tuple of Alert
@@ -76,8 +103,9 @@ class TableProfile:
     n_infinite: np.ndarray
     n_levels: np.ndarray
     mixed: Mask
-    written: dict[int, str]
+    readings: "Mapping[str, Reading]" = field(default_factory=dict)
     power: Array = field(default_factory=lambda: np.empty(0))
+    alone: Array = field(default_factory=lambda: np.empty(0))
     aside: dict[str, str] = field(default_factory=dict)
     alerts: "tuple[Alert, ...]" = ()
 
@@ -97,17 +125,25 @@ class TableProfile:
 
 
 def columns_of(frame: pl.DataFrame, unnamed: Collection[str] = ()) -> TableProfile:
-    """Return the kinds of a frame's columns. Columns in ``unnamed`` have no name in the file."""
+    """Return the kinds of a frame's columns. Columns in ``unnamed`` have no name in the file.
+
+    Text columns are not parsed here; see :func:`read_columns`.
+    """
     kind = np.full(frame.width, "number", dtype=object)
     missing, infinite, levels = np.zeros((3, frame.width), dtype=np.int64)
     mixed = np.zeros(frame.width, dtype=bool)
-    seen = TableProfile(frame.columns, kind, missing, infinite, levels, mixed, {})
+    seen = TableProfile(frame.columns, kind, missing, infinite, levels, mixed)
     numeric = holds_numbers(frame)
     for block in blocks(frame.height, np.flatnonzero(numeric).tolist()):
         _examine_numbers(frame, block, seen, unnamed)
     for j in np.flatnonzero(~numeric).tolist():
         _examine_other(frame.to_series(j), j, seen)
     return seen
+
+
+def nameless(column: pl.Series) -> pl.Series:
+    """Return a column without its name. polars uses names such as ^a.*$ as a pattern."""
+    return column.alias("")
 
 
 def holds_numbers(frame: pl.DataFrame) -> Mask:
@@ -189,7 +225,7 @@ def _examine_other(column: pl.Series, j: int, seen: TableProfile) -> None:
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         seen.kind[j] = "text"
         return
-    values = column.drop_nulls()
+    values = nameless(column).drop_nulls()
     seen.n_levels[j] = n_levels = values.n_unique() if len(values) else 0
     if n_levels == 0 or (n_levels == 1 and not seen.n_missing[j]):
         seen.kind[j] = "constant"
@@ -204,9 +240,6 @@ def _examine_other(column: pl.Series, j: int, seen: TableProfile) -> None:
 
 
 def _text_kind(texts: pl.Series, j: int, n_levels: int, seen: TableProfile) -> str:
-    if (written := date_format(texts)) is not None:
-        seen.written[j] = written
-        return "date"
     n_numbers = int(texts.cast(pl.Float64, strict=False).is_not_null().sum())
     seen.mixed[j] = 0 < n_numbers < len(texts)
     is_prose = 2 * int(texts.str.strip_chars().str.contains(r"\s").sum()) > len(texts)
@@ -214,6 +247,201 @@ def _text_kind(texts: pl.Series, j: int, n_levels: int, seen: TableProfile) -> s
         return "identifier"
     few = n_levels <= FEW_LEVELS and n_levels <= max(2, len(texts) // 2)
     return "category" if few or ROWS_PER_LEVEL * n_levels <= len(texts) else "text"
+
+
+# -- values that are not stored as they are meant: dates, amounts, codes for missing values -------
+
+
+class NumberFormat(NamedTuple):
+    """The way in which numbers are written in a text column.
+
+    Attributes
+    ----------
+    decimal, group : str
+        Separator of decimals, and separator of thousands ("" if there is none).
+    example : str
+        A value that differs from a plain number, "" if there is none.
+    doubtful : bool
+        Whether nothing in the table shows what a separator means, as in 1,234.
+    """
+
+    decimal: str
+    group: str
+    example: str
+    doubtful: bool = False
+
+    def parse(self, texts: pl.Series) -> pl.Series:
+        """Return the numbers. Strings in other formats become missing."""
+        digits = _digits(texts)
+        digits = digits.set(~digits.str.contains(_pattern(self.decimal, self.group)), None)
+        digits = digits.str.replace_all(self.group, "", literal=True) if self.group else digits
+        values = digits.str.replace(self.decimal, ".", literal=True).cast(pl.Float64)
+        negative = texts.str.contains(r"^\(|^[^\d.,]*[-−]")
+        return values * (1 - 2 * negative.cast(pl.Int8))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the stored values of a column are read.
+
+    Attributes
+    ----------
+    dates : str or None
+        Date format of a text column that holds dates.
+    numbers : NumberFormat or None
+        Number format of a text column that holds numbers.
+    codes : dict of str or float to int
+        Values that stand for a missing value, and the number of rows that have each.
+    """
+
+    dates: str | None = None
+    numbers: NumberFormat | None = None
+    codes: Mapping[Any, int] = field(default_factory=dict)
+
+    def read(self, column: pl.Series) -> pl.Series:
+        """Return the values that are meant. Columns of other types are unchanged."""
+        name, column = column.name, nameless(column)
+        if column.dtype == pl.String:
+            column = column.str.strip_chars()
+            words = [code for code in self.codes if isinstance(code, str)]
+            column = column.set(column.is_in(words), None)
+            if self.dates is not None:
+                return _dates(column, self.dates).alias(name)
+            column = column if self.numbers is None else self.numbers.parse(column)
+        if column.dtype.is_numeric():
+            codes = [code for code in self.codes if isinstance(code, float)]
+            column = column.set(column.cast(pl.Float64).is_in(codes), None)
+        return column.alias(name)
+
+
+def read_columns(
+    frame: pl.DataFrame, decimal: str | None = None, keep: Collection[str] = ()
+) -> tuple[pl.DataFrame, dict[str, Reading]]:
+    """Return the columns as they are meant, and how each column that differs was read.
+
+    Text columns that hold dates, percentages, amounts or numbers with thousands separators are
+    converted. Codes for missing values, such as "n/a" or -999, become missing. In columns of
+    ``keep``, only dates are converted. ``decimal`` is the decimal separator of the file, if known.
+    """
+    texts = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.String)]
+    found = {name: _read_text(nameless(frame.get_column(name))) for name in texts}
+    found = {
+        name: own for name, own in found.items() if name not in keep or own[0].dates is not None
+    }
+    clear = [formats[0].decimal for _, formats in found.values() if len(formats) == 1]
+    if decimal is None and clear:
+        decimal = max(".,", key=clear.count)
+    readings = {
+        name: replace(reading, numbers=_decide(formats, decimal))
+        for name, (reading, formats) in found.items()
+        if formats or reading != Reading()
+    }
+    frame = apply_readings(frame, readings)
+    codes = {name: codes for name, codes in _number_codes(frame) if name not in keep}
+    for name, own in codes.items():
+        reading = readings.get(name, Reading())
+        readings[name] = replace(reading, codes={**reading.codes, **own})
+    return apply_readings(frame, {name: readings[name] for name in codes}), readings
+
+
+def apply_readings(frame: pl.DataFrame, readings: Mapping[str, Reading]) -> pl.DataFrame:
+    """Return a frame whose columns are read in the given ways."""
+    read = [readings[name].read(frame.get_column(name)) for name in readings]
+    return frame.with_columns(read) if read else frame
+
+
+def _read_text(texts: pl.Series) -> tuple[Reading, list[NumberFormat]]:
+    """Return how a text column is read, and the formats that its numbers may have."""
+    known = texts.str.strip_chars().drop_nulls().to_frame("value")
+    counts = known.group_by("value", maintain_order=True).len()
+    missing = counts.to_series(0).str.to_lowercase().is_in(MISSING_WORDS)
+    codes = dict(counts.filter(missing).iter_rows())
+    values = counts.to_series(0).filter(~missing)
+    dates = date_format(values)
+    formats = _number_formats(values, plain=bool(codes)) if dates is None else []
+    if dates is None and not formats:
+        codes = {word: n for word, n in codes.items() if word in MISSING}
+    return Reading(dates=dates, codes=codes), formats
+
+
+def _number_formats(texts: pl.Series, *, plain: bool) -> list[NumberFormat]:
+    """Return the formats that all strings have, at most one for each decimal separator.
+
+    Strings of digits may be codes of a category, so they have a format only if ``plain``.
+    """
+    if not len(texts) or not texts.head(FIRST_LOOK).str.contains(WRITTEN_NUMBER).all():
+        return []
+    units = texts.str.extract(f"({UNITS})")
+    alike = units.n_unique() == 1 or (units.drop_nulls().n_unique() == 1 and units.max() != "%")
+    closed = (texts.str.starts_with("(") == texts.str.ends_with(")")).all()
+    if not (alike and closed and (plain or texts.str.contains(r"\D").any())):
+        return []
+    digits, odd = _digits(texts), texts.filter(texts.cast(pl.Float64, strict=False).is_null())
+    formats = [
+        NumberFormat(decimal, group, max(odd.head(FIRST_LOOK), key=len, default=""))
+        for decimal, group in SEPARATORS
+        if digits.str.contains(_pattern(decimal, group)).fill_null(value=False).all()
+    ]
+    formats = list({each.decimal: each for each in reversed(formats)}.values())[::-1]
+    shown = digits.str.contains("[.,]")
+    if len(formats) == 2 and len(odd) and shown.any() and not shown.all():
+        # in 950 and 1,234, only numbers from 1000 have a separator, so it is for thousands
+        formats = [each for each in formats if each.group]
+    doubtful = len(formats) == 2 and bool(shown.any())
+    return [each._replace(doubtful=doubtful) for each in formats]
+
+
+def _digits(texts: pl.Series) -> pl.Series:
+    return texts.str.extract(WRITTEN_NUMBER).str.replace_all(r"[\s'’]", " ")
+
+
+def _pattern(decimal: str, group: str) -> str:
+    """Return a pattern for digits with optional thousands separators, decimals and exponent."""
+    whole, decimal = "0|[1-9][0-9]*", re.escape(decimal)
+    if group:
+        whole = f"[1-9][0-9]{{0,2}}(?:{re.escape(group)}[0-9]{{3}})+|{whole}"
+    return f"^(?:(?:{whole})(?:{decimal}[0-9]+)?|{decimal}[0-9]+)(?:[eE][-+]?[0-9]+)?$"
+
+
+def _decide(formats: list[NumberFormat], decimal: str | None) -> NumberFormat | None:
+    """Return the format with the decimal separator of the table, or the first one if unknown."""
+    if not formats or decimal is None:
+        return formats[0] if formats else None
+    found = [each for each in formats if each.decimal == decimal]
+    return found[0]._replace(doubtful=False) if found else formats[0]
+
+
+def _number_codes(frame: pl.DataFrame) -> Iterator[tuple[str, dict[float, int]]]:
+    """Yield numeric columns with codes for missing values, and the number of rows of each code."""
+    for block in blocks(frame.height, np.flatnonzero(holds_numbers(frame)).tolist()):
+        X = numbers(frame, block)
+        ends = np.isin(np.fmin.reduce(X), CODES) | np.isin(np.fmax.reduce(X), CODES)
+        for i in np.flatnonzero(ends).tolist():
+            if codes := missing_codes(X[:, i]):
+                yield frame.columns[block[i]], codes
+
+
+def missing_codes(x: Array) -> dict[float, int]:
+    """Return the numbers that stand for missing values, with their counts.
+
+    They consist of nines and lie far outside the range of the other values, or they are the only
+    negative value and occur more than once.
+
+    >>> missing_codes(np.array([*range(40, 60), -999.0])), missing_codes(np.arange(90.0, 100.0))
+    ({-999.0: 1}, {})
+    """
+    is_code = np.isin(x, CODES)
+    others = x[np.isfinite(x) & ~is_code]
+    if len(others) < FEWEST_OTHERS:
+        return {}
+    low, high = others.min(), others.max()
+    found = {}
+    for code, n in zip(*np.unique(x[is_code], return_counts=True), strict=True):
+        far = max(low - code, code - high) >= FAR_RANGES * (high - low)
+        least = 2 if abs(code) == 99 or not far else 1  # a single 99 may be an outlier
+        if n >= least and high > low and (far or code < 0 <= low):
+            found[float(code)] = int(n)
+    return found
 
 
 def date_format(texts: pl.Series) -> str | None:
@@ -230,11 +458,6 @@ def date_format(texts: pl.Series) -> str | None:
 def _dates(texts: pl.Series, written: str) -> pl.Series:
     kind = pl.Datetime if "%H" in written else pl.Date
     return texts.str.strip_chars().str.strptime(kind, written, strict=False)
-
-
-def as_dates(column: pl.Series, written: str | None) -> pl.Series:
-    """Convert strings of the format ``written`` to dates. If it is None, they are dates already."""
-    return column if written is None else _dates(column.cast(pl.String), written)
 
 
 def days_of(dates: pl.Series) -> Array:

@@ -1,9 +1,11 @@
 """Sources of tables: files, compressed files and standard input."""
 
+import re
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -17,15 +19,24 @@ from tamis.table.formats import BEGINNINGS, COMPRESSIONS, EXTENSIONS
 STDIN = "-"
 #: Number of bytes copied at a time.
 PIECE = 1 << 22
+#: Text in another encoding than Windows-1252. It has unusual characters, three accented letters in
+#: a row, or a euro sign or no-break space inside a word.
+NOT_WESTERN = re.compile(
+    "[^\x00-\x7fÀ-ÏÑ-ÖØ-Üß-ïñ-öø-üÿ£§°µ²€\xa0]|[À-ÿ]{3}|(?<!\\d)\xa0|(?<=[^\\W\\d])€|€(?=[^\\W\\d])"
+)
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file to read, the name by which messages call it, and its format if known."""
+    """A file to read, the name by which messages call it, its format if known, and a folder.
+
+    The folder is for temporary files.
+    """
 
     path: Path
     name: str
     format: str | None
+    folder: Path
 
     def __str__(self) -> str:
         return self.name
@@ -42,10 +53,60 @@ def open_source(where: str | Path) -> Iterator[TableSource]:
         _check_file(path)
         compression = COMPRESSIONS.get(path.suffix.lower())
         if compression is None:
-            yield TableSource(path, str(path), EXTENSIONS.get(path.suffix.lower()))
+            kind = EXTENSIONS.get(path.suffix.lower())
+            yield TableSource(path, str(path), kind, Path(folder))
             return
         unpacked = _unpack(path, compression, Path(folder) / "table", str(path))
-        yield TableSource(unpacked, str(path), EXTENSIONS.get(Path(path.stem).suffix.lower()))
+        kind = EXTENSIONS.get(Path(path.stem).suffix.lower())
+        yield TableSource(unpacked, str(path), kind, Path(folder))
+
+
+def as_utf8(source: TableSource, encoding: str | None) -> tuple[TableSource, str | None]:
+    """Return a text file in UTF-8, and its encoding if that was detected.
+
+    Windows-1252, which includes Latin-1, is detected if the text looks Western European.
+    """
+    detected, position = None, _first_error(source) if encoding is None else None
+    if encoding is None:
+        if position is None:
+            return source, None
+        encoding = detected = "cp1252"
+    path = source.folder / "utf8"
+    try:
+        with (
+            source.path.open(encoding=encoding, newline="") as stream,
+            path.open("w", encoding="utf-8", newline="") as copy,
+        ):
+            while piece := stream.read(PIECE):
+                if detected and NOT_WESTERN.search(piece):
+                    raise UnicodeError
+                copy.write(piece)
+    except (LookupError, ValueError):  # no such encoding, or it does not fit
+        tried = f"UTF-8 (byte {position})" if detected else f"an encoding {encoding!r}"
+        raise InvalidTable(
+            f"{source} is not written in {tried}. Write --encoding with its encoding, such as "
+            "cp1252, cp1250, mac-roman or utf-16."
+        ) from None
+    return replace(source, path=path), detected
+
+
+def _first_error(source: TableSource) -> int | None:
+    """Return the number of the first byte that is not UTF-8, or None if all of the file is."""
+    decoder, n_bytes = getincrementaldecoder("utf-8")(), 0
+    with source.path.open("rb") as stream:
+        while piece := stream.read(PIECE):
+            if not n_bytes and b"\0" in piece:
+                raise InvalidTable(
+                    f"{source} is not a text file. Give a table as CSV, or name its format with "
+                    "--format, or its encoding with --encoding."
+                )
+            start = n_bytes - len(decoder.getstate()[0])
+            try:
+                decoder.decode(piece, final=len(piece) < PIECE)
+            except UnicodeDecodeError as error:
+                return start + error.start + 1
+            n_bytes += len(piece)
+    return None
 
 
 def _check_file(path: Path) -> None:
@@ -71,7 +132,7 @@ def _read_stdin(folder: Path) -> TableSource:
         kind = _guess_format(path)
     if not path.stat().st_size:
         raise InvalidTable("Standard input is empty. Write tamis select - < FILE.")
-    return TableSource(path, name, kind)
+    return TableSource(path, name, kind, folder)
 
 
 def _guess_format(path: Path) -> str:

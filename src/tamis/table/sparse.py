@@ -32,7 +32,7 @@ def profiled_sparse(
     power = _power(table, seen, y, task)
     codes = [
         j
-        for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS).tolist()
+        for j in np.flatnonzero(np.nan_to_num(power[0]) >= LEAKS).tolist()
         if seen.kind[j] == "number"
         and seen.names[j] not in keep
         and is_code(column_of(table, j), y, task)
@@ -78,12 +78,12 @@ def _seen(table: SparseColumns, keep: Sequence[str]) -> TableProfile:
         np.bincount(columns[odd(X.data)], minlength=d) for odd in (np.isnan, np.isinf)
     )
     nothing = np.zeros(d, dtype=np.int64)
-    return TableProfile(names, kind, n_missing, n_infinite, nothing, nothing > 0, {})
+    return TableProfile(names, kind, n_missing, n_infinite, nothing, nothing > 0)
 
 
 def _power(table: SparseColumns, seen: TableProfile, y: NDArray[Any], task: str) -> Array:
-    """Return the share of errors that each column avoids, or NaN if it has too few entries."""
-    power = np.full(len(seen.names), np.nan)
+    """Return the strength of each column (see Strength), or NaN if it has too few entries."""
+    power = np.full((2, len(seen.names)), np.nan)
     target = Foresight(y, task, len(seen.names))
     if not target.looks:
         return power
@@ -93,7 +93,7 @@ def _power(table: SparseColumns, seen: TableProfile, y: NDArray[Any], task: str)
         needed = 0.9 * LEAKS * (len(y) - np.bincount(np.unique(y, return_inverse=True)[1]).max())
     asked = np.flatnonzero((n_entries >= needed) & (seen.kind != "constant"))
     for block in blocks(len(y), asked):
-        power[block] = target.of_numbers(np.asfortranarray(table.X[:, block].toarray()))
+        power[:, block] = target.of_numbers(np.asfortranarray(table.X[:, block].toarray()))
     return power
 
 

@@ -1,7 +1,7 @@
 """Tables: columns of a file or a frame, with their kinds, a target and alerts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -15,12 +15,12 @@ from tamis._format import format_count, format_names
 from tamis._frame import collected
 from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
-from tamis.table.kinds import TableProfile, columns_of
+from tamis.table.kinds import TableProfile, columns_of, nameless, read_columns
 from tamis.table.sparse import column_of, dense_frame, profiled_sparse
 from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
 
@@ -33,7 +33,12 @@ NAME, VALUES = 24, 26
 WIDTH = 100
 
 #: Explanation of the heading "alone".
-ALONE = "alone: share of the baseline's errors that the column avoids on its own, cross-validated."
+ALONE = {
+    "classification": "alone: how well the column alone separates the classes, cross-validated: 2 "
+    "AUC - 1 (0: chance, 1: perfect).",
+    "regression": "alone: correlation of the target's ranks with the prediction by the column "
+    "alone, cross-validated (0: chance, 1: perfect).",
+}
 #: Memory in bytes of an entry in a sparse table: the number and its row index.
 ENTRY = 12
 
@@ -173,6 +178,8 @@ def read(
     keep: Sequence[str] = (),
     format: str | None = None,
     header: bool = True,
+    sheet: str | int | None = None,
+    encoding: str | None = None,
 ) -> Table:
     """Read a table from a file, with the kinds of its columns and alerts about them.
 
@@ -194,13 +201,18 @@ def read(
         follows from the extension.
     header : bool, default=True
         Whether the first line of a CSV or TSV file holds the names. If not, they are x1, x2, ...
+    sheet : str or int, optional
+        Name of the sheet of an Excel file, or its number from 1. The default is the first sheet.
+    encoding : str, optional
+        Encoding of a text file, such as "cp1252". The default is UTF-8. Windows-1252 (Latin-1) is
+        detected if the file contains only letters of Western European languages.
 
     Returns
     -------
     Table
         Its ``repr`` shows kinds and alerts. Pass its ``X`` and ``y`` to a selection.
     """
-    content = read_file(path, format, header=header)
+    content = read_file(path, format, header=header, sheet=sheet, encoding=encoding)
     return table_of(content, target, drop, keep, task, name=Path(path).name)
 
 
@@ -211,6 +223,7 @@ def inspect(
     task: str = "auto",
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
+    **how: Any,
 ) -> Table:
     """Describe a file or a frame: kinds of columns and alerts. Nothing is selected.
 
@@ -219,6 +232,8 @@ def inspect(
     data : str, Path, or a frame of pandas, polars or pyarrow
     target, task, drop, keep
         As in :func:`read`.
+    **how
+        For a file, options of :func:`read`: ``format``, ``header``, ``sheet`` and ``encoding``.
 
     Returns
     -------
@@ -227,7 +242,11 @@ def inspect(
     """
     data = collected(data)
     if not is_frame(data):
-        return read(data, target, task=task, drop=drop, keep=keep)
+        return read(data, target, task=task, drop=drop, keep=keep, **how)
+    if how:
+        raise InvalidParameter(
+            f"inspect needs a file for {', '.join(how)}, and got a frame. Leave it out."
+        )
     if not data.shape[0]:
         raise InvalidTable("The frame has no rows. Give a frame with data.")
     return table_of(FileTable(as_polars(data)), target, drop, keep, task)
@@ -252,6 +271,8 @@ def table_of(
         )
     target = content.target or target
     frame, sparse = content.take(), content.sparse
+    unread = [n for n, dtype in frame.schema.items() if n == target and dtype.is_numeric()]
+    frame, readings = read_columns(frame, content.decimal, keep=[*keep, *unread])
     if calendar and sparse is None:
         others = drop_columns(frame, () if target is None else (target,))
         frame = frame.hstack(add_calendar(others)[:, others.width :])
@@ -272,10 +293,12 @@ def table_of(
     frame = drop_columns(frame, drop)
     y, kind = (None, "none") if target is None else target_of(frame.get_column(target), task)
     features = drop_columns(frame, () if target is None else (target,))
-    seen = columns_of(features, set(content.unnamed))
+    readings = {name: how for name, how in readings.items() if name in frame.columns}
+    seen = replace(columns_of(features, set(content.unnamed)), readings=readings)
     profile = profiled(
         features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
     )
+    profile = replace(profile, alerts=(*content.alerts, *profile.alerts))
     return Table(frame, target, kind, y, profile, name)
 
 
@@ -293,7 +316,7 @@ def shown(table: Table, width: int | None = None) -> str:
         target = f"target {table.target} ({spoken_task(table.y, table.task)})"
     lines = [f"{name}{size}, {target}", "", *_lines(table)]
     if table.y is not None:
-        lines += ["", *wrap(ALONE, width)]
+        lines += ["", *wrap(ALONE[table.task], width)]
     for alert in table.alerts:
         mark = "! " if alert.grave else "- "
         lines += ["", *wrap(alert.sentence, width, initial_indent=mark, subsequent_indent="  ")]
@@ -307,14 +330,14 @@ def _lines(table: Table) -> Iterator[str]:
     picked = _picked(table)
     rows = [("column", "kind", "missing", "alone", "values", "")]
     for j in picked:
-        name, kind, power = seen.names[j], seen.kind[j], seen.power[j]
+        name, kind, alone = seen.names[j], seen.kind[j], seen.alone[j]
         missing = seen.n_missing[j] / table.frame.height
         rows.append(
             (
                 _cut(name, NAME),
                 kind,
                 f"{100 * missing:.0f} %" if missing else "",
-                "" if np.isnan(power) else f"{max(power, 0.0):.2f}",
+                "" if np.isnan(alone) else f"{max(alone, 0.0):.2f}",
                 _cut(_values(table.column(name), kind), VALUES),
                 "left out" if name in table.aside else "",
             )
@@ -354,7 +377,7 @@ def _others(table: Table, picked: set[int]) -> Iterator[str]:
 
 
 def _values(column: pl.Series, kind: str) -> str:
-    values = column.drop_nulls()
+    values = nameless(column).drop_nulls()
     if not len(values) or column.dtype.is_nested():
         return ""
     if kind in ("number", "identifier") and column.dtype.is_numeric():

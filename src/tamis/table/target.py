@@ -12,7 +12,7 @@ from tamis._format import did_you_mean, format_count, format_names
 from tamis.blocks.inputs import SparseColumns
 from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.kinds import CELLS, all_numbers, as_dates, date_format, days_of
+from tamis.table.kinds import CELLS, all_numbers, days_of
 
 
 class LabelledTable(NamedTuple):
@@ -57,7 +57,7 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
             f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
             "row."
         )
-    days = None if task == "classification" else _days(column)
+    days = days_of(column) if column.dtype.is_temporal() and task != "classification" else None
     if days is not None and (task == "regression" or target_kind(days) == "regression"):
         return _varying(column.name, days), "regression"
     text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
@@ -71,14 +71,6 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
     else:
         y = column.to_numpy()
     return _varying(column.name, y), target_kind(y) if task == "auto" else task
-
-
-def _days(column: pl.Series) -> Array | None:
-    """Return dates, durations or date strings as a number of days, or None for other columns."""
-    if column.dtype.is_temporal():
-        return days_of(column)
-    written = date_format(column) if column.dtype == pl.String else None
-    return None if written is None else days_of(as_dates(column, written))
 
 
 def _varying(name: str, y: NDArray[Any]) -> NDArray[Any]:

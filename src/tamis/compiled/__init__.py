@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache as once
 from multiprocessing import current_process
 from os.path import expanduser
-from typing import Any
+from typing import Any, ClassVar
 from warnings import warn
 
 
@@ -42,7 +42,7 @@ def _cache_class() -> Any:
     if expanduser("~") == "~":  # no home folder: numba would make a folder named ~
         others = [each for each in others if "UserWide" not in each.__name__]
 
-    folder: Any = given if config.CACHE_DIR else in_package
+    folder: Any = given if vars(config)["CACHE_DIR"] else in_package
 
     class ReadOnlyFolder(folder):
         @classmethod
@@ -50,7 +50,7 @@ def _cache_class() -> Any:
             return cls(py_func, py_file)  # without numba's test that the folder is writable
 
     class Files(CompileResultCacheImpl):
-        _locator_classes = (given, in_package, *others, ReadOnlyFolder)
+        _locator_classes: ClassVar[list[Any]] = [given, in_package, *others, ReadOnlyFolder]
 
     class OptionalCache(FunctionCache):
         _impl_class = Files

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache as once
 from multiprocessing import current_process
 from os.path import expanduser
-from typing import Any, ClassVar
+from typing import Any
 from warnings import warn
 
 
@@ -50,7 +50,7 @@ def _cache_class() -> Any:
             return cls(py_func, py_file)  # without numba's test that the folder is writable
 
     class Files(CompileResultCacheImpl):
-        _locator_classes: ClassVar[list[Any]] = [given, in_package, *others, ReadOnlyFolder]
+        _locator_classes = [given, in_package, *others, ReadOnlyFolder]  # noqa: RUF012
 
     class OptionalCache(FunctionCache):
         _impl_class = Files

@@ -10,6 +10,8 @@ from typing import Any
 NAMED = 5
 #: Smallest p-value that is printed as a number. Smaller ones are printed as "< 0.001".
 LEAST_P = 0.001
+#: Readable names of scikit-learn's scores, if they are not the name without underscores.
+SCORES = {"roc_auc": "AUC", "roc_auc_ovr": "AUC (one class against the rest)"}
 #: Characters that a terminal or a page would interpret instead of showing: control characters
 #: (including those of Latin-1), line breaks, changes of text direction, surrogates and invisible
 #: tags.
@@ -184,6 +186,15 @@ def format_p_value(p: float) -> str:
     if math.isnan(p):
         return "–"
     return f"< {LEAST_P:g}" if p < LEAST_P else f"{p:.2g}"
+
+
+def format_score_name(name: str) -> str:
+    """Return the name of a scikit-learn score as text.
+
+    >>> format_score_name("roc_auc"), format_score_name("neg_log_loss")
+    ('AUC', 'neg log loss')
+    """
+    return SCORES.get(name, name.replace("_", " "))
 
 
 def format_duration(seconds: float) -> str:

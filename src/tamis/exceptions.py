@@ -37,6 +37,7 @@ Warnings mark results that are valid but doubtful::
     ├── UnlabelledRows      rows have the label that means "unlabelled"
     ├── DeviceWarning       a computation runs on the CPU although a device was requested
     ├── LoopInstead         a tree model is evaluated on altered copies of the rows (slower)
+    ├── CacheUnusable       compiled loops cannot be stored, so each process compiles them again
     ├── PiecesFailed        a part of an experiment could not be run
     └── DamagedRow          a row in a file of results is damaged
 """
@@ -168,6 +169,10 @@ class DeviceWarning(TamisWarning):
 
 class LoopInstead(TamisWarning):
     """A tree model is evaluated on altered copies of the rows, which takes longer."""
+
+
+class CacheUnusable(TamisWarning):
+    """Compiled loops cannot be stored on disk, so each process compiles them again."""
 
 
 class UnlabelledRows(TamisWarning):

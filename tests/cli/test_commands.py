@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
@@ -85,6 +86,31 @@ def test_a_filter_loads_neither_models_nor_pages(folder):
         "tamis.report.charts",
     }
     assert not others & set(loaded)
+
+
+@pytest.mark.parametrize("options", [["mrmr"], ["mrmr", "--report"], ["--budget", "1s"]], ids=str)
+def test_a_small_table_needs_no_compiled_loop(options, tmp_path):
+    """numpy finishes before numba is loaded, and compiling takes ten times as long."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    rows = zip(*X.T.round(3), np.where(X[:, 0] > 0, "yes", "no"), strict=True)
+    lines = ["a,b,c,y", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "small.csv").write_text("\n".join(lines) + "\n")
+    slow = {"numba", "sklearn.datasets", "scipy.cluster", "altair", "matplotlib", "torch", "dask"}
+    code = (
+        "import atexit, gc, sys\n"
+        f"slow = lambda: sorted({slow!r} & set(sys.modules))\n"
+        "atexit.register(lambda: print('loaded', slow(), gc.get_freeze_count() > 0))\n"
+        f"sys.argv = ['tamis', 'select', 'small.csv', '-t', 'y', *{options!r}]\n"
+        "from tamis.cli import main\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    # frozen objects are not scanned again when Python exits
+    assert done.stdout.splitlines()[-1] == "loaded [] True"
 
 
 def test_the_index_of_methods_is_what_the_methods_say():

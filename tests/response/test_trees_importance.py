@@ -145,6 +145,7 @@ def test_effects_are_partial_dependence(name, task, monkeypatch):
     model = made(name, task).fit(X, target(X, task))
     method = "predict" if task == "regression" else "predict_proba"
     monkeypatch.setattr(GenericEngine, "batches", refuse)
+    monkeypatch.setattr(TreeEngine, "min_altered", 0)
     for n_values in (5, None):
         for j, effect in enumerate(effects(model, X, n_values=n_values)):
             expected = partial_dependence(
@@ -158,7 +159,23 @@ def test_effects_take_one_pass(monkeypatch):
     X = table("continuous")
     model = made("RandomForest", "3").fit(X, target(X, "3"))
     monkeypatch.setattr(TreeEngine, "batches", refuse)
+    monkeypatch.setattr(TreeEngine, "min_altered", 0)
     assert len(effects(model, X, n_jobs=2)) == D
+
+
+def test_effects_load_the_compiled_loops_only_for_many_altered_rows(monkeypatch):
+    X = table("continuous")
+    model = made("RandomForest", "3").fit(X, target(X, "3"))
+    n_altered = N * D * 5
+    monkeypatch.setattr(TreeEngine, "min_altered", n_altered + 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(TreeEngine, "opened", refuse)
+        few = effects(model, X, n_values=5)
+    monkeypatch.setattr(TreeEngine, "min_altered", n_altered)
+    monkeypatch.setattr(GenericEngine, "batches", refuse)
+    for one, other in zip(few, effects(model, X, n_values=5), strict=True):
+        assert_array_equal(one.values, other.values)
+        assert_allclose(one.means, other.means, rtol=0, atol=1e-12)
 
 
 def mine():
@@ -218,7 +235,8 @@ def test_what_is_not_followed_is_asked_by_copies_and_said_once(case):
 
 
 @pytest.mark.parametrize("by", ["marginal", "permutation"])
-def test_threads_change_no_bit(by):
+def test_threads_change_no_bit(by, monkeypatch):
+    monkeypatch.setattr(TreeEngine, "min_altered", 0)
     X = np.repeat(table("continuous"), 12, axis=0)
     X += np.random.default_rng(0).normal(size=X.shape)
     y = np.repeat(target(table("continuous"), "3"), 12)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tamis._format import format_interval
+from tamis._format import format_interval, format_score_name
 from tamis.auto.held_out import AutoOutcome, HeldOut
 from tamis.auto.plan import ALL, ROWS
 from tamis.meta.repeats import Verdict
@@ -36,12 +36,6 @@ WITHIN = {
     "short": "the smallest number whose loss is within two standard errors and 20 % of the lowest",
     "best": "the number with the lowest loss",
 }
-#: Readable names of the scores.
-SCORES = {
-    "roc_auc": "AUC",
-    "roc_auc_ovr": "AUC (one class against the rest)",
-    "average_precision": "average precision",
-}
 
 
 def describe_error(error: HeldOut) -> str:
@@ -53,8 +47,7 @@ def describe_error(error: HeldOut) -> str:
     elif error.rmse is not None:
         texts.append(f"root mean squared error {error.rmse:.4g} (R² {error.r2:.2f})")
     for name, score in error.scores.items():
-        title = SCORES.get(name, name.replace("_", " "))
-        texts.append(f"{title} {format_interval(*score, decimals=3)}")
+        texts.append(f"{format_score_name(name)} {format_interval(*score, decimals=3)}")
     return ", ".join(texts)
 
 

@@ -29,4 +29,6 @@ def main() -> NoReturn:
         app(prog_name="tamis")
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        gc.freeze()  # else Python scans all imported objects again when it exits
     sys.exit(0)

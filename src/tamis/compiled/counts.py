@@ -8,8 +8,10 @@ Counts that involve a first level follow from the margins of the table.
 from typing import Any
 
 import numpy as np
-from numba import njit, types, uint64
+from numba import types, uint64
 from numba.extending import intrinsic
+
+from tamis.compiled import njit
 
 
 def _popcount(typingctx: Any, word: Any) -> Any:

@@ -5,9 +5,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tamis.compiled import njit
 from tamis.compiled.margin_set import (
     CYCLE,
     DONE,

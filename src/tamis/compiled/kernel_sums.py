@@ -12,8 +12,10 @@ subtracting a large number, and the compiler would remove both operations.
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from tamis.compiled import njit
 
 REORDERED = {"reassoc", "contract", "nsz"}
 

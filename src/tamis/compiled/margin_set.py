@@ -23,8 +23,9 @@ the size of E. Adding an index costs a product of the base matrix with a vector.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tamis.compiled import njit
 
 LOW, HIGH, FREE = 0, 1, 2  # sides of a variable: x = 0, x = upper, in the margin set
 

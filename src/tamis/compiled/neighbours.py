@@ -1,10 +1,10 @@
 """Votes of nearest neighbours, and weighted differences between pairs of rows in each column."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
+from tamis.compiled import njit
 
 # Number of distances in a block. A block takes half a megabyte, so it stays in the L2 cache while
 # all candidate columns are tried.

@@ -14,8 +14,9 @@ or two columns whose combinations of levels are treated as levels of one.
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from tamis.compiled import njit
 from tamis.compiled.bits import RUN, add_bits, lowest_bit, met_by_one, met_by_three, reached_bits
 from tamis.compiled.counts import _at_least, popcount
 

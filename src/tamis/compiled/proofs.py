@@ -8,9 +8,9 @@ An interval is the piece of the path between two rows of the log.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tamis.compiled import njit
 from tamis.compiled.margin_set import FREE, LOW, apply_inverse, dot
 
 # Maximum number of variables per interval that get a sharp error bound. A sharp bound costs a

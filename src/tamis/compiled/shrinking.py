@@ -9,7 +9,8 @@ freeing a row and fixing a row are rank-one changes of R.
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
-from numba import njit
+
+from tamis.compiled import njit
 
 # Role of a row: its multiplier is 0, is between its bounds, or is at its upper bound.
 ZERO, FREE, BOUND = 0, 1, 2

@@ -3,7 +3,8 @@
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
-from numba import njit
+
+from tamis.compiled import njit
 
 # Lower bound of the curvature along the direction that changes a pair of variables, relative to the
 # sum of the two diagonal entries of the kernel. LIBSVM has a similar bound. For duplicate points

@@ -40,6 +40,11 @@ NEIGHBOUR_ROWS = 10_000
 #: number the gain covers half the loading time, and resamples and folds repeat the comparison.
 COMPARED_PAIRS = 50_000_000
 
+#: Compiled loops compute the mean outputs of a tree ensemble if it would have to predict at least
+#: this many altered rows. A forest of 100 trees takes half a second for this number. Loading the
+#: loops takes one second, and compiling them takes several.
+ALTERED_ROWS = 100_000
+
 #: Maximum number of terms (multiplications, exponentials, comparisons) in a call of a compiled
 #: loop. A call cannot be interrupted, so it must be short. At 1 ns for each term, a call takes at
 #: most a fifth of a second.

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tamis.compiled import njit
 from tamis.compiled.trees import CHILD, COLUMN, LEAF, ONE, ZERO, U
 
 #: Number of values of a column that are encoded at a time.

@@ -10,8 +10,8 @@ all points are described by few *segments*, in which the outputs are constant.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tamis.compiled import njit
 from tamis.compiled.bits import lowest_bit
 from tamis.compiled.trees import (
     ALTERED,
@@ -41,7 +41,8 @@ def _longer(array: Any, needed: Any) -> Any:
     if needed <= U(len(array)):
         return array
     found = np.empty(np.int64(TWO * needed), array.dtype)
-    found[: len(array)] = array
+    for i in range(len(array)):  # assigning a slice takes seconds to compile
+        found[i] = array[i]
     return found
 
 
@@ -121,7 +122,9 @@ def _note(
     notes: Any, deltas: Any, counts: Any,
 ) -> Any:  # fmt: skip
     """Write a note for each finished job: its run of slots, and the change of the row's sums."""
-    most = U(counts.max())
+    most = ZERO
+    for row in range(len(counts)):
+        most = max(most, counts[row])
     if most + m > U(notes.shape[1]):
         notes, deltas = _wider(notes, deltas, most + m)
     for a in range(m):
@@ -141,9 +144,12 @@ def _wider(notes: Any, deltas: Any, needed: Any) -> Any:
     """Return larger copies of both arrays, with room for at least ``needed`` notes per row."""
     n_rows, width = notes.shape
     found = np.empty((n_rows, np.int64(TWO * needed)), notes.dtype)
-    found[:, :width] = notes
     values = np.empty((n_rows, np.int64(TWO * needed), deltas.shape[2]))
-    values[:, :width] = deltas
+    for row in range(n_rows):
+        for e in range(width):
+            found[row, e] = notes[row, e]
+            for c in range(deltas.shape[2]):
+                values[row, e, c] = deltas[row, e, c]
     return found, values
 
 

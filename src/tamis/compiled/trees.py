@@ -18,7 +18,8 @@ turns ``uint64`` combined with an integer literal into a float.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from tamis.compiled import njit
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)

@@ -13,8 +13,8 @@ from sklearn.svm import SVC
 
 from tamis._arrays import Array, Subset, class_codes, target_kind, times_as_days
 from tamis._expression import write
+from tamis._format import format_score_name
 from tamis._frame import collected
-from tamis.auto.sentences import SCORES
 from tamis.evaluation import Realizations, Results, evaluate
 from tamis.evaluation import stability as measure_stability
 from tamis.evaluation.sources import Fixed, as_rows
@@ -328,7 +328,7 @@ def own_errors(selection: Any, y: NDArray[Any] | None) -> Errors | None:
         lost = _own_lost(gained, mine, whole)
     scores = tuple(
         NamedScore(
-            SCORES.get(name, name.replace("_", " ")),
+            format_score_name(name),
             Estimate(*found),
             guess.scores[name][0],
             Estimate(*gained.scores[name]) if name in getattr(gained, "scores", {}) else None,

@@ -384,9 +384,10 @@ def _response(fitted: Any) -> Model:
 def _means(model: Model, X: Array, points: Points, n_jobs: int | None) -> Array:
     """Return the mean outputs over all rows at each point, of shape (columns, points, outputs)."""
     units, bounds = np.arange(X.shape[1])[:, None], (X.min(axis=0), X.max(axis=0))
+    n_altered = len(X) * points.weights.size
     found = (
-        open_engine(model, X[part.rows], *bounds, n_jobs).mean_outputs(units, points, part)
-        * len(part.rows)
+        open_engine(model, X[part.rows], *bounds, n_jobs, n_altered=n_altered)
+        .mean_outputs(units, points, part) * len(part.rows)
         for part in split_rows([FoldModel(model, np.arange(len(X)))])
-    )
+    )  # fmt: skip
     return np.asarray(sum(found) / len(X))

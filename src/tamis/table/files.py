@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from sklearn.datasets import load_svmlight_file
 
 from tamis._format import did_you_mean, first_line, format_names, quote_for_shell
 from tamis._sparse import canonical
@@ -188,6 +187,8 @@ def _read_arff(source: TableSource, header: bool) -> FileTable:
 
 def _read_libsvm(source: TableSource, header: bool) -> FileTable:
     """Read a LIBSVM file. Columns are named by their index in the file, which starts at 0 or 1."""
+    from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
+
     try:
         X, y = load_svmlight_file(str(source.path), zero_based=True)
     except (ValueError, OverflowError) as error:

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Subset
@@ -172,6 +170,10 @@ def closest(r: Array, n: int) -> Subset:
         shown = np.sort(np.argsort(-others.max(axis=1), kind="stable")[:n])
     if len(shown) < 3:
         return shown
+    # imported lazily, because most reports show few columns
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
     apart = 1 - np.clip(np.nan_to_num(r[np.ix_(shown, shown)]), 0, 1)
     apart = (apart + apart.T) / 2
     np.fill_diagonal(apart, 0)

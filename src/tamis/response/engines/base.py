@@ -158,6 +158,9 @@ class Engine(ABC):
 
     #: Whether the model has kernel centres. If so, batches implement :meth:`Batch.without`.
     has_centres: ClassVar[bool] = False
+    #: Number of altered rows from which the engine is used. A model predicts fewer rows by itself
+    #: faster than the engine is loaded.
+    min_altered: ClassVar[int] = 0
     #: Memory of the engine, in bytes.
     n_bytes: int
     #: Number of threads. Results do not depend on this number.

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array
@@ -17,8 +18,9 @@ ENGINES: tuple[type[Engine], ...] = (KernelEngine, NetworkEngine, TreeEngine)
 
 
 def open_engine(
-    model: Model, X: Array, low: Array, high: Array, n_jobs: int | None = None
-) -> Engine:
+    model: Model, X: Array, low: Array, high: Array, n_jobs: int | None = None, *,
+    n_altered: float = np.inf,
+) -> Engine:  # fmt: skip
     """Return the fastest engine for a model on the rows of ``X``.
 
     Parameters
@@ -31,6 +33,8 @@ def open_engine(
         Lowest and highest new value of each column.
     n_jobs : int or None, default=None
         Number of threads of the engine.
+    n_altered : float, default=inf
+        Number of altered rows that are predicted in all, if it is known.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def open_engine(
         scaled = [scaling(values) for values in scaled]
     inner = replace(model, fitted=last)
     kind = _engine_of(inner)
-    engine = kind.opened(inner, *scaled) if kind else None
+    engine = kind.opened(inner, *scaled) if kind and n_altered >= kind.min_altered else None
     if engine is None:
         engine = GenericEngine(model, X)
     elif scalings:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset
+from tamis.compiled import thresholds
 from tamis.exceptions import InvalidTable
 from tamis.response.distances import Statistic
 from tamis.response.engines.base import Batch, Engine, FoldModel, Model, scaling_of
@@ -46,6 +47,8 @@ class TreeEngine(Engine):
     n_jobs : int or None, default=None
         Number of threads; results do not depend on it.
     """
+
+    min_altered = thresholds.ALTERED_ROWS
 
     def __init__(
         self, ensemble: "TreeEnsemble", method: str, raw: Callable[[Array], Array], X: Array, *,

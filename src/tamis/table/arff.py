@@ -12,7 +12,10 @@ from tamis.table.csv import MISSING, is_number
 from tamis.table.frames import check_unique
 from tamis.table.sources import TableSource
 
-_ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)
+# a backslash matches in one way only: with two ways the search would take exponential time
+_ATTRIBUTE = re.compile(
+    r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\S+)\s+(.+)", re.IGNORECASE
+)
 _NUMERIC = {"numeric", "real", "integer"}
 
 
@@ -93,6 +96,8 @@ def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) ->
     try:
         for pair in filter(None, _fields(line.strip("{} "))):
             index, value = pair.split(None, 1)
+            if not index.isdecimal():  # a negative index would count from the last column
+                raise ValueError
             row[int(index)] = _unquote(value)
     except (ValueError, IndexError):
         raise InvalidTable(

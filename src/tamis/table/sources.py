@@ -40,12 +40,23 @@ def open_source(where: str | Path) -> Iterator[TableSource]:
             return
         path = Path(where)
         _check_file(path)
+        readable = _in_utf8(path, Path(folder) / "link")
         compression = COMPRESSIONS.get(path.suffix.lower())
         if compression is None:
-            yield TableSource(path, str(path), EXTENSIONS.get(path.suffix.lower()))
+            yield TableSource(readable, str(path), EXTENSIONS.get(path.suffix.lower()))
             return
-        unpacked = _unpack(path, compression, Path(folder) / "table", str(path))
+        unpacked = _unpack(readable, compression, Path(folder) / "table", str(path))
         yield TableSource(unpacked, str(path), EXTENSIONS.get(Path(path.stem).suffix.lower()))
+
+
+def _in_utf8(path: Path, link: Path) -> Path:
+    """Return a path that libraries can read. A name that is not UTF-8 is replaced with a link."""
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        link.symlink_to(path.absolute())
+        return link
+    return path
 
 
 def _check_file(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from tamis._format import did_you_mean, format_count
 from tamis.exceptions import InvalidSpec
 from tamis.spec import vocabulary
-from tamis.spec.safety import check_argument, check_one_word
+from tamis.spec.safety import GRIDS, check_argument, check_grids, check_one_word
 from tamis.spec.vocabulary import Make, parameters_of
 
 LEGAL = (
@@ -116,7 +116,10 @@ class _Reader:
             if vocabulary.GUESTS.get(name) == "lightgbm":
                 check_one_word(word, value, at)
         try:
-            return make(*arguments, **options)
+            made = make(*arguments, **options)
+            if any(hasattr(made, word) for word in GRIDS):
+                check_grids(made, f"of {name} {self._at(node)}")
+            return made
         except (InvalidSpec, RecursionError, MemoryError):
             raise
         except Exception as error:  # constructors of other libraries may raise any kind of error

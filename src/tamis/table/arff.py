@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tamis._format import format_name
 from tamis.exceptions import InvalidTable
 from tamis.table.csv import MISSING, is_number
 from tamis.table.frames import check_unique
@@ -17,6 +18,8 @@ _ATTRIBUTE = re.compile(
     r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\S+)\s+(.+)", re.IGNORECASE
 )
 _NUMERIC = {"numeric", "real", "integer"}
+#: Greatest number of characters of an error that a message quotes.
+MOST_SHOWN = 80
 
 
 class Attribute(NamedTuple):
@@ -130,6 +133,7 @@ def _series(source: TableSource, attribute: Attribute, values: Sequence[str]) ->
         numbers = [None if value is None else float(value) for value in cells]
     except ValueError as error:
         raise InvalidTable(
-            f"{source} declares the column {attribute.name!r} as numbers, but: {error}."
+            f"{source} declares the column {attribute.name!r} as numbers, but: "
+            f"{format_name(error, MOST_SHOWN)}."
         ) from None
     return pl.Series(attribute.name, numbers, dtype=pl.Float64)

@@ -174,7 +174,9 @@ def test_a_grid_sets_only_parameters_that_its_estimator_has(text):
     ],
 )
 def test_work_without_bound_is_refused(text):
-    with pytest.raises(InvalidSpec, match=r"needs a number of at most .* in an expression, got 10+"):
+    with pytest.raises(
+        InvalidSpec, match=r"needs a number of at most .* in an expression, got 10+"
+    ):
         parse(text)
 
 

@@ -280,7 +280,9 @@ def test_a_sheet_that_needs_more_memory_than_there_is(folder, frame):
     with ZipFile("wine.xlsx") as old, ZipFile("far.xlsx", "w") as new:
         for name in old.namelist():
             new.writestr(name, FAR_CELL if "sheet1.xml" in name else old.read(name))
-    with pytest.raises(InvalidTable, match=r"far\.xlsx is not an Excel .* more memory than is free"):
+    with pytest.raises(
+        InvalidTable, match=r"far\.xlsx is not an Excel .* more memory than is free"
+    ):
         read(folder / "far.xlsx")
 
 

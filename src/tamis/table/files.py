@@ -171,7 +171,8 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
         raise InvalidTable(f"{source} holds no values. Give a LIBSVM file with data.")
     names = [f"x{j}" for j in found.tolist()]
     X = csr_array((X.data, columns, X.indptr), shape=(len(y), len(names)))
-    target = y.astype(np.int64) if (y == np.rint(y)).all() else y
+    whole = np.abs(y).max() < 2**53 and (y == np.rint(y)).all()
+    target = y.astype(np.int64) if whole else y
     table = SparseColumns(canonical(X), names)
     return FileTable(pl.DataFrame({"target": target}), "target", sparse=table)
 

@@ -186,7 +186,7 @@ def test_work_without_bound_is_refused(text):
         "make_pipeline(StandardScaler(), SVC(), memory=None)",
         'GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"standardscaler": ["passthrough"]})',
         'GridSearchCV(SVC(), {"class_weight": [{"yes": 2.0}, None]})',
-        'GridSearchCV(GridSearchCV(SVC(), {}), {"estimator__C": [1.0], "param_grid": [{"C": [2]}]})',
+        'GridSearchCV(GridSearchCV(SVC(), {}), {"estimator__C": [1], "param_grid": [{"C": [2]}]})',
         "CrossValidated(RandomForestClassifier(n_estimators=5000), n_jobs=64)",
         'SVC(class_weight={"memory": 2.0, "input": 1.0})',
         'RFE(make_pipeline(SVC()), importance_getter="named_steps.svc.coef_")',

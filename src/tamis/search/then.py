@@ -16,7 +16,12 @@ from tamis.contract.composition import Composed, PartRuns, combine_tags
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
 from tamis.contract.steps import Event
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTable,
+    NothingSelected,
+)
 from tamis.search.categories import for_columns
 
 

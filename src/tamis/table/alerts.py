@@ -257,11 +257,11 @@ def _mixed(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
     found = np.flatnonzero(seen.mixed).tolist()
     if found:
         column = frame.to_series(found[0]).drop_nulls().cast(pl.String)
-        odd = column.filter(column.cast(pl.Float64, strict=False).is_null())[0]
+        odd = format_name(column.filter(column.cast(pl.Float64, strict=False).is_null())[0], SHOWN)
         names = [seen.names[j] for j in found]
         sentence = (
             f"{format_names(names)} {_agree(names, 'mixes', 'mix')} numbers and text, such as "
-            f"{format_name(odd, SHOWN)!r} in {names[0]!r}: read as text. Correct the file if numbers were meant."
+            f"{odd!r} in {names[0]!r}: read as text. Correct the file if numbers were meant."
         )
         yield Alert("mixed", tuple(names), sentence, grave=True)
 

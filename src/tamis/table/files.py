@@ -145,7 +145,7 @@ def _read_excel(source: TableSource, header: bool) -> FileTable:
                 f"{source} is not an Excel file whose first sheet holds a table: {why}. Save the "
                 "sheet as CSV."
             )
-        frame = pl.read_ipc(sheet, memory_map=False)
+        frame = pl.read_ipc(sheet.read_bytes())
     if not header:
         frame.columns = [f"x{j}" for j in range(1, frame.width + 1)]
     return FileTable(parse_text(frame))

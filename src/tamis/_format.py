@@ -91,6 +91,10 @@ def quote_for_shell(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
 
 
+#: Greatest number of characters of another library's error that a message quotes.
+LONGEST = 300
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message without the full stop, or the error's class name.
 
@@ -98,7 +102,7 @@ def first_line(error: BaseException) -> str:
     ('No rows', 'EOFError')
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].strip().rstrip(".:")
+    return format_name(lines[0].strip().rstrip(".:"), LONGEST)
 
 
 def mask_control(text: object) -> str:

@@ -183,7 +183,7 @@ def test_whole_numbers_and_gaps_stay_what_they_were(tamis, folder):
     assert lines[1:3] == ["0,0.0,,a", "1,0.125,1,b"]
 
 
-def test_ctrl_c_while_the_page_is_made_leaves_the_record(tamis, folder, monkeypatch):
+def test_ctrl_c_while_the_page_is_made_leaves_the_results(tamis, folder, monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
@@ -192,10 +192,44 @@ def test_ctrl_c_while_the_page_is_made_leaves_the_record(tamis, folder, monkeypa
         patched.setattr("tamis.report.write_report", interrupted)
         result = tamis(*args)
     assert result.exit_code == 130
-    assert [path.name for path in (folder / "tamis-wine").iterdir()] == ["record.json"]
+    assert listed(folder / "tamis-wine") == ["ranking.csv", "record.json", "selected.csv"]
     command = result.stderr.splitlines()[-1].partition("write: ")[2]
     assert tamis(*shlex.split(command)[1:]).exit_code == 0
     assert (folder / "tamis-wine" / "report.html").exists()
+
+
+def test_results_are_written_before_the_page(tamis, folder, monkeypatch):
+    args = ("select", "wine.csv", "-t", "kind", "fisher-score", "--report", "--resamples", 0)
+    assert tamis(*args).exit_code == 0
+
+    def killed(*args, **options):
+        raise SystemExit(133)
+
+    monkeypatch.setattr("tamis.report.write_report", killed)
+    assert tamis(*args, "--force", "-k", 1).exit_code == 133
+    assert listed(folder / "tamis-wine") == ["ranking.csv", "record.json", "selected.csv"]
+    assert pl.read_csv(folder / "tamis-wine" / "selected.csv").width == 2
+
+
+@pytest.mark.parametrize(("words", "mark"), [((), "'"), (("--no-safe-csv",), "")])
+def test_values_that_a_spreadsheet_would_run_are_quoted(tamis, folder, words, mark):
+    rows = [f"{i % 7},{('=cmd()', 'x', 'z')[i % 3]},{('@no', 'yes')[i % 2]}" for i in range(60)]
+    (folder / "t.csv").write_text("a,b,y\n" + "\n".join(rows))
+    args = ("select", "t.csv", "-t", "y", "-k", 2, "mrmr", "--report", "--resamples", 0)
+    result = tamis(*args, *words)
+    assert result.exit_code == 0, result.output
+    lines = (folder / "tamis-t" / "selected.csv").read_text().splitlines()
+    assert lines[:3] == ["a,b,y", f"0,{mark}=cmd(),{mark}@no", "1,x,yes"]
+
+
+def test_a_long_value_is_quoted_in_part(tamis, folder):
+    rows = [f"{i},{i % 3 if i else 'x' * 200_000},{i % 2}" for i in range(30)]
+    (folder / "t.csv").write_text("a,b,y\n" + "\n".join(rows))
+    result = tamis("select", "t.csv", "-t", "y", "mrmr", "--report", "--resamples", 0)
+    assert result.exit_code == 0, result.output
+    assert "such as 'xxx" in result.stderr
+    assert len(result.output) < 10_000
+    assert (folder / "tamis-t" / "report.html").stat().st_size < 3_000_000
 
 
 def test_who_waits_at_a_terminal_reads_the_notes_first(tamis, folder, frame, monkeypatch):

@@ -151,7 +151,43 @@ def test_known_ways_to_reach_files_are_refused(text):
 @pytest.mark.parametrize(
     "text",
     [
+        'GridSearchCV(SVC(), {"machines": ["a:1"]})',
+        'GridSearchCV(SVC(), [{"C": [1]}, {"forcedsplits_filename": [1]}])',
+        'RandomizedSearchCV(make_pipeline(SVC()), {"svc__machines": ["a:1"]})',
+        'GridSearchCV(GridSearchCV(SVC(), {"C": [1]}), {"param_grid": [{"machines": ["a:1"]}]})',
+    ],
+)
+def test_a_grid_sets_only_parameters_that_its_estimator_has(text):
+    with pytest.raises(InvalidSpec, match="is not a parameter of its estimator"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Forward(CrossValidated(SVC(), n_jobs=100000))",
+        "Genetic(Scatter(), n_generations=1000000000000)",
+        "RandomForestClassifier(n_estimators=1000000000)",
+        "RepeatedKFold(n_repeats=1000000000)",
+        'GridSearchCV(RandomForestClassifier(), {"n_jobs": [1, 100000]})',
+        'GridSearchCV(make_pipeline(ExtraTreesClassifier()), {"a__n_estimators": [10000000000]})',
+    ],
+)
+def test_work_without_bound_is_refused(text):
+    with pytest.raises(
+        InvalidSpec, match=r"needs a number of at most .* in an expression, got 10+"
+    ):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "make_pipeline(StandardScaler(), SVC(), memory=None)",
+        'GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"standardscaler": ["passthrough"]})',
+        'GridSearchCV(SVC(), {"class_weight": [{"yes": 2.0}, None]})',
+        'GridSearchCV(GridSearchCV(SVC(), {}), {"estimator__C": [1], "param_grid": [{"C": [2]}]})',
+        "CrossValidated(RandomForestClassifier(n_estimators=5000), n_jobs=64)",
         'SVC(class_weight={"memory": 2.0, "input": 1.0})',
         'RFE(make_pipeline(SVC()), importance_getter="named_steps.svc.coef_")',
         'TfidfVectorizer(input="content")',
@@ -172,6 +208,14 @@ GUESTS_REFUSED = {
     'LGBMClassifier(boosting_type="gbdt input_model=m.txt")': "lightgbm",
     'LGBMClassifier(importance_type="split\\nmachine_list_file=m.txt")': "lightgbm",
     'GridSearchCV(LGBMClassifier(), {"boosting_type": ["gbdt input_model=m.txt"]})': "lightgbm",
+    'GridSearchCV(LGBMClassifier(), {"forcedsplits_filename": ["m.json"]})': "lightgbm",
+    'GridSearchCV(LGBMClassifier(), [{"num_leaves": [3]}, {"num_machines": [2]}])': "lightgbm",
+    'RandomizedSearchCV(make_pipeline(LGBMClassifier()), {"lgbmclassifier__machines": ["a:1"]})': (
+        "lightgbm"
+    ),
+    'GridSearchCV(GridSearchCV(SVC(), {"machines": ["a:1"]}), {"estimator": [LGBMClassifier()]})': (
+        "lightgbm"
+    ),
     'XGBClassifier(model_in="m.bin")': "xgboost",
     'CatBoostClassifier(train_dir="here")': "catboost",
     'CatBoostClassifier(snapshot_file="here")': "catboost",
@@ -187,10 +231,13 @@ def test_estimators_of_other_libraries_are_read_and_written(text):
     assert write(parse(text)) == text
 
 
+GUEST_SENTENCES = "cannot be given in an expression|has no parameter|is not a parameter of"
+
+
 @pytest.mark.parametrize("text", GUESTS_REFUSED)
 def test_estimators_of_other_libraries_cannot_reach_files(text):
     pytest.importorskip(GUESTS_REFUSED[text])
-    with pytest.raises(InvalidSpec, match=r"cannot be given in an expression|has no parameter"):
+    with pytest.raises(InvalidSpec, match=GUEST_SENTENCES):
         parse(text)
 
 

@@ -5,6 +5,8 @@ import gzip
 import io
 import os
 import sys
+from contextlib import suppress
+from zipfile import ZipFile
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,7 @@ import pytest
 
 from tamis.datasets import memory
 from tamis.exceptions import InvalidTable, MissingExtra
+from tamis.table.files import READERS
 from tamis.table.files import read_file as read
 
 ARFF = """% a comment
@@ -221,7 +224,6 @@ BROKEN = {
     "dos.csv": ("größe,kind\n1,a\n".encode("cp850"), "is not written in UTF-8 (byte 3)"),
     "table.doc": (b"PK", "the extension '.doc', so its format is unknown"),
     "table": (b"a,b\n1,2\n", "has no extension, so its format"),
-    "huge.svm": (b"1 2147483646:1\n" + b"0 1:1\n" * 99, "more than the"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column called 'a'"),
     "twice.arff": (b"@attribute a real\n@attribute a real\n@data\n1,2\n", "called 'a'"),
     "ragged.csv": (b"a,b\n1,2\n1,2,3,4\n", "has 2 names in its first line but rows of 4 values"),
@@ -232,6 +234,8 @@ BROKEN = {
     "odd.arff": (b"@attribute a\n@data\n1\n", "declares no column"),
     "word.arff": (b"@attribute a real\n@data\nx\n", "could not convert string to float: 'x'"),
     "sparse.arff": (b"@attribute a real\n@data\n{7 1}\n", "is not a sparse row"),
+    "negative.arff": (b"@attribute a real\n@data\n{0 1,-1 1}\n", "is not a sparse row"),
+    "late.arff": (b"@attribute a real\n@data\n" + b"1\n" * 70_000 + b"\xff\n", "can't decode"),
     "numbers.csv": (b"1,2,3\n4,5,6\n", "begins with numbers, not with names. Write --no-header"),
 }
 
@@ -245,6 +249,70 @@ def test_broken_files(folder, name):
     assert sentence in str(caught.value)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+def test_backslashes_in_a_header_are_read_in_linear_time(folder):
+    name = "'" + "\\a" * 5000
+    (folder / "t.arff").write_text(f"@attribute {name} numeric\n@attribute y {{0,1}}\n@data\n1,0\n")
+    assert read(folder / "t.arff").frame.columns == [name, "y"]
+
+
+def test_an_index_that_never_occurs_is_not_a_column(folder):
+    (folder / "far.svm").write_text("".join(f"{i % 2} 1:{i} 2147483646:1\n" for i in range(5)))
+    found = read(folder / "far.svm").sparse
+    assert found.names == ["x1", "x2147483646"]
+    np.testing.assert_array_equal(found.X.toarray(), [[i, 1] for i in range(5)])
+
+
+FAR_CELL = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>
+<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>
+</sheetData></worksheet>"""
+
+
+def test_a_sheet_that_needs_more_memory_than_there_is(folder, frame):
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    frame.write_excel(folder / "wine.xlsx")
+    with ZipFile("wine.xlsx") as old, ZipFile("far.xlsx", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, FAR_CELL if "sheet1.xml" in name else old.read(name))
+    with pytest.raises(
+        InvalidTable, match=r"far\.xlsx is not an Excel .* more memory than is free"
+    ):
+        read(folder / "far.xlsx")
+
+
+def test_flipped_bits_in_a_feather_file_are_an_answer_or_a_sentence(folder, frame):
+    frame.write_ipc("whole.feather")
+    whole, draw = (folder / "whole.feather").read_bytes(), np.random.default_rng(5)
+    for _ in range(150):
+        flipped = bytearray(whole)
+        flipped[draw.integers(len(whole))] ^= 1 << draw.integers(8)
+        (folder / "flipped.feather").write_bytes(flipped)
+        with suppress(InvalidTable):
+            read(folder / "flipped.feather")
+
+
+def test_a_panic_of_polars_is_a_sentence(folder, frame, monkeypatch):
+    def panic(*args, **options):
+        raise pl.exceptions.PanicException("index out of bounds")
+
+    frame.write_ipc("t.feather")
+    monkeypatch.setitem(READERS, "arrow", panic)
+    with pytest.raises(InvalidTable, match=r"t\.feather is damaged: index out of bounds\. Write"):
+        read(folder / "t.feather")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("ending", ["csv", "parquet", "csv.gz"])
+def test_a_file_name_that_is_not_utf8(folder, frame, ending):
+    path = folder / os.fsdecode(b"gr\xfcn." + ending.encode())
+    content = io.BytesIO()
+    frame.write_parquet(content) if ending == "parquet" else frame.write_csv(content)
+    raw = content.getvalue()
+    path.write_bytes(packed(raw, "gz") if ending.endswith("gz") else raw)
+    as_written(read(path).frame, frame)
 
 
 def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):

@@ -28,6 +28,7 @@ from tamis.recipes import method as from_recipe
 from tamis.recipes import names as recipe_names
 from tamis.recipes import prepare
 from tamis.spec import parse, write
+from tamis.spec.safety import check_grids
 from tamis.table.frames import need_polars
 from tamis.validation.resamples import folds_of
 from tamis_book.experiment import Experiment, Part
@@ -74,6 +75,7 @@ def tuned(
     """
     check_values("tuned", {"rule": one_of(*RULES)}, rule=rule)
     search = GridSearchCV(estimator, dict(grid), scoring=scoring, cv=N_FOLDS)
+    check_grids(search, "of [tuning]")
     if rule == "each":
         return search
     points = list(ParameterGrid(dict(grid)))

@@ -324,8 +324,8 @@ class DistinctValues(ColumnStatistic):
             column = str(j) if self.names is None else repr(self.names[j])
             raise InvalidTable(
                 f"{self.name} uses each value of a category as a level, but column {column} has "
-                f"more than {MOST_LEVELS - 1} values. Write binning='frequency', remove the column from "
-                "categories, or drop it from the table."
+                f"more than {MOST_LEVELS - 1} values. Write binning='frequency', remove the column "
+                "from categories, or drop it from the table."
             )
         return both if self.codes[j] or len(both) <= self.most else None
 

@@ -20,7 +20,7 @@ from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter, TamisError
-from tamis.report.sheets import Sheet, csv_text, quote_formula
+from tamis.report.sheets import FORMULA, Sheet, csv_text, quote_formula
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert
 from tamis.table.sparse import dense_frame
@@ -140,9 +140,15 @@ def write_results(
     ranking: ChosenUnits,
     alerts: Sequence[Alert],
 ) -> None:
-    """Write all files of the output folder, or none of them."""
+    """Write the results to the output folder, all of them or none, and then the report.
+
+    The report is last, because its charts may take long and need much memory.
+    """
+    n_resamples = _n_resamples(asked, data, selection)
     names, columns = _selected_columns(selection, data)
-    names = [quote_formula(name) for name in names] if asked.safe_csv else names
+    if asked.safe_csv:
+        names = [quote_formula(name) for name in names]
+        columns = [_quote_formulas(column) for column in columns]
     # names are written as a row, because an added apostrophe may make two of them equal
     head = pl.DataFrame({str(j): [name] for j, name in enumerate(names)})
     body = pl.DataFrame({str(j): column for j, column in enumerate(columns)})
@@ -154,10 +160,11 @@ def write_results(
             ranked = csv_text(ranking_sheet(ranking), safe=asked.safe_csv)
             replace_file(draft / RANKING, ranked)
             selection.record_.save(draft / RECORD)
-            write_page(asked, data, selection, alerts, draft / PAGE)
             folder.mkdir(parents=True, exist_ok=True)
-            for name in (SELECTED, RANKING, RECORD, PAGE):
+            (folder / PAGE).unlink(missing_ok=True)  # a report of earlier results
+            for name in (SELECTED, RANKING, RECORD):
                 (draft / name).replace(folder / name)
+        write_page(asked, data, selection, alerts, folder / PAGE, n_resamples)
     except (OSError, TamisError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         if not isinstance(cause, OSError):
@@ -184,6 +191,13 @@ def _selected_columns(
     return [*frame.columns, *names], [_as_integers(column) for column in columns]
 
 
+def _quote_formulas(column: pl.Series) -> pl.Series:
+    """Put an apostrophe before each text that a spreadsheet would run as a formula."""
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return column
+    return column.cast(pl.String).str.replace(f"^{FORMULA.pattern}", "'${0}")
+
+
 def _as_integers(column: pl.Series) -> pl.Series:
     """Convert floats that are all integers, so that they are written without a decimal point."""
     if not column.dtype.is_float() or not len(column) or column.is_nan().any():
@@ -202,6 +216,7 @@ def write_page(
     selection: Selection,
     alerts: Sequence[Alert],
     path: Path,
+    n_resamples: int,
 ) -> None:
     """Write the report of a selection."""
     from tamis.report import report, write_report
@@ -211,7 +226,7 @@ def write_page(
         selection,
         X,
         data.y,
-        results=_resampled(asked, X, data, selection),
+        results=_resampled(asked, X, data, selection, n_resamples),
         source=asked.name,
         target=data.target,
         task=data.task,
@@ -222,24 +237,31 @@ def write_page(
     write_report(gathered, path)
 
 
-def _resampled(
-    asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection
-) -> "Results | None":
-    """Return the errors of a method on held-out rows, or None if it has its own estimate."""
-    from tamis.report import resampled
-
+def _n_resamples(asked: SelectOptions, data: LabelledTable, selection: Selection) -> int:
+    """Return the number of resamples for the error, or 0 if the method has its own estimate."""
     units = selection.units_
     by_name = not units.plain or bool(len(units.fixed))  # an array of numbers has no names
     inner = inner_selection(selection)
     measured = hasattr(inner, "error_guess_") or hasattr(inner, "losses_")
     n = (0 if measured or by_name else RESAMPLES) if asked.resamples is None else asked.resamples
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():
-        return None
+        return 0
     if by_name:
         raise InvalidParameter(
             "--resamples needs columns that are selected one by one, without --group and --fixed. "
             "Leave it out."
         )
+    return n
+
+
+def _resampled(
+    asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection, n: int
+) -> "Results | None":
+    """Return the errors of a method on held-out rows, or None if ``n`` is 0."""
+    from tamis.report import resampled
+
+    if n == 0:
+        return None
     bar = ProgressBar("repeating the selection", "resamples", quiet=asked.quiet)
     with bar, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # printed with the selection itself

@@ -157,7 +157,7 @@ class GroupOptions(TableOptions):
     )
     fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
     safe_csv: bool = option(
-        "Write ' before names in *.csv that spreadsheets would run as formulas.", None, default=True
+        "Write ' before texts in *.csv that spreadsheets would run as formulas.", None, default=True
     )
     force: bool = flag("Overwrite the output folder.", "--force")
 

@@ -106,7 +106,7 @@ def _check_trace(trace: Mapping[str, Any]) -> None:
 
 
 def _count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 2**63
 
 
 def _all_below(values: Any, end: int) -> bool:

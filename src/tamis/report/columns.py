@@ -36,7 +36,8 @@ def values_of(X: Any, column: int) -> Any:
     series = X[list(X.columns)[column]]
     if getattr(series, "ndim", 1) == 2:  # pandas returns two columns if they share the name
         series = series.iloc[:, 0]
-    values = np.asarray(series)
+    # np.asarray would give every row of a polars column the width of its longest text
+    values = series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)
     if values.dtype.kind != "O":
         return values
     values = values.copy()

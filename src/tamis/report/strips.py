@@ -217,7 +217,8 @@ def _quartiles(shape: Shape, show: Callable[[float], str]) -> str:
 def _level_strip(values: NDArray[Any], rows: RowGroups) -> Strip | None:
     """Return a strip with the shares of a category's most frequent levels, by group."""
     known = np.array([v is not None and v == v for v in values.tolist()])
-    texts = np.array([format_name(v) for v in values.tolist()])
+    # as objects: an array of text would give every row the width of the longest one
+    texts = np.array([format_name(v) for v in values.tolist()], dtype=object)
     if not known.any():
         return None
     names, counts = np.unique(texts[known], return_counts=True)

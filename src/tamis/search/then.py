@@ -16,7 +16,12 @@ from tamis.contract.composition import Composed, PartRuns, combine_tags
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
 from tamis.contract.steps import Event
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingSelected
+from tamis.exceptions import (
+    IncompatibleCriterion,
+    InvalidParameter,
+    InvalidTable,
+    NothingSelected,
+)
 from tamis.search.categories import for_columns
 
 
@@ -102,7 +107,11 @@ class Then(Composed):
         super()._settle(record, X, y)
         if len(record.parts) < 2:
             return
-        first, second = record.parts
+        first, second, *others = record.parts
+        if others or second.trace.n_units != len(first.kept_units):
+            raise InvalidTable(
+                "This is a damaged record: its 'parts' do not fit together. Start the search again."
+            )
         self.first_ = _restore(self.first, first, X, y)
         self.second_ = _restore(self.second, second, _of_columns(X, first.kept), y)
         seen, before, after = self.first_.unit_support_, self.first_, self.second_

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-from tamis._format import did_you_mean, format_count
+from tamis._format import did_you_mean, format_count, format_name
 from tamis.exceptions import InvalidSpec
 from tamis.spec import vocabulary
-from tamis.spec.safety import check_argument, check_one_word
+from tamis.spec.safety import GRIDS, check_argument, check_grids, check_one_word
 from tamis.spec.vocabulary import Make, parameters_of
 
 LEGAL = (
     "an expression may hold calls of known classes, numbers, strings, True, False, None, lists, "
     "tuples and dictionaries"
 )
+#: Greatest number of characters of a name that a message quotes.
+MOST_SHOWN = 60
 
 
 def parse(text: str, *, also: Mapping[str, Make] | None = None) -> Any:
@@ -116,7 +118,10 @@ class _Reader:
             if vocabulary.GUESTS.get(name) == "lightgbm":
                 check_one_word(word, value, at)
         try:
-            return make(*arguments, **options)
+            made = make(*arguments, **options)
+            if any(hasattr(made, word) for word in GRIDS):
+                check_grids(made, f"of {name} {self._at(node)}")
+            return made
         except (InvalidSpec, RecursionError, MemoryError):
             raise
         except Exception as error:  # constructors of other libraries may raise any kind of error
@@ -155,7 +160,8 @@ class _Reader:
             )
         near = did_you_mean(name, [*self.also, *vocabulary.all_names()])
         raise InvalidSpec(
-            f"No criterion, search or scikit-learn estimator is called {name} {self._at(node)}."
+            "No criterion, search or scikit-learn estimator is called "
+            f"{format_name(name, MOST_SHOWN)} {self._at(node)}."
             f"{near} `tamis methods` lists all names."
         )
 
@@ -192,7 +198,8 @@ def _check(make: Make, name: str, where: str, n_given: int, given: Iterable[str]
     for word in given:
         if word not in named:
             near = did_you_mean(word, named)
-            raise InvalidSpec(f"{name} {where} has no parameter {word!r}.{near} {offer}")
+            shown = format_name(word, MOST_SHOWN)
+            raise InvalidSpec(f"{name} {where} has no parameter {shown!r}.{near} {offer}")
     if n_given > len(positional) and Parameter.VAR_POSITIONAL not in kinds:
         most = format_count(len(positional), "argument") if positional else "no argument"
         raise InvalidSpec(

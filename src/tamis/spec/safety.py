@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tamis._format import did_you_mean
 from tamis.exceptions import InvalidSpec
+from tamis.spec.vocabulary import parameters_of
 
 #: Parameters that must be None or False, and the danger of other values.
 REFUSED: Mapping[str, str] = {
@@ -37,6 +39,23 @@ WORDS: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
 }
 
+#: Largest values of parameters that count processes, threads, models or resamples. An expression
+#: may not start work without bound.
+MOST_JOBS, MOST_REPEATS = 64, 100_000
+COUNTS: Mapping[str, int] = {
+    **dict.fromkeys(("n_jobs", "nthread", "thread_count"), MOST_JOBS),
+    **dict.fromkeys(
+        (
+            "iterations", "n_estimators", "n_generations", "n_init", "n_iter", "n_pairs",
+            "n_permutations", "n_repeats", "n_resamples", "n_restarts_optimizer", "n_rounds",
+            "n_splits", "num_boost_round", "num_parallel_tree", "num_trees", "population_size",
+        ),
+        MOST_REPEATS,
+    ),
+}  # fmt: skip
+
+#: Parameters that hold grids: dictionaries, or lists of them, whose keys are parameters.
+GRIDS = ("param_grid", "param_distributions")
 
 #: Parameters whose strings are names of columns or groups, which are not passed to any estimator.
 NAMES = frozenset({"feature_groups", "fixed_features"})
@@ -57,12 +76,32 @@ def check_argument(parameter: str, value: Any, at: str) -> None:
     if parameter in NAMES:
         return
     _check(parameter, value, at)
+    _check_count(parameter, value, at)
     for inside in _dictionaries(value):
         for key, held in inside.items():
+            _check_count(str(key), held, at)
             # a number is safe: "memory" may be a class label with a weight
             if isinstance(key, str) and any(True for _ in _texts(held)):
                 check_one_word(key, held, at)
                 _check(key, held, at)
+
+
+def check_grids(made: Any, at: str) -> None:
+    """Raise an error if a grid sets a parameter that no estimator in the object has.
+
+    LightGBM accepts parameters that its signature does not list. Some of them open files and
+    sockets.
+    """
+    parts = list(_parts(made))
+    named = {p.name for part in parts for p in parameters_of(type(part))}
+    named |= {key.rsplit("__", 1)[-1] for part in parts for key in part.get_params()}
+    for grid in _grids([getattr(part, word, None) for part in parts for word in GRIDS]):
+        for key in grid:
+            if isinstance(key, str) and key.rsplit("__", 1)[-1] not in named:
+                raise InvalidSpec(
+                    f"{key!r} {at} is not a parameter of its estimator.{did_you_mean(key, named)} "
+                    "Name one that it has, or make the object in Python."
+                )
 
 
 def check_one_word(parameter: str, value: Any, at: str) -> None:
@@ -86,11 +125,43 @@ def _check(parameter: str, value: Any, at: str) -> None:
             raise _refusal(parameter, at, danger, "another word")
 
 
+def _check_count(parameter: str, value: Any, at: str) -> None:
+    most = COUNTS.get(parameter.rsplit("__", 1)[-1])
+    for held in value if isinstance(value, list | tuple) else [value]:
+        if most is not None and isinstance(held, int | float) and held > most:
+            raise InvalidSpec(
+                f"{parameter} {at} needs a number of at most {most} in an expression, got {held}. "
+                "Write a smaller one, or make the object in Python."
+            )
+
+
 def _refusal(parameter: str, at: str, danger: str, instead: str) -> InvalidSpec:
     return InvalidSpec(
         f"{parameter} {at} cannot be given in an expression: it {danger}. Write {instead}, or make "
         "the object in Python."
     )
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Yield the estimators inside a value, including the value itself."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _parts(item)
+    elif hasattr(value, "get_params"):
+        yield value
+        yield from _parts(value.get_params(deep=False))
+
+
+def _grids(value: Any) -> Iterable[dict[Any, Any]]:
+    """Yield the grids in a value. A grid may set the grids of an inner search."""
+    if isinstance(value, dict):
+        yield value
+        value = [held for key, held in value.items() if str(key).rsplit("__", 1)[-1] in GRIDS]
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _grids(item)
 
 
 def _texts(value: Any) -> Iterable[str | bool]:

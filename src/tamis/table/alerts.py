@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, target_kind
-from tamis._format import format_count, format_names, quote_for_shell
+from tamis._format import format_count, format_name, format_names, quote_for_shell
 from tamis.blocks.dispatch import rows_drawn
 from tamis.exceptions import InvalidTable
 from tamis.table.dates import PARTS
@@ -51,6 +51,8 @@ FEW_DATES = 5
 #: If the share of distinct values is greater than this, an identifier is almost unique in each row
 #: and gets no alert about repeated values.
 MOST_DIFFERENT = 0.9
+#: Greatest number of characters of a value that an alert quotes.
+SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -336,7 +338,7 @@ def _mixed(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
     found = np.flatnonzero(seen.mixed).tolist()
     if found:
         column = frame.to_series(found[0]).drop_nulls().cast(pl.String)
-        odd = column.filter(column.cast(pl.Float64, strict=False).is_null())[0]
+        odd = format_name(column.filter(column.cast(pl.Float64, strict=False).is_null())[0], SHOWN)
         names = [seen.names[j] for j in found]
         sentence = (
             f"{format_names(names)} {_agree(names, 'mixes', 'mix')} numbers and text, such as "

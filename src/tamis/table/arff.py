@@ -7,14 +7,20 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tamis._format import format_name
 from tamis.exceptions import InvalidTable
 from tamis.table.csv import is_number
 from tamis.table.frames import check_unique
 from tamis.table.kinds import MISSING
 from tamis.table.sources import TableSource
 
-_ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|\S+)\s+(.+)", re.I)
+# a backslash matches in one way only: with two ways the search would take exponential time
+_ATTRIBUTE = re.compile(
+    r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\S+)\s+(.+)", re.IGNORECASE
+)
 _NUMERIC = {"numeric", "real", "integer"}
+#: Greatest number of characters of an error that a message quotes.
+MOST_SHOWN = 80
 
 
 class Attribute(NamedTuple):
@@ -94,6 +100,8 @@ def _row(source: TableSource, n: int, line: str, attributes: list[Attribute]) ->
     try:
         for pair in filter(None, _fields(line.strip("{} "))):
             index, value = pair.split(None, 1)
+            if not index.isdecimal():  # a negative index would count from the last column
+                raise ValueError
             row[int(index)] = _unquote(value)
     except (ValueError, IndexError):
         raise InvalidTable(
@@ -126,6 +134,7 @@ def _series(source: TableSource, attribute: Attribute, values: Sequence[str]) ->
         numbers = [None if value is None else float(value) for value in cells]
     except ValueError as error:
         raise InvalidTable(
-            f"{source} declares the column {attribute.name!r} as numbers, but: {error}."
+            f"{source} declares the column {attribute.name!r} as numbers, but: "
+            f"{format_name(error, MOST_SHOWN)}."
         ) from None
     return pl.Series(attribute.name, numbers, dtype=pl.Float64)

@@ -1,16 +1,22 @@
 """Readers for all file formats. They return a frame with named columns."""
 
+import csv
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.sparse import csr_array
 
 from tamis._format import did_you_mean, first_line, format_names, quote_for_shell
+from tamis._memory import free_memory
 from tamis._sparse import canonical
 from tamis.blocks.inputs import SparseColumns
 from tamis.datasets.memory import NUMBER, check_fits
@@ -21,8 +27,22 @@ from tamis.table.csv import parse_text, read_csv
 from tamis.table.formats import EXTENSIONS
 from tamis.table.sources import TableSource, as_utf8, open_source
 
-#: Memory in bytes of an empty column in a sparse table: its name and its entries in a profile.
-NAME = 200
+#: Program that reads a sheet. It runs in a process of its own, because the reader ends its process
+#: if the memory for a sheet cannot be allocated, and a small file may declare a huge sheet.
+_SHEET = """
+import sys, polars
+path, sheet, header, target, most = sys.argv[1:]
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_DATA, (int(most), resource.RLIM_INFINITY))
+except (ImportError, ValueError, OSError):
+    pass
+try:
+    frame = polars.read_excel(path, sheet_name=sheet, has_header=header == "True")
+    frame.write_ipc(target)
+except BaseException as error:
+    sys.exit(str(error).strip())
+"""
 
 
 @dataclass
@@ -102,6 +122,10 @@ def read_file(
             table = read(source, header)
     except OSError as error:
         raise InvalidTable(f"{where} cannot be read: {error.strerror or error}.") from error
+    except (UnicodeDecodeError, csv.Error, pl.exceptions.PanicException) as error:
+        raise InvalidTable(
+            f"{where} is damaged: {first_line(error)}. Write the file again."
+        ) from error
     if table.frame.height == 0:
         raise InvalidTable(f"{where} has no rows below its header. Give a file with data.")
     if detected is not None:
@@ -145,17 +169,25 @@ def _read_excel(source: TableSource, header: bool, sheet: str | int | None = Non
         )
     import fastexcel
 
-    name = f"sheet {sheet!r}" if sheet is not None else "first sheet"
     try:
         sheets = fastexcel.read_excel(source.path).sheet_names
-        chosen = _find_sheet(source, sheets, sheet)
-        frame = pl.read_excel(source.path, sheet_name=chosen, has_header=header)
-    except InvalidTable:
-        raise
     except Exception as error:  # fastexcel raises its own errors
-        raise InvalidTable(
-            f"{source} is not an Excel file whose {name} holds a table: {first_line(error)}."
-        ) from error
+        raise InvalidTable(f"{source} is not an Excel file: {first_line(error)}.") from error
+    chosen = _find_sheet(source, sheets, sheet)
+    with TemporaryDirectory() as folder:
+        target = Path(folder) / "sheet.arrow"
+        most = int(free_memory() or sys.maxsize)
+        order = [sys.executable, "-c", _SHEET, source.path, chosen, str(header), target, str(most)]
+        done = subprocess.run(order, capture_output=True, check=False)
+        if done.returncode:
+            why = done.stderr.decode(errors="replace").strip().partition("\n")[0].rstrip(".:")
+            if done.returncode != 1:  # the reader was aborted
+                why = "the sheet needs more memory than is free, or the file is damaged"
+            raise InvalidTable(
+                f"{source} is not an Excel file whose sheet {chosen!r} holds a table: {why}. Save "
+                "the sheet as CSV."
+            )
+        frame = pl.read_ipc(target.read_bytes())
     if not header:
         frame.columns = [f"x{j}" for j in range(1, frame.width + 1)]
     table = FileTable(parse_text(frame))
@@ -186,7 +218,7 @@ def _read_arff(source: TableSource, header: bool) -> FileTable:
 
 
 def _read_libsvm(source: TableSource, header: bool) -> FileTable:
-    """Read a LIBSVM file. Columns are named by their index in the file, which starts at 0 or 1."""
+    """Read a LIBSVM file. Its columns are the indices that occur in it, and are named by them."""
     from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
 
     try:
@@ -196,13 +228,15 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
             f"{source} is not a LIBSVM file with lines 'target index:value ...': "
             f"{first_line(error)}."
         ) from error
-    check_fits(f"{source}, with a name for each column,", NAME * X.shape[1])
-    start = 0 if X.shape[1] and X[:, [0]].nnz else 1
-    if not len(y) or X.shape[1] <= start:
+    # an index that never occurs is not a column: a short file may hold an index of 10^9
+    found, columns = np.unique(X.indices, return_inverse=True)
+    if not len(y) or not len(found):
         raise InvalidTable(f"{source} holds no values. Give a LIBSVM file with data.")
-    names = [f"x{j}" for j in range(start, X.shape[1])]
-    target = y.astype(np.int64) if (y == np.rint(y)).all() else y
-    table = SparseColumns(canonical(X[:, start:]), names)
+    names = [f"x{j}" for j in found.tolist()]
+    X = csr_array((X.data, columns, X.indptr), shape=(len(y), len(names)))
+    whole = np.abs(y).max() < 2**53 and (y == np.rint(y)).all()
+    target = y.astype(np.int64) if whole else y
+    table = SparseColumns(canonical(X), names)
     return FileTable(pl.DataFrame({"target": target}), "target", sparse=table)
 
 

@@ -51,12 +51,13 @@ def open_source(where: str | Path) -> Iterator[TableSource]:
             return
         path = Path(where)
         _check_file(path)
+        readable = _in_utf8(path, Path(folder) / "link")
         compression = COMPRESSIONS.get(path.suffix.lower())
         if compression is None:
             kind = EXTENSIONS.get(path.suffix.lower())
-            yield TableSource(path, str(path), kind, Path(folder))
+            yield TableSource(readable, str(path), kind, Path(folder))
             return
-        unpacked = _unpack(path, compression, Path(folder) / "table", str(path))
+        unpacked = _unpack(readable, compression, Path(folder) / "table", str(path))
         kind = EXTENSIONS.get(Path(path.stem).suffix.lower())
         yield TableSource(unpacked, str(path), kind, Path(folder))
 
@@ -107,6 +108,16 @@ def _first_error(source: TableSource) -> int | None:
                 return start + error.start + 1
             n_bytes += len(piece)
     return None
+
+
+def _in_utf8(path: Path, link: Path) -> Path:
+    """Return a path that libraries can read. A name that is not UTF-8 is replaced with a link."""
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        link.symlink_to(path.absolute())
+        return link
+    return path
 
 
 def _check_file(path: Path) -> None:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraint, Constraints, check_parameters, one_of
+from tamis._format import first_line
 from tamis._parallel import parallel_stream
 from tamis.exceptions import InvalidParameter, InvalidTable, NotCertified
 from tamis.svm.curves.certificate import PathAudit, TriedGamma, against
@@ -146,8 +147,14 @@ class TunedSVM(KernelEstimator):
         name, cv, n, classes = type(self).__name__, self.cv, len(rows.y), is_classifier(self)
         if groups is not None and (cv is None or isinstance(cv, int)):
             cv = (StratifiedGroupKFold if classes else GroupKFold)(5 if cv is None else cv)
-        with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
-            given = list(check_cv(cv, rows.y, classifier=classes).split(rows.X, rows.y, groups))
+        try:
+            with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
+                given = list(check_cv(cv, rows.y, classifier=classes).split(rows.X, rows.y, groups))
+        except ValueError as error:
+            raise InvalidParameter(
+                f"{name} needs cv as an int from 2 to the {n} rows, a splitter, or a list of "
+                f"(training rows, test rows), got {self.cv!r} ({first_line(error)}). Write cv=5."
+            ) from error
         splits = [(_row_numbers(name, a, n), _row_numbers(name, b, n)) for a, b in given]
         if not splits:
             raise InvalidParameter(

@@ -4,21 +4,96 @@ With two classes there is a single output: the probability of the second class, 
 predicted and 0 otherwise. With more classes there is one output per class.
 """
 
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 
 from tamis._arrays import Array
 from tamis._namespace import host, namespace
 from tamis.response.engines.base import Model, Outputs, ask
 from tamis.response.engines.registry import is_followed, last_step
 from tamis.svm.machine import vote_counts
+
+#: Names of the methods of a model whose first argument is a table.
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
+#: Outputs of engines that differ by less than this share of the largest output are treated as
+#: ties. Engines sum in a different order than the models, so equal outputs may differ by rounding.
+TIE = 1e-11
+
+
+@dataclass(eq=False, repr=False)
+class StandIn(BaseEstimator):
+    """Fitted model whose methods take another kind of table.
+
+    ``call`` receives the name of a method and its arguments, and returns its result.
+    """
+
+    model: Any
+    call: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("model", "call"):
+            raise AttributeError(name)
+        found = getattr(self.model, name)
+        if name not in METHODS:
+            return found
+
+        def method(X: Any, *others: Any, **params: Any) -> Any:
+            return self.call(name, X, *others, **params)
+
+        method.__name__ = name  # scorers read it
+        return method
+
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.model)
+
+
+def on_outputs(fitted: Any) -> StandIn:
+    """Return a model whose methods take the outputs of :func:`responses_of` instead of rows."""
+    return StandIn(fitted, partial(_response, fitted))
+
+
+def _response(fitted: Any, name: str, outputs: Array) -> NDArray[Any]:
+    """Return the result of a method from outputs that were computed before."""
+    if name == "predict" and is_classifier(fitted):
+        codes = outputs[:, 0] if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+        return np.asarray(fitted.classes_[codes.astype(np.intp)])
+    found = np.column_stack([_join_ties(column) for column in outputs.T])
+    if found.shape[1] > 1:
+        return found
+    return np.hstack([1 - found, found]) if name == "predict_proba" else found[:, 0]
+
+
+def _join_ties(values: Array) -> Array:
+    """Return the values, with those that differ only by rounding set to the same number."""
+    order = np.argsort(values)
+    rising = values[order]
+    starts = np.r_[True, np.diff(rising) > TIE * np.abs(values).max(initial=0.0)]
+    found = np.empty_like(values)
+    found[order] = rising[starts][np.cumsum(starts) - 1]
+    return found
+
+
+def responses_of(fitted: Any, method: str | None) -> Model | None:
+    """Return a model of the outputs of a method, or None if engines do not support the method."""
+    if method == "predict":
+        classes = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
+        return predictions_of(fitted) if classes is None else decisions_of(fitted, classes)
+    if method == "predict_proba":
+        return probabilities_of(fitted, fitted.classes_)
+    # engines compute the decision values of class pairs, from which SVC makes one for each class
+    if method == "decision_function" and not (has_votes(fitted) and len(fitted.classes_) > 2):
+        return decision_values(fitted, as_it_is)
+    return None
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
@@ -48,7 +123,8 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
         return encode_classes(np.searchsorted(classes, np.ravel(ask(fitted.predict, X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
-    if len(fitted.classes_) < c or getattr(last, "break_ties", False):
+    breaks_ties = getattr(last, "break_ties", False)
+    if len(fitted.classes_) < c or breaks_ties or is_followed(by_predicting):
         return by_predicting
     if isinstance(last, MLPClassifier):
         model = probabilities_of(fitted, classes)
@@ -107,6 +183,12 @@ def encode_classes(codes: NDArray[np.intp], n_classes: int) -> Array:
     There are indicator columns if there are more than two classes.
     """
     return codes[:, None].astype(float) if n_classes == 2 else np.eye(n_classes)[codes]
+
+
+def log_probabilities(p: Array) -> Array:
+    """Return the logarithm of the probability of each class, clipped as in scikit-learn."""
+    least = np.finfo(np.float64).eps
+    return np.log(np.clip(np.concatenate([1 - p, p], -1) if p.shape[-1] == 1 else p, least, 1 - least))
 
 
 def as_it_is(outputs: Array) -> Array:

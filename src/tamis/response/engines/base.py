@@ -158,16 +158,22 @@ class Engine(ABC):
         ``part`` holds the model and the indices of the engine's rows.
         """
         total = np.zeros((statistic.n_sums, len(units)))
+        for some, rows, outputs, weights in self.altered(units, draw, part):
+            change = outputs - statistic.before[rows][:, None, :]
+            total[:, some] += statistic.sums(rows, change, weights, some)
+        return total
+
+    def altered(
+        self, units: Subset, draw: Draw, part: FoldModel
+    ) -> Iterator[tuple[Subset, Rows, Array, Array]]:
+        """Yield the compared outputs for altered units in blocks; see :func:`altered_outputs`."""
         if isinstance(draw, Centres) and not self.has_centres:
             raise IncompatibleCriterion(
                 "Zero(centres=True) needs an SVM (SVC, SVR) with an RBF, polynomial or linear "
                 f"kernel, got {type(part.model.fitted).__name__}. Use by='zero'."
             )
         for batch in self.batches(units):
-            for some, rows, outputs, weights in altered_outputs(batch, part, units, draw):
-                change = outputs - statistic.before[rows][:, None, :]
-                total[:, some] += statistic.sums(rows, change, weights, some)
-        return total
+            yield from altered_outputs(batch, part, units, draw)
 
     def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
         """Return the mean outputs over all rows with a unit set to each of its points.
@@ -176,9 +182,8 @@ class Engine(ABC):
         """
         n_outputs = part.model.link(self.outputs()).shape[1]
         total = np.zeros((*points.weights.shape, n_outputs))
-        for batch in self.batches(units):
-            for some, _, outputs, _ in altered_outputs(batch, part, units, points):
-                total[some] += outputs.sum(axis=1)
+        for some, _, outputs, _ in self.altered(units, points, part):
+            total[some] += outputs.sum(axis=1)
         return total / len(part.rows)
 
 

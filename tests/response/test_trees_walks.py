@@ -11,7 +11,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from tamis.response import Model
 from tamis.response.distances import Statistic
-from tamis.response.engines.base import FoldModel
 from tamis.response.perturbations import EveryValue, Shuffle
 from tamis.response.predictions import as_it_is
 from tamis.response.trees import TreeEngine, cells, ensemble
@@ -31,6 +30,7 @@ from tests.response.tree_models import (
     every_shuffled,
     made,
     opened,
+    part_of,
     singles,
     table,
     target,
@@ -81,9 +81,8 @@ def test_sums_of_any_terms(forest):
         (change[..., 0] * (1 + rows[:, None])).sum(axis=(1, 2)) / N,
         (change[..., 1] ** 2).sum(axis=(1, 2)) * scales / N,
     ]
-    found = engine.sums(
-        np.arange(D)[:, None], EveryValue(X, None), FoldModel(None, rows), Terms(before)
-    )
+    units = np.arange(D)[:, None]
+    found = engine.sums(units, EveryValue(X, None), part_of(engine), Terms(before))
     assert_allclose(found, sums, atol=1e-9)
 
 

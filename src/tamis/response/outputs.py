@@ -314,8 +314,8 @@ class ScoreOutput(Output):
         """Return a statistic that computes the decrease of the score from the rows' losses."""
         training, loss = self.training, "linear"
         if self.plain == "accuracy":  # a class is wrong if its indicator is not the true one
-            n_classes = len(training.classes)
-            truth = (1 - 2 * encode_classes(training.codes, n_classes)) / min(n_classes, 2)
+            truth = 1 - 2 * encode_classes(training.codes, len(training.classes))
+            truth /= min(truth.shape[1], 2)
         elif self.plain == "neg_log_loss":  # the outputs are logarithms
             truth = -np.eye(len(training.classes))[training.codes]
         else:

@@ -151,14 +151,12 @@ def test_the_engine_s_models():
     X = table("continuous")
     y = target(X, "2")
     forest, boosting = (made(name, "2").fit(X, y) for name in ("RandomForest", "GradientBoosting"))
-    for fitted in (forest, boosting):
-        for method in ("predict_proba", "codes"):
-            model = Model(fitted, method, asked(fitted, method), as_it_is)
-            assert TreeEngine.knows(model)
-            engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
-            assert_allclose(engine.outputs(), model.raw(X), atol=1e-15)
-    decisions = Model(boosting, "decision_function", boosting.decision_function, as_it_is)
-    assert not TreeEngine.knows(decisions)
+    asks = [(fitted, method) for fitted in (forest, boosting) for method in ("predict_proba", "codes")]
+    for fitted, method in [*asks, (boosting, "decision_function")]:
+        model = Model(fitted, method, asked(fitted, method), as_it_is)
+        assert TreeEngine.knows(model)
+        engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
+        assert_allclose(engine.outputs(), model.raw(X), atol=1e-14)
 
 
 def test_classes_that_a_model_has_not_seen_are_left_to_copies():

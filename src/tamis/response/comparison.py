@@ -98,6 +98,12 @@ class EngineComparison:
             self.kept[index] = engine
         return engine
 
+    def replaces_quickly(self) -> bool:
+        """Return whether all values of all columns take about as long as a few shuffles."""
+        engines = [self._engine(k) for k in range(len(self.parts))]
+        n_values = max(len(np.unique(column)) for column in self.X.T)
+        return all(isinstance(e, Engine) and e.replaces_quickly(n_values) for e in engines)
+
     def scores(self, units: Subset, draw: Draw) -> Array:
         """Return the score of each unit for one draw. ``units`` has the shape (units, size)."""
         if self.on_device and (units.shape[1] > 1 or isinstance(draw, Centres)):

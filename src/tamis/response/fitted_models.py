@@ -237,7 +237,8 @@ def importance(
     y, weights = _truth(y, scoring, sample_weight, table)
     comparison = _compare(fitted, table, y, scoring, weights, way or shuffles, n_jobs)
     if way is None:
-        way = Marginal() if isinstance(comparison, EngineComparison) else shuffles
+        exact = isinstance(comparison, EngineComparison) and comparison.replaces_quickly()
+        way = Marginal() if exact else shuffles
     units, seed = Units.single(np.arange(table.codes.shape[1])), draw_seed(random_state)
     found = replacement_losses(comparison, way, units, table.codes, seed, n_jobs).T
     return Bunch(

@@ -62,6 +62,7 @@ from tamis.response.predictions import (
     on_outputs,
     predictions_of,
     probabilities_of,
+    quick_scorer,
     responses_of,
 )
 from tamis.validation.splits import Rows
@@ -350,19 +351,24 @@ class ScoreOutput(Output):
         if engines.makes_copies:
             return None
         known = [FoldModel(replace(m, fitted=on_outputs(m.fitted)), rows) for m, rows in models]
-        return ScoreComparison(engines, partial(self.mean_score, known))
+        return ScoreComparison(engines, partial(self.mean_score, known, quick=True))
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
         base = self.mean_score(models, X)
         return lambda others, Z: base - self.mean_score(others, Z)
 
-    def mean_score(self, models: list[FoldModel], X: Array) -> float:
-        """Return the mean score over the folds, as in cross-validation."""
+    def mean_score(self, models: list[FoldModel], X: Array, quick: bool = False) -> float:
+        """Return the mean score over the folds, as in cross-validation.
+
+        If ``quick``, the models take outputs, and faster functions may compute the score.
+        """
         training, found = self.training, []
         for model, rows in models:
             truth = () if training.y is None else (training.y[rows],)
-            weights = take_rows(training.score_params, rows)
-            found.append(float(self.scorer(model.fitted, X[rows], *truth, **weights)))
+            weights, scorer = take_rows(training.score_params, rows), self.scorer
+            if quick and not weights:
+                scorer = quick_scorer(scorer, model.fitted, *truth)
+            found.append(float(scorer(model.fitted, X[rows], *truth, **weights)))
         return float(np.mean(found))
 
 

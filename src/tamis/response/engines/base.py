@@ -144,6 +144,13 @@ class Engine(ABC):
         """Return the largest number of rows for which an engine fits into memory."""
         return n_rows
 
+    def replaces_quickly(self, n_values: int) -> bool:
+        """Return whether a column is replaced by all its values in about the time of a few shuffles.
+
+        ``n_values`` is the number of different values.
+        """
+        return True
+
     @abstractmethod
     def outputs(self) -> Array:
         """Return the raw outputs of the unchanged rows."""
@@ -237,6 +244,9 @@ class GenericEngine(Engine):
 
     def __init__(self, model: Model, X: Array):
         self.model, self.X, self.n_bytes = model, X, X.nbytes
+
+    def replaces_quickly(self, n_values: int) -> bool:
+        return False
 
     def outputs(self) -> Array:
         return self.model.raw(self.X)
@@ -349,6 +359,9 @@ class ScaledEngine(Engine):
     def __init__(self, engine: Engine, scalings: list[ColumnScaling]):
         self.engine, self.scalings = engine, scalings
         self.n_bytes = engine.n_bytes
+
+    def replaces_quickly(self, n_values: int) -> bool:
+        return self.engine.replaces_quickly(n_values)
 
     def outputs(self) -> Array:
         return self.engine.outputs()

@@ -162,22 +162,23 @@ def importance(
     SVMs, networks with one hidden layer, linear models, forests and boosting have fast engines that
     compute all columns together, even in a pipeline after scalers.
 
-    ==================================  ========================  ==============================
-    score                               model with a fast engine  any other model
-    ==================================  ========================  ==============================
-    accuracy, R², log loss, mean        exact expectation over    mean over ``n_repeats``
-    squared or absolute error, and      all shuffles              shuffles, predicted by the
-    the change of the outputs                                     model
-    other scorers of scikit-learn, such mean over ``n_repeats``   the same
-    as AUC, average precision or the    shuffles, computed by
-    root mean squared error             the engine
-    functions of (estimator, X, y)      mean over ``n_repeats``   the same
-                                        shuffles, predicted by
-                                        the model
-    ==================================  ========================  ==============================
+    ===================================  ==========================  ===========================
+    score                                model with a fast engine    any other model
+    ===================================  ==========================  ===========================
+    accuracy, R², log loss, mean squared exact expectation over all  mean over ``n_repeats``
+    or absolute error, and the change of shuffles if it is fast,     shuffles, which the model
+    the outputs                          else mean over              predicts
+                                         ``n_repeats`` shuffles
+    other scorers of scikit-learn, such  mean over ``n_repeats``     the same
+    as the AUC or average precision      shuffles
+    functions of (estimator, X, y)       mean over ``n_repeats``     the same
+                                         shuffles, which the model
+                                         predicts
+    ===================================  ==========================  ===========================
 
-    A score that is not a mean over rows has no exact expectation at this cost: it depends on which
-    values all rows receive together.
+    The exact expectation is fast for forests, boosting, most SVMs, and for up to 300 different
+    values per column of linear models. A score that is not a mean over rows has no exact
+    expectation at a similar cost.
 
     Parameters
     ----------
@@ -290,12 +291,13 @@ def _compare(
     training = FoldTraining("importance", codes, y, rows, labels=labels, score_params=weights)
     output = ScoreOutput(training, fitted, scoring)
     models = [FoldModel(known_model(fitted, table, output.view), rows)]
-    found: AnyComparison | None
-    if output.plain is None:
+    found: AnyComparison | None = None
+    shuffles, has_engine = isinstance(way, Permutation), is_followed(models[0].model)
+    if output.plain is None and has_engine:
         found = output.stored(models, codes, n_jobs)
-    else:
+    elif output.plain and (has_engine or not shuffles):
         found = EngineComparison(models, codes, output.statistic, n_jobs)
-    if found is None or (found.makes_copies and isinstance(way, Permutation)):
+    if found is None or (found.makes_copies and shuffles):
         score = partial(_score, output.scorer, fitted, () if y is None else (y,), weights)
         found = CopyComparison(score, codes, table if table.is_frame else None)
     return found

@@ -151,7 +151,9 @@ def test_the_engine_s_models():
     X = table("continuous")
     y = target(X, "2")
     forest, boosting = (made(name, "2").fit(X, y) for name in ("RandomForest", "GradientBoosting"))
-    asks = [(fitted, method) for fitted in (forest, boosting) for method in ("predict_proba", "codes")]
+    asks = [
+        (fitted, method) for fitted in (forest, boosting) for method in ("predict_proba", "codes")
+    ]
     for fitted, method in [*asks, (boosting, "decision_function")]:
         model = Model(fitted, method, asked(fitted, method), as_it_is)
         assert TreeEngine.knows(model)

@@ -50,6 +50,7 @@ from tamis.response.predictions import (
     probabilities_of,
 )
 
+
 class FrameCodes:
     """Table whose values are encoded as numbers that can be decoded again."""
 

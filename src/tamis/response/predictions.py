@@ -220,7 +220,9 @@ def encode_classes(codes: NDArray[np.intp], n_classes: int) -> Array:
 def log_probabilities(p: Array) -> Array:
     """Return the logarithm of the probability of each class, clipped as in scikit-learn."""
     least = np.finfo(np.float64).eps
-    return np.log(np.clip(np.concatenate([1 - p, p], -1) if p.shape[-1] == 1 else p, least, 1 - least))
+    return np.log(
+        np.clip(np.concatenate([1 - p, p], -1) if p.shape[-1] == 1 else p, least, 1 - least)
+    )
 
 
 def as_it_is(outputs: Array) -> Array:

@@ -28,8 +28,10 @@ from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import (
     as_library,
+    as_polars,
     check_names,
     is_frame,
+    library_of,
     need_polars,
     need_threads,
     take,
@@ -284,6 +286,8 @@ def to_pipeline(selection: Selection, X: Any, y: Any, estimator: Any) -> Pipelin
             )
         X, y, weights = given
     X, y, weights = (as_numpy("to_pipeline", values) for values in (X, y, weights))
+    if is_frame(X) and library_of(X) == "pyarrow":  # scikit-learn cannot take its columns
+        X = as_polars(X)
     y = None if y is None else np.asarray(times_as_days(y))
     weights = None if y is None else inside._row_weights(y, weights)
     pipeline = Pipeline([("columns", _columns_step(selection)), ("model", clone(model))])

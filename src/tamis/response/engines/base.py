@@ -145,7 +145,7 @@ class Engine(ABC):
         return n_rows
 
     def replaces_quickly(self, n_values: int) -> bool:
-        """Return whether a column is replaced by all its values in about the time of a few shuffles.
+        """Return whether all values of a column take about as long as a few shuffles.
 
         ``n_values`` is the number of different values.
         """

@@ -135,7 +135,9 @@ class EngineComparison:
             outputs = np.empty((len(some), shape[0], n_points, shape[1]))
             weights = np.ones((len(some), n_points))
             for k, part in enumerate(self.parts):
-                for which, rows, found, shares in self._engine(k).altered(some, own, part):
+                engine = self._engine(k)
+                assert isinstance(engine, Engine)  # such scores are computed on the CPU
+                for which, rows, found, shares in engine.altered(some, own, part):
                     outputs[which[:, None], rows], weights[which] = found, shares
             yield from zip(outputs, weights, strict=True)
 

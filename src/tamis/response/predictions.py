@@ -106,7 +106,7 @@ def quick_scorer(scorer: Any, fitted: Any, y: NDArray[Any]) -> Any:
     function = {roc_auc_score: auc, average_precision_score: average_precision}.get(
         getattr(scorer, "_score_func", None)
     )
-    classes = getattr(fitted, "classes_", ())
+    classes: Any = getattr(fitted, "classes_", ())
     if function is None or scorer._kwargs or scorer._sign < 0 or set(y) != set(classes):
         return scorer
     # scikit-learn's average precision takes the rows of class 1 as hits

@@ -33,6 +33,7 @@ _HOMES = {
 }
 
 register("report", lambda: import_module("tamis.report").report)
+register("to_pipeline", lambda: import_module("tamis.table.selector").to_pipeline)
 register("substitutes", lambda: import_module("tamis.meta.substitutes").substitutes)
 
 

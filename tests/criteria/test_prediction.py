@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import FixedThresholdClassifier, KFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -268,8 +268,13 @@ def test_engines_need_no_copies_for_standard_scores(monkeypatch):
     monkeypatch.setattr(CopyComparison, "_alter", refuse)
     assert ScoreSensitivity(SVC()).fit(X, y).loss(np.arange(4)).shape == (4,)
     assert ScoreSensitivity(SVR()).fit(X, X[:, 0]).loss(np.arange(4)).shape == (4,)
+    assert ScoreSensitivity(SVC(), scoring="roc_auc").fit(X, y).loss(np.arange(4)).shape == (4,)
+
+    def own_auc(model, X, y):
+        return roc_auc_score(y, model.decision_function(X))
+
     with pytest.raises(AssertionError, match="copies"):
-        ScoreSensitivity(SVC(), scoring="roc_auc").fit(X, y).loss(np.arange(4))
+        ScoreSensitivity(SVC(), scoring=own_auc).fit(X, y).loss(np.arange(4))
 
 
 def test_r2_of_a_constant_target_is_left_to_the_scorer():

@@ -167,7 +167,7 @@ def device_warnings(criterion, X, y, place, **units):
         (DensitySensitivity(Ridge()), "Ridge"),
         (DensitySensitivity(SVR(gamma=0.1), by="removal"), "without a column"),
         (DensitySensitivity(SVR(gamma=0.1), by=Zero(centres=True)), "to centres"),
-        (ScoreSensitivity(SVR(gamma=0.1), scoring="neg_max_error", n_values=2), "accuracy"),
+        (ScoreSensitivity(SVR(gamma=0.1), scoring="neg_max_error", n_values=2), "means over rows"),
     ],
     ids=str,
 )

@@ -11,7 +11,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from tamis.response import Model
 from tamis.response.distances import Statistic
-from tamis.response.engines.base import FoldModel
 from tamis.response.perturbations import EveryValue, Shuffle
 from tamis.response.predictions import as_it_is
 from tamis.response.trees import TreeEngine, cells, ensemble
@@ -31,6 +30,7 @@ from tests.response.tree_models import (
     every_shuffled,
     made,
     opened,
+    part_of,
     singles,
     table,
     target,
@@ -81,9 +81,8 @@ def test_sums_of_any_terms(forest):
         (change[..., 0] * (1 + rows[:, None])).sum(axis=(1, 2)) / N,
         (change[..., 1] ** 2).sum(axis=(1, 2)) * scales / N,
     ]
-    found = engine.sums(
-        np.arange(D)[:, None], EveryValue(X, None), FoldModel(None, rows), Terms(before)
-    )
+    units = np.arange(D)[:, None]
+    found = engine.sums(units, EveryValue(X, None), part_of(engine), Terms(before))
     assert_allclose(found, sums, atol=1e-9)
 
 
@@ -152,14 +151,14 @@ def test_the_engine_s_models():
     X = table("continuous")
     y = target(X, "2")
     forest, boosting = (made(name, "2").fit(X, y) for name in ("RandomForest", "GradientBoosting"))
-    for fitted in (forest, boosting):
-        for method in ("predict_proba", "codes"):
-            model = Model(fitted, method, asked(fitted, method), as_it_is)
-            assert TreeEngine.knows(model)
-            engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
-            assert_allclose(engine.outputs(), model.raw(X), atol=1e-15)
-    decisions = Model(boosting, "decision_function", boosting.decision_function, as_it_is)
-    assert not TreeEngine.knows(decisions)
+    asks = [
+        (fitted, method) for fitted in (forest, boosting) for method in ("predict_proba", "codes")
+    ]
+    for fitted, method in [*asks, (boosting, "decision_function")]:
+        model = Model(fitted, method, asked(fitted, method), as_it_is)
+        assert TreeEngine.knows(model)
+        engine = TreeEngine.opened(model, X, X.min(axis=0), X.max(axis=0))
+        assert_allclose(engine.outputs(), model.raw(X), atol=1e-14)
 
 
 def test_classes_that_a_model_has_not_seen_are_left_to_copies():

@@ -24,8 +24,9 @@ from sklearn.tree import (
 )
 
 from tamis.response.distances import AbsoluteChange
-from tamis.response.engines.base import FoldModel
+from tamis.response.engines.base import FoldModel, Model
 from tamis.response.perturbations import EveryValue, Points, Shuffle
+from tamis.response.predictions import as_it_is
 from tamis.response.trees import TreeEngine, open_trees
 
 N, D = 90, 6
@@ -177,11 +178,17 @@ def effects_of(engine: TreeEngine, points: np.ndarray, units: Any = None) -> np.
     return np.stack(found)
 
 
+def part_of(engine: TreeEngine) -> FoldModel:
+    """Model of an engine, which compares its raw outputs in all rows."""
+    model = Model(None, "predict", engine.raw, as_it_is)
+    return FoldModel(model, np.arange(len(engine.X)))
+
+
 def added_up(engine: TreeEngine, draw: Any, units: Any = None, statistic: Any = None) -> np.ndarray:
     """Sums of a statistic, by default of the absolute changes."""
     statistic = statistic or AbsoluteChange(engine.outputs(), 1.0)
-    units, rows = _units(engine, units), np.arange(len(engine.X))
-    return engine.sums(units, draw, FoldModel(None, rows), statistic)
+    units = _units(engine, units)
+    return engine.sums(units, draw, part_of(engine), statistic)
 
 
 def absolute(

@@ -330,11 +330,14 @@ class Auto(InRounds):
         """Return the target with groups and weights. The weights include class weights."""
         groups = None if self._groups is None else class_codes(self._groups[rows])[1]
         weights = None if self._weights is None else self._weights[rows]
+        if self.class_weight is not None and task != "classification":
+            raise InvalidParameter(
+                "Auto needs classes for class_weight, but y is numeric. Leave class_weight out."
+            )
+        return Truth.of(y, task, groups, self._row_weights(y, weights))
+
+    def _row_weights(self, y: NDArray[Any], weights: Array | None) -> Array | None:
         if self.class_weight is not None:
-            if task != "classification":
-                raise InvalidParameter(
-                    "Auto needs classes for class_weight, but y is numeric. Leave class_weight out."
-                )
             labels, codes = class_codes(y)
             try:
                 by_class = compute_class_weight(
@@ -345,7 +348,7 @@ class Auto(InRounds):
             weights = by_class[codes] * (1.0 if weights is None else weights)
         if weights is not None:  # scaled to a mean of 1, so that penalties keep their meaning
             weights = weights / weights.mean()
-        return Truth.of(y, task, groups, weights)
+        return weights
 
     def _choose_measures(self, y: NDArray[Any], truth: Truth) -> Measures:
         if truth.codes is None:

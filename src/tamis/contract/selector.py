@@ -14,7 +14,7 @@ A unit is a column, or a group of columns that is selected as one.
 from abc import abstractmethod
 from collections.abc import Iterator
 from html import escape
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 from warnings import warn
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
@@ -278,7 +279,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             scikit-learn's metadata routing if it is enabled. ``target`` is the name of the target
             column if ``X`` is a path.
         """
-        done = params.pop("_record", None)
+        done, given = params.pop("_record", None), (X, y, params.get("sample_weight"))
+        self._given: tuple[Any, Any, Any] | None = None
         if place := place_of(X):
             warn_of_device(self, place.name)
         with where_it_is(type(self).__name__, X, y, params) as (X, y, params):
@@ -310,6 +312,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 raise
             if len(run.trace):
                 self._settle(self.record_, run.X, run.y)
+            self._given = None if is_in_blocks(X) else given
             if run.ended:
                 for message, category in self._warnings(run.context.criterion):
                     warn(message, category, stacklevel=caller_level())
@@ -468,6 +471,50 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         check_held("report", X)
         return extension("report")(self, X, y, **facts)
+
+    def to_pipeline(self, X: Any = None, y: Any = None, *, estimator: Any = None) -> Pipeline:
+        """Return a fitted pipeline that predicts the target from the selected columns.
+
+        The pipeline takes the same kind of table as ``fit``: an array, or a frame with at least the
+        selected columns, in any order. It encodes their categories, dates and missing values, so it
+        can be saved and used without any other step. Unseen categories count as rare ones.
+
+        The model is the one whose error the automatic selection reports (``estimator_``), trained
+        on all rows. Other methods only select columns, so they need an ``estimator``.
+
+        Parameters
+        ----------
+        X, y : array or frame, optional
+            Table and target for the training. The default is those of ``fit``, to which the
+            selector keeps a reference until it is pickled.
+        estimator : estimator, optional
+            The model to train.
+
+        Returns
+        -------
+        sklearn.pipeline.Pipeline
+            Its steps are ``columns``, which selects and encodes, and ``model``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from tamis.criteria import Scatter
+        >>> from tamis.search import Forward
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> search = Forward(Scatter("J3"), n_features_to_select=2).fit(X, y)
+        >>> search.to_pipeline(estimator=SVC()).predict(X[search.columns].head(2)).tolist()
+        [0, 0]
+        """
+        check_is_fitted(self)
+        return cast(Pipeline, extension("to_pipeline")(self, X, y, estimator))
+
+    def _row_weights(self, y: NDArray[Any], weights: Array | None) -> Array | None:
+        """Return the weights with which a final model is trained, from those of ``fit``."""
+        return weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in super().__getstate__().items() if name != "_given"}
 
     def _html_repr(self) -> str:
         """Return the summary and scikit-learn's estimator diagram as HTML, for notebooks."""

@@ -1,7 +1,8 @@
 """Comparison of model outputs before and after a perturbation."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, Subset
 from tamis._namespace import Place, host, is_elsewhere
 from tamis._parallel import parallel_map
+from tamis.exceptions import IncompatibleCriterion
 from tamis.response.device import DeviceEngine, report_processor
 from tamis.response.distances import Statistic
 from tamis.response.engines.base import Engine, FoldModel, GenericEngine, scaling_of
@@ -26,6 +28,8 @@ from tamis.response.perturbations import (
 
 #: Engines are kept from one pass to the next if they need at most this memory in bytes.
 KEPT = 1_000_000_000
+#: Maximum number of altered outputs of all rows in memory at a time (128 MB).
+STORED = 16_000_000
 #: A rank can be treated as clear only after this many shuffles. With fewer shuffles, the standard
 #: error is too uncertain.
 FEWEST_SHUFFLES = 3
@@ -94,6 +98,12 @@ class EngineComparison:
             self.kept[index] = engine
         return engine
 
+    def replaces_quickly(self) -> bool:
+        """Return whether all values of all columns take about as long as a few shuffles."""
+        engines = [self._engine(k) for k in range(len(self.parts))]
+        n_values = max(len(np.unique(column)) for column in self.X.T)
+        return all(isinstance(e, Engine) and e.replaces_quickly(n_values) for e in engines)
+
     def scores(self, units: Subset, draw: Draw) -> Array:
         """Return the score of each unit for one draw. ``units`` has the shape (units, size)."""
         if self.on_device and (units.shape[1] > 1 or isinstance(draw, Centres)):
@@ -110,6 +120,33 @@ class EngineComparison:
             sums += self._engine(k).sums(units, draw, part, statistic)
         second = statistic.next_pass(sums)
         return statistic.scores(sums) if second is None else self._scores(units, draw, second)
+
+    def altered(self, units: Subset, draw: Draw) -> Iterator[tuple[Array, Array]]:
+        """Yield the outputs of all rows for each unit, of shape (rows, points, outputs).
+
+        The weights of the points come with them.
+        """
+        n_points = draw.weights.shape[1] if isinstance(draw, Points) else 1
+        shape = self.statistic.before.shape
+        step = max(1, STORED // max(1, shape[0] * n_points * shape[1]))
+        for first in range(0, len(units), step):
+            block = np.arange(first, min(first + step, len(units)))
+            some, own = units[block], _draw_of(draw, block)
+            outputs = np.empty((len(some), shape[0], n_points, shape[1]))
+            weights = np.ones((len(some), n_points))
+            for k, part in enumerate(self.parts):
+                engine = self._engine(k)
+                assert isinstance(engine, Engine)  # such scores are computed on the CPU
+                for which, rows, found, shares in engine.altered(some, own, part):
+                    outputs[which[:, None], rows], weights[which] = found, shares
+            yield from zip(outputs, weights, strict=True)
+
+
+def _draw_of(draw: Draw, units: Subset) -> Draw:
+    """Return the draw of some of the units."""
+    if not isinstance(draw, Points):
+        return draw
+    return Points(draw.values[units], draw.weights[units])
 
 
 def _name(part: FoldModel) -> str:
@@ -140,34 +177,73 @@ def merge_rows(models: list[FoldModel], outputs: list[Array], n_rows: int) -> Ar
     return found
 
 
+@dataclass
+class ScoreComparison:
+    """Comparison of a score that depends on the outputs of all rows together, such as the AUC.
+
+    Engines compute the outputs, and ``score`` is a function of them.
+    """
+
+    engines: EngineComparison
+    score: Callable[[Array], float]
+    makes_copies: ClassVar[bool] = False
+
+    def scores(self, units: Subset, draw: Draw) -> Array:
+        """Return the decrease of the score for each unit, averaged over the points of a draw."""
+        found = [
+            sum(w * self.score(outputs[:, p]) for p, w in enumerate(weights) if w > 0)
+            for outputs, weights in self.engines.altered(units, draw)
+        ]
+        return self.score(self.engines.statistic.before) - np.array(found)
+
+
 class CopyComparison:
-    """Comparison of any score, which is computed on altered copies of the rows."""
+    """Comparison of any score, which is computed on altered copies of the rows.
+
+    ``frame`` is the data frame of which the table ``X`` holds the codes, if there is one. The
+    score is then a function of frames.
+    """
 
     makes_copies = True
 
-    def __init__(self, score: Callable[[Array], float], X: Array):
-        self.score, self.X, self.base = score, X, score(X)
+    def __init__(self, score: Callable[[Any], float], X: Array, frame: Any = None):
+        self.score, self.X, self.frame = score, X, frame
+        self.base = score(X if frame is None else frame.frame)
 
     def scores(self, units: Subset, draw: Draw) -> Array:
-        altered = [self._alter(columns, unit, draw) for unit, columns in enumerate(units)]
-        return self.base - np.array(altered)
-
-    def _alter(self, columns: Subset, unit: int, draw: Draw) -> float:
-        """Return the score of the table with one unit replaced, averaged over its points."""
+        """Return the decrease of the score for each unit, averaged over the points of a draw."""
+        if isinstance(draw, Centres):
+            raise IncompatibleCriterion(
+                "Zero(centres=True) needs a score and an SVM that engines support, and this score "
+                "is computed on altered copies of the rows. Use by='zero'."
+            )
         altered = self.X.copy()
+        found = [self._alter(altered, columns, unit, draw) for unit, columns in enumerate(units)]
+        return self.base - np.array(found)
+
+    def _alter(self, altered: Array, columns: Subset, unit: int, draw: Points | Shuffle) -> float:
+        """Return the score of the table with one unit replaced, averaged over its points.
+
+        ``altered`` is a copy of the table, and is restored. One copy serves all units, because
+        copying a wide table takes longer than many models need for their predictions.
+        """
         if isinstance(draw, Shuffle):
+            if self.frame is not None:
+                return self.score(self.frame.shuffle(columns, draw.donors))
             altered[:, columns] = self.X[draw.donors[:, None], columns]
-            return self.score(altered)
-        assert isinstance(draw, Points)
-        total = 0.0
-        for values, weight in zip(draw.values[unit], draw.weights[unit], strict=True):
-            if weight > 0:
-                altered[:, columns] = values
-                total += weight * self.score(altered)
+            total = self.score(altered)
+        else:
+            total = 0.0
+            for values, weight in zip(draw.values[unit], draw.weights[unit], strict=True):
+                if weight > 0:
+                    altered[:, columns] = values
+                    table = altered if self.frame is None else self.frame.decode(altered)
+                    total += weight * self.score(table)
+        altered[:, columns] = self.X[:, columns]
         return total
 
 
-AnyComparison: TypeAlias = EngineComparison | CopyComparison
+AnyComparison: TypeAlias = EngineComparison | ScoreComparison | CopyComparison
 
 
 def replacement_losses(
@@ -197,10 +273,7 @@ def _scores(comparison: AnyComparison, units: Subset, draw: Draw, n_jobs: int | 
     items = []
     for block in np.array_split(np.arange(len(units)), BLOCKS_PER_JOB * n_processes):
         if len(block):
-            own = draw
-            if isinstance(draw, Points):
-                own = Points(draw.values[block], draw.weights[block])
-            items.append((units[block], own))
+            items.append((units[block], _draw_of(draw, block)))
     return np.concatenate(parallel_map(comparison.scores, items, n_jobs))
 
 

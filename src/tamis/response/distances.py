@@ -89,21 +89,25 @@ def mean_change(before: Array) -> AbsoluteChange:
 class WeightedLoss(Statistic):
     """Increase of the weighted mean loss: sum_i w_i (loss_i after - loss_i before) over the rows i.
 
-    The loss is the squared error in regression, or the zero-one loss in classification.
+    ``loss`` is the "squared" or "absolute" error of the first output, or "linear": the outputs of
+    a row times its factors. For the latter, ``truth`` holds these factors.
     """
 
     before: Array
     truth: Array
     weights: Array
-    squared: bool
+    loss: str
 
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         xp, truth = namespace(change), self.truth[rows]
-        if self.squared:  # (e + c)² - e² = c (c + 2 e)
-            twice = move(2 * (self.before[rows] - truth)[..., 0], change)
-            rise = change[..., 0] * (change[..., 0] + twice)
-        else:  # classes are coded as 0 and 1
-            rise = xp.sum(change * move(1 - 2 * truth, change), axis=-1) / min(change.shape[-1], 2)
+        if self.loss == "linear":
+            rise = xp.sum(change * move(truth, change), axis=-1)
+        else:
+            error, first = move((self.before[rows] - truth)[..., 0], change), change[..., 0]
+            if self.loss == "squared":  # (e + c)² - e² = c (c + 2 e)
+                rise = first * (first + 2 * error)
+            else:
+                rise = xp.abs(error + first) - xp.abs(error)
         return [rise * move(self.weights[rows], change)]
 
     def scores(self, sums: Array) -> Array:

@@ -6,32 +6,42 @@ only move values between rows.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils import Bunch, Tags, check_consistent_length, get_tags
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import Bunch, check_consistent_length
 
-from tamis._arrays import Array
+from tamis._arrays import Array, Subset
 from tamis._checks import NONE, check_values, integer
 from tamis._frame import collected
 from tamis._seeds import draw_seed
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.response.comparison import (
     AnyComparison,
+    CopyComparison,
     EngineComparison,
     replacement_losses,
     split_rows,
 )
-from tamis.response.distances import Statistic, mean_change, total_variation
+from tamis.response.distances import mean_change, total_variation
 from tamis.response.engines.base import FoldModel, Model
 from tamis.response.engines.registry import check_usable, is_followed, open_engine
 from tamis.response.fold_models import FoldTraining
 from tamis.response.outputs import ScoreOutput
-from tamis.response.perturbations import Marginal, Points, Replacement, Units, Zero, resolve
+from tamis.response.perturbations import (
+    Marginal,
+    Permutation,
+    Points,
+    Replacement,
+    Units,
+    Zero,
+    resolve,
+)
 from tamis.response.predictions import (
+    StandIn,
     as_it_is,
     decision_values,
     decisions_of,
@@ -39,9 +49,6 @@ from tamis.response.predictions import (
     predictions_of,
     probabilities_of,
 )
-
-#: Names of the methods of a model whose first argument is a table.
-METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
 
 
 class FrameCodes:
@@ -79,35 +86,28 @@ class FrameCodes:
 
     def _take(self, name: Any, rows: Array) -> Any:
         """Return the values of a column in the given rows, with their original type."""
-        column = self.frame[name]
-        if hasattr(column, "gather"):  # polars
-            return column.gather(rows.astype(np.intp))
-        return column.take(rows.astype(np.intp)).reset_index(drop=True)
+        column, rows = self.frame[name], rows.astype(np.intp, copy=False)
+        return column.gather(rows) if hasattr(column, "gather") else column.array.take(rows)
+
+    def shuffle(self, columns: Subset, donors: Array) -> Any:
+        """Return the frame with the values of other rows in the given columns."""
+        new = {self.names[j]: self._take(self.names[j], donors) for j in columns}
+        if hasattr(self.frame, "with_columns"):  # polars
+            return self.frame.with_columns(**new)
+        found = self.frame.copy(deep=False)
+        for name, values in new.items():
+            found[name] = values
+        return found
+
+    def call(self, fitted: Any, name: str, codes: Array, *others: Any, **params: Any) -> Any:
+        """Call a method of a model on the frame that an array of codes stands for."""
+        return getattr(fitted, name)(self.decode(codes), *others, **params)
 
     def values(self, column: int, codes: Array) -> NDArray[Any]:
         """Return the original values for codes of a column."""
         if self.is_frame and self.coded[column]:
             return np.asarray(self.frame[self.names[column]])[codes.astype(np.intp)]
         return codes
-
-
-@dataclass(eq=False, repr=False)
-class OnFrames(BaseEstimator):
-    """Fitted model whose methods take coded tables instead of data frames."""
-
-    model: Any
-    table: FrameCodes
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("model", "table"):
-            raise AttributeError(name)
-        found = getattr(self.model, name)
-        if name not in METHODS:
-            return found
-        return lambda codes, *others, **params: found(self.table.decode(codes), *others, **params)
-
-    def __sklearn_tags__(self) -> Tags:
-        return get_tags(self.model)
 
 
 def _numbers(X: Any) -> Array:
@@ -147,24 +147,39 @@ def importance(
     y: Any = None,
     *,
     scoring: Any = None,
-    by: Any = "marginal",
+    by: Any = "auto",
     n_repeats: int = 5,
+    sample_weight: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Bunch:
     """Measure how much a fitted model depends on each column of a table.
 
-    With ``y``, the importance of a column is the decrease of a score when the column is perturbed.
-    ``by="permutation"`` is scikit-learn's ``permutation_importance``. If the score is a mean over
-    rows (accuracy, R², log-loss), ``by="marginal"`` is the expectation over all shuffles.
-
-    Without ``y``, the importance is the change of the outputs: the total variation of the class
-    probabilities (or of the predicted classes if the model has no probabilities), or the mean
-    absolute change of numeric predictions.
+    With ``y``, the importance of a column is the expected decrease of a score when the column is
+    shuffled, as in scikit-learn's ``permutation_importance``. Without ``y``, it is the expected
+    change of the outputs: the total variation of the class probabilities (or of the predicted
+    classes if the model has no probabilities), or the mean absolute change of numeric predictions.
 
     SVMs, networks with one hidden layer, linear models, forests and boosting have fast engines that
-    compute all columns together, even in a pipeline after scalers. They support accuracy, R² and
-    mean squared error. Any other model or score is evaluated on altered copies of the rows.
+    compute all columns together, even in a pipeline after scalers.
+
+    ===================================  ==========================  ===========================
+    score                                model with a fast engine    any other model
+    ===================================  ==========================  ===========================
+    accuracy, R², log loss, mean squared exact expectation over all  mean over ``n_repeats``
+    or absolute error, and the change of shuffles if it is fast,     shuffles, which the model
+    the outputs                          else mean over              predicts
+                                         ``n_repeats`` shuffles
+    other scorers of scikit-learn, such  mean over ``n_repeats``     the same
+    as the AUC or average precision      shuffles
+    functions of (estimator, X, y)       mean over ``n_repeats``     the same
+                                         shuffles, which the model
+                                         predicts
+    ===================================  ==========================  ===========================
+
+    The exact expectation is fast for forests, boosting, most SVMs, and for up to 300 different
+    values per column of linear models. A score that is not a mean over rows has no exact
+    expectation at a similar cost.
 
     Parameters
     ----------
@@ -177,12 +192,17 @@ def importance(
         True target values.
     scoring : str, callable or None, default=None
         Score to measure. None is the model's own score (accuracy or R²).
-    by : {"marginal", "permutation", "zero"} or Replacement, default="marginal"
-        Replace the column in each row by all of its values in turn (deterministic), shuffle it, or
-        set it to 0. An object such as ``Marginal(16)`` uses sixteen quantiles of the column, which
-        is much faster for models without a fast engine.
+    by : {"auto", "marginal", "permutation", "zero"} or Replacement, default="auto"
+        "auto" follows the table above. "permutation" always shuffles the column. "marginal" sets
+        the column to each of its values in turn, in all rows, and averages the scores. For a mean
+        over rows this is the exact expectation over all shuffles, but a model without a fast
+        engine predicts each row once for each value. ``Marginal(16)`` uses sixteen quantiles of
+        the column instead. "zero" sets the column to 0.
     n_repeats : int, default=5
-        Number of shuffles of ``by="permutation"``.
+        Number of shuffles.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the rows, which are passed to the scorer. The expectation is then a mean over
+        shuffles.
     random_state : int, Generator or None, default=None
         Seed of the shuffles.
     n_jobs : int or None, default=None
@@ -193,7 +213,7 @@ def importance(
     -------
     Bunch
         ``importances_mean`` and ``importances_std`` of shape (n_features,), and ``importances`` of
-        shape (n_features, n_repeats). Deterministic perturbations have one repeat.
+        shape (n_features, n_repeats). An exact expectation has one repeat.
 
     Examples
     --------
@@ -203,8 +223,8 @@ def importance(
     >>> importance(SVC().fit(X, y), X, y).importances_mean.round(2)
     array([0.  , 0.01, 0.58, 0.13])
     """
-    way = resolve("importance", by, n_repeats)
-    if not isinstance(way, Replacement):
+    way = None if by == "auto" else resolve("importance", by, n_repeats)
+    if not isinstance(way, Replacement | None):
         raise InvalidParameter(
             f"importance needs by='marginal', 'permutation' or 'zero', got {by!r}, which trains "
             "other models."
@@ -215,7 +235,12 @@ def importance(
             "importance with by='zero' needs numeric columns, but some hold text or categories. "
             "Use by='marginal' or 'permutation'."
         )
-    comparison = _compare(fitted, table, _truth(y, scoring, table), scoring, n_jobs)
+    shuffles = resolve("importance", "permutation", n_repeats)
+    y, weights = _truth(y, scoring, sample_weight, table)
+    comparison = _compare(fitted, table, y, scoring, weights, way or shuffles, n_jobs)
+    if way is None:
+        exact = isinstance(comparison, EngineComparison) and comparison.replaces_quickly()
+        way = Marginal() if exact else shuffles
     units, seed = Units.single(np.arange(table.codes.shape[1])), draw_seed(random_state)
     found = replacement_losses(comparison, way, units, table.codes, seed, n_jobs).T
     return Bunch(
@@ -234,39 +259,53 @@ def plain_model(model: Any) -> Any:
     return model.best_estimator_ if hasattr(model, "best_estimator_") and own_score else model
 
 
-def _truth(y: Any, scoring: Any, table: FrameCodes) -> Any:
+def _truth(y: Any, scoring: Any, sample_weight: Any, table: FrameCodes) -> tuple[Any, Any]:
     if y is None:
-        if isinstance(scoring, str):
+        given = "sample_weight" if sample_weight is not None else f"scoring={scoring!r}"
+        if isinstance(scoring, str) or sample_weight is not None:
             raise InvalidParameter(
-                f"importance needs y for scoring={scoring!r}. Leave scoring out to measure the "
-                "change of the outputs."
+                f"importance needs y for {given}. Leave scoring and sample_weight out to measure "
+                "the change of the outputs."
             )
-        return None
-    check_consistent_length(table.codes, y)
-    return np.asarray(y)
+        return None, {}
+    check_consistent_length(table.codes, y, sample_weight)
+    weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
+    return np.asarray(y), weights
 
 
 def _compare(
-    fitted: Any, table: FrameCodes, y: Any, scoring: Any, n_jobs: int | None
-) -> AnyComparison:
-    """Return a comparison that uses an engine if possible, or else altered copies of the rows."""
+    fitted: Any, table: FrameCodes, y: Any, scoring: Any, weights: dict[str, Any], way: Replacement,
+    n_jobs: int | None,
+) -> AnyComparison:  # fmt: skip
+    """Return a comparison that uses an engine if possible, or else altered copies of the rows.
+
+    Shuffled copies are predicted one after another, as in scikit-learn. Other copies of the rows
+    are joined into large tables, which models predict faster.
+    """
     check_usable("importance", fitted)
-    rows, predicts = np.arange(len(table.codes)), is_classifier(fitted) or is_regressor(fitted)
-    view: Callable[[Any], Model] = response_of
-    statistic: Callable[[Array], Statistic] = mean_change
-    if y is None and scoring is None and predicts:
+    codes, rows = table.codes, np.arange(len(table.codes))
+    if y is None and scoring is None and (is_classifier(fitted) or is_regressor(fitted)):
         statistic = total_variation if is_classifier(fitted) else mean_change
-    else:
-        labels = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
-        training = FoldTraining("importance", table.codes, y, rows, labels=labels)
-        output = ScoreOutput(training, fitted, scoring)
-        if not output.plain:
-            asked = OnFrames(fitted, table) if table.is_frame else fitted
-            output = ScoreOutput(training, asked, scoring)
-            return output.comparison([FoldModel(output.view(asked), rows)], table.codes)
-        view, statistic = output.view, output.statistic
-    models = [FoldModel(known_model(fitted, table, view), rows)]
-    return EngineComparison(models, table.codes, statistic, n_jobs)
+        models = [FoldModel(known_model(fitted, table, response_of), rows)]
+        return EngineComparison(models, codes, statistic, n_jobs)
+    labels = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
+    training = FoldTraining("importance", codes, y, rows, labels=labels, score_params=weights)
+    output = ScoreOutput(training, fitted, scoring)
+    models = [FoldModel(known_model(fitted, table, output.view), rows)]
+    found: AnyComparison | None = None
+    shuffles, has_engine = isinstance(way, Permutation), is_followed(models[0].model)
+    if output.plain is None and has_engine:
+        found = output.stored(models, codes, n_jobs)
+    elif output.plain and (has_engine or not shuffles):
+        found = EngineComparison(models, codes, output.statistic, n_jobs)
+    if found is None or (found.makes_copies and shuffles):
+        score = partial(_score, output.scorer, fitted, () if y is None else (y,), weights)
+        found = CopyComparison(score, codes, table if table.is_frame else None)
+    return found
+
+
+def _score(scorer: Any, fitted: Any, truth: tuple[Any, ...], weights: Any, table: Any) -> float:
+    return float(scorer(fitted, table, *truth, **weights))
 
 
 def known_model(fitted: Any, table: FrameCodes, view: Callable[[Any], Model]) -> Model:
@@ -278,7 +317,7 @@ def known_model(fitted: Any, table: FrameCodes, view: Callable[[Any], Model]) ->
     model = view(fitted)
     if not table.is_frame or (table.all_numbers and is_followed(model)):
         return model
-    return view(OnFrames(fitted, table))
+    return view(StandIn(fitted, partial(table.call, fitted)))
 
 
 def response_of(fitted: Any) -> Model:

@@ -7,13 +7,14 @@ copies of the rows.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer
 
 from tamis._arrays import Array, check_target_range
 from tamis._namespace import host
@@ -28,6 +29,7 @@ from tamis.response.comparison import (
     AnyComparison,
     CopyComparison,
     EngineComparison,
+    ScoreComparison,
     outputs_of,
     replacement_losses,
 )
@@ -38,6 +40,7 @@ from tamis.response.distances import (
     LaplaceDivergence,
     Statistic,
     WeightedLoss,
+    mean_change,
     total_variation,
 )
 from tamis.response.engines.base import FoldModel, Model, Outputs
@@ -55,8 +58,12 @@ from tamis.response.predictions import (
     decided_classes,
     decisions_of,
     encode_classes,
+    log_probabilities,
+    on_outputs,
     predictions_of,
     probabilities_of,
+    quick_scorer,
+    responses_of,
 )
 from tamis.validation.splits import Rows
 
@@ -238,7 +245,11 @@ def losses(output: Output, way: Perturbation, units: Units) -> Array:
 
 
 class ScoreOutput(Output):
-    """Score of a model. Engines support accuracy, R² and mean squared error."""
+    """Score of a model.
+
+    ``plain`` is the name of a score that is a mean over rows, which engines sum up. For any other
+    score of scikit-learn, engines compute the outputs of all rows, from which it is computed.
+    """
 
     def __init__(self, training: FoldTraining, estimator: Any, scoring: Any):
         super().__init__(training, estimator)
@@ -253,6 +264,8 @@ class ScoreOutput(Output):
         training = self.training
         if plain is None or training.y is None or training.y.ndim > 1 or training.score_params:
             return None
+        if plain == "neg_log_loss":
+            return plain if self._has_all_classes else None
         if plain != "accuracy":
             check_target_range(training.name, training.y)
         if plain == "r2" and any(not self._spread(rows) > 0 for _, rows in training.parts):
@@ -262,7 +275,29 @@ class ScoreOutput(Output):
     def view(self, fitted: Any) -> Model:
         if self.plain == "accuracy":
             return decisions_of(fitted, self.training.classes)
-        return predictions_of(fitted)
+        if self.plain == "neg_log_loss":
+            probabilities = probabilities_of(fitted, self.training.classes)
+            return replace(probabilities, link=log_probabilities)
+        method = None if self.plain else self.method(fitted)
+        return responses_of(fitted, method) or predictions_of(fitted)
+
+    def method(self, fitted: Any) -> str | None:
+        """Return the method of a model that the score reads, or None if it is not known."""
+        truth = self.training.y
+        if not isinstance(self.scorer, SCORER) or truth is None or truth.ndim > 1:
+            return None
+        asked = self.scorer._response_method
+        names = [asked] if isinstance(asked, str) else asked
+        return next((name for name in names if hasattr(fitted, name)), None)
+
+    @property
+    def _has_all_classes(self) -> bool:
+        """Whether each fold has rows of all classes, without which the log loss is not defined."""
+        n_classes, codes = len(self.training.classes), self.training.codes
+        each = (rows for fold in self.training.parts for rows in fold)
+        return hasattr(self.estimator, "predict_proba") and all(
+            len(np.unique(codes[rows])) == n_classes for rows in each
+        )
 
     def constants(self) -> list[FoldModel]:
         training = self.training
@@ -278,16 +313,20 @@ class ScoreOutput(Output):
 
     def statistic(self, before: Array) -> Statistic:
         """Return a statistic that computes the decrease of the score from the rows' losses."""
-        training, accuracy = self.training, self.plain == "accuracy"
-        if accuracy:
-            truth = encode_classes(training.codes, len(training.classes))
+        training, loss = self.training, "linear"
+        if self.plain == "accuracy":  # a class is wrong if its indicator is not the true one
+            truth = 1 - 2 * encode_classes(training.codes, len(training.classes))
+            truth /= min(truth.shape[1], 2)
+        elif self.plain == "neg_log_loss":  # the outputs are logarithms
+            truth = -np.eye(len(training.classes))[training.codes]
         else:
+            loss = "absolute" if self.plain == "neg_mean_absolute_error" else "squared"
             truth = np.asarray(training.y, dtype=np.float64)[:, None]
         weights = np.empty(len(truth))  # weight of each row in the mean over the folds
         for _, rows in training.parts:
             spread = self._spread(rows) if self.plain == "r2" else len(rows)
             weights[rows] = 1 / (len(training.parts) * spread)
-        return WeightedLoss(before, truth, weights, not accuracy)
+        return WeightedLoss(before, truth, weights, loss)
 
     def _spread(self, rows: Rows) -> float:
         """Return the total sum of squares of the target in these rows, the denominator of R²."""
@@ -297,21 +336,44 @@ class ScoreOutput(Output):
     def comparison(self, models: list[FoldModel], X: Any) -> AnyComparison:
         if self.plain is not None:
             return super().comparison(models, X)
-        report_processor("Scores other than accuracy, R² and mean squared error are computed")
-        return CopyComparison(partial(self.mean_score, models), host(X))
+        report_processor("Scores that are not means over rows are computed")
+        return self.stored(models, host(X)) or CopyComparison(
+            partial(self.mean_score, models), host(X)
+        )
+
+    def stored(
+        self, models: list[FoldModel], X: Array, n_jobs: int | None = None
+    ) -> ScoreComparison | None:
+        """Return a comparison of outputs that engines compute, or None if they cannot."""
+        if any(responses_of(m.fitted, self.method(m.fitted)) is None for m, _ in models):
+            return None
+        engines = EngineComparison(models, X, mean_change, n_jobs)
+        if engines.makes_copies:
+            return None
+        known = [FoldModel(replace(m, fitted=on_outputs(m.fitted)), rows) for m, rows in models]
+        return ScoreComparison(engines, partial(self.mean_score, known, quick=True))
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
         base = self.mean_score(models, X)
         return lambda others, Z: base - self.mean_score(others, Z)
 
-    def mean_score(self, models: list[FoldModel], X: Array) -> float:
-        """Return the mean score over the folds, as in cross-validation."""
+    def mean_score(self, models: list[FoldModel], X: Array, quick: bool = False) -> float:
+        """Return the mean score over the folds, as in cross-validation.
+
+        If ``quick``, the models take outputs, and faster functions may compute the score.
+        """
         training, found = self.training, []
         for model, rows in models:
             truth = () if training.y is None else (training.y[rows],)
-            weights = take_rows(training.score_params, rows)
-            found.append(float(self.scorer(model.fitted, X[rows], *truth, **weights)))
+            weights, scorer = take_rows(training.score_params, rows), self.scorer
+            if quick and not weights:
+                scorer = quick_scorer(scorer, model.fitted, *truth)
+            found.append(float(scorer(model.fitted, X[rows], *truth, **weights)))
         return float(np.mean(found))
+
+
+#: Class of the scorers that scikit-learn makes. They call a single method of the model, once.
+SCORER = type(get_scorer("accuracy"))
 
 
 def one_scorer(name: str, estimator: Any, scoring: Any) -> Any:
@@ -338,12 +400,15 @@ def check_scored(name: str, estimator: Any, scoring: Any) -> None:
 
 
 def plain_score(estimator: Any, scoring: Any) -> str | None:
-    """Return "accuracy", "r2" or "neg_mean_squared_error" if it is the score, or else None."""
+    """Return the name of the score if it is a mean over rows that engines support, or else None."""
     own = getattr(type(last_step(estimator)), "score", None)
     if scoring is None and own is ClassifierMixin.score:
         return "accuracy"
     if scoring is None and own is RegressorMixin.score:
         return "r2"
-    regression = is_regressor(estimator) and scoring in ("r2", "neg_mean_squared_error")
-    accuracy = is_classifier(estimator) and scoring == "accuracy"
-    return str(scoring) if regression or accuracy else None
+    if not isinstance(scoring, str):
+        return None
+    errors = ("r2", "neg_mean_squared_error", "neg_mean_absolute_error")
+    regression = is_regressor(estimator) and scoring in errors
+    classification = is_classifier(estimator) and scoring in ("accuracy", "neg_log_loss")
+    return scoring if regression or classification else None

@@ -4,21 +4,128 @@ With two classes there is a single output: the probability of the second class, 
 predicted and 0 otherwise. With more classes there is one output per class.
 """
 
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 
 from tamis._arrays import Array
 from tamis._namespace import host, namespace
 from tamis.response.engines.base import Model, Outputs, ask
 from tamis.response.engines.registry import is_followed, last_step
 from tamis.svm.machine import vote_counts
+
+#: Names of the methods of a model whose first argument is a table.
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
+#: Outputs of engines that differ by less than this share of the largest output are treated as
+#: ties. Engines sum in a different order than the models, so equal outputs may differ by rounding.
+TIE = 1e-11
+
+
+@dataclass(eq=False, repr=False)
+class StandIn(BaseEstimator):
+    """Fitted model whose methods take another kind of table.
+
+    ``call`` receives the name of a method and its arguments, and returns its result.
+    """
+
+    model: Any
+    call: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("model", "call"):
+            raise AttributeError(name)
+        found = getattr(self.model, name)
+        if name not in METHODS:
+            return found
+
+        def method(X: Any, *others: Any, **params: Any) -> Any:
+            return self.call(name, X, *others, **params)
+
+        method.__name__ = name  # scorers read it
+        return method
+
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.model)
+
+
+def on_outputs(fitted: Any) -> StandIn:
+    """Return a model whose methods take the outputs of :func:`responses_of` instead of rows."""
+    return StandIn(fitted, partial(_response, fitted))
+
+
+def _response(fitted: Any, name: str, outputs: Array) -> NDArray[Any]:
+    """Return the result of a method from outputs that were computed before."""
+    if name == "predict" and is_classifier(fitted):
+        codes = outputs[:, 0] if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+        return np.asarray(fitted.classes_[codes.astype(np.intp)])
+    found = np.column_stack([_join_ties(column) for column in outputs.T])
+    if found.shape[1] > 1:
+        return found
+    return np.hstack([1 - found, found]) if name == "predict_proba" else found[:, 0]
+
+
+def _join_ties(values: Array) -> Array:
+    """Return the values, with those that differ only by rounding set to the same number."""
+    order = np.argsort(values)
+    rising = values[order]
+    starts = np.r_[True, np.diff(rising) > TIE * np.abs(values).max(initial=0.0)]
+    found = np.empty_like(values)
+    found[order] = rising[starts][np.cumsum(starts) - 1]
+    return found
+
+
+def auc(hits: NDArray[np.bool_], values: Array) -> float:
+    """Return the area under the ROC curve from the ranks of the values (Mann-Whitney)."""
+    n_hits = np.count_nonzero(hits)
+    above = rankdata(values)[hits].sum() - n_hits * (n_hits + 1) / 2
+    return float(above / (n_hits * (len(hits) - n_hits)))
+
+
+def average_precision(hits: NDArray[np.bool_], values: Array) -> float:
+    """Return the mean over the hits of the precision among all rows with at least their value."""
+    n_rows, n_hits = (rankdata(-part, "max") for part in (values, values[hits]))
+    return float(np.mean(n_hits / n_rows[hits]))
+
+
+def quick_scorer(scorer: Any, fitted: Any, y: NDArray[Any]) -> Any:
+    """Return a function that replaces a scorer of two classes, or the scorer itself.
+
+    scikit-learn's functions of the same name take most of their time for checks of their input.
+    """
+    function = {roc_auc_score: auc, average_precision_score: average_precision}.get(
+        getattr(scorer, "_score_func", None)
+    )
+    classes: Any = getattr(fitted, "classes_", ())
+    if function is None or scorer._kwargs or scorer._sign < 0 or set(y) != set(classes):
+        return scorer
+    # scikit-learn's average precision takes the rows of class 1 as hits
+    if len(classes) != 2 or (function is average_precision and classes[1] != 1):
+        return scorer
+    return lambda _, outputs, y: function(y == classes[1], _join_ties(outputs[:, 0]))
+
+
+def responses_of(fitted: Any, method: str | None) -> Model | None:
+    """Return a model of the outputs of a method, or None if engines do not support the method."""
+    if method == "predict":
+        classes = getattr(fitted, "classes_", None) if is_classifier(fitted) else None
+        return predictions_of(fitted) if classes is None else decisions_of(fitted, classes)
+    if method == "predict_proba":
+        return probabilities_of(fitted, fitted.classes_)
+    # engines compute the decision values of class pairs, from which SVC makes one for each class
+    if method == "decision_function" and not (has_votes(fitted) and len(fitted.classes_) > 2):
+        return decision_values(fitted, as_it_is)
+    return None
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
@@ -48,7 +155,8 @@ def decisions_of(fitted: Any, classes: NDArray[Any]) -> Model:
         return encode_classes(np.searchsorted(classes, np.ravel(ask(fitted.predict, X))), c)
 
     by_predicting = Model(fitted, "codes", predicted, as_it_is)
-    if len(fitted.classes_) < c or getattr(last, "break_ties", False):
+    breaks_ties = getattr(last, "break_ties", False)
+    if len(fitted.classes_) < c or breaks_ties or is_followed(by_predicting):
         return by_predicting
     if isinstance(last, MLPClassifier):
         model = probabilities_of(fitted, classes)
@@ -107,6 +215,14 @@ def encode_classes(codes: NDArray[np.intp], n_classes: int) -> Array:
     There are indicator columns if there are more than two classes.
     """
     return codes[:, None].astype(float) if n_classes == 2 else np.eye(n_classes)[codes]
+
+
+def log_probabilities(p: Array) -> Array:
+    """Return the logarithm of the probability of each class, clipped as in scikit-learn."""
+    least = np.finfo(np.float64).eps
+    return np.log(
+        np.clip(np.concatenate([1 - p, p], -1) if p.shape[-1] == 1 else p, least, 1 - least)
+    )
 
 
 def as_it_is(outputs: Array) -> Array:

@@ -7,12 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import Tags
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._arrays import Array
+from tamis._arrays import Array, times_as_days
 from tamis._frame import collected
+from tamis.blocks.device_arrays import as_numpy
 from tamis.blocks.table import is_in_blocks
 from tamis.contract import Record, Selection, Trace
 from tamis.contract.composition import Composed, PartRuns
@@ -25,12 +28,15 @@ from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, TableAlert
 from tamis.table.frames import (
     as_library,
+    as_polars,
     check_names,
     is_frame,
+    library_of,
     need_polars,
     need_threads,
     take,
 )
+from tamis.validation.held_out import weights_name
 
 #: Explanation of each reason for excluding a column.
 WHY = {
@@ -251,3 +257,64 @@ def _encode_table(selector: TableSelector, X: Any, y: Any) -> Any:
     from tamis.table.encoded_table import encode_table
 
     return encode_table(selector, X, y)
+
+
+def to_pipeline(selection: Selection, X: Any, y: Any, estimator: Any) -> Pipeline:
+    """Train a pipeline of the selected columns; see :meth:`Selection.to_pipeline`."""
+    name, inside = type(selection).__name__, selection
+    while isinstance(inside, TableSelector):
+        inside = inside.search_
+    if not selection.columns:
+        raise InvalidParameter(
+            f"to_pipeline needs selected columns, but {type(inside).__name__} selected none. "
+            "Set n_features_to_select to select some."
+        )
+    own = getattr(inside, "estimator_", None) or getattr(inside, "estimator", None)
+    model = estimator if estimator is not None else own
+    if model is None:
+        raise InvalidParameter(
+            f"to_pipeline needs a model, but {type(inside).__name__} only selects columns. Write "
+            "to_pipeline(estimator=...), or select without a method."
+        )
+    weights = None
+    if X is None:
+        given = getattr(selection, "_given", None)
+        if given is None:
+            raise InvalidParameter(
+                f"to_pipeline needs the table, because {name} was loaded from a file or fitted to "
+                "row blocks. Write to_pipeline(X, y)."
+            )
+        X, y, weights = given
+    X, y, weights = (as_numpy("to_pipeline", values) for values in (X, y, weights))
+    if is_frame(X) and library_of(X) == "pyarrow":  # scikit-learn cannot take its columns
+        X = as_polars(X)
+    y = None if y is None else np.asarray(times_as_days(y))
+    weights = None if y is None else inside._row_weights(y, weights)
+    pipeline = Pipeline([("columns", _columns_step(selection)), ("model", clone(model))])
+    if weights is None:
+        return pipeline.fit(X, y)
+    used = np.flatnonzero(weights)  # solvers reject a weight of 0
+    param = weights_name(pipeline)
+    fit_params = {} if param is None else {param: weights[used]}
+    return pipeline.fit(_safe_indexing(X, used), y[used], **fit_params)
+
+
+def _columns_step(selection: Selection) -> ColumnTransformer:
+    """Return a transformer that takes the selected columns of a table and encodes them.
+
+    A search may use codes and missing values that models do not accept, so the encoder of the
+    search is replaced by one with indicators of levels and filled values.
+    """
+    encoder: Any = "passthrough"
+    if isinstance(selection, TableSelector):
+        need_polars()
+        from tamis.table.encoder import TableEncoder, median_imputer
+
+        encoder = TableEncoder(keep=selection.columns)
+        if not isinstance(selection.encoder, str):
+            encoder = make_pipeline(clone(selection.encoder), median_imputer())
+    return ColumnTransformer(
+        [("encoder", encoder, selection.columns)],
+        sparse_threshold=0.0,
+        verbose_feature_names_out=False,
+    )

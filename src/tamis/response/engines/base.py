@@ -184,6 +184,13 @@ class Engine(ABC):
         """Return the largest number of rows for which an engine fits into memory."""
         return n_rows
 
+    def replaces_quickly(self, n_values: int) -> bool:
+        """Return whether all values of a column take about as long as a few shuffles.
+
+        ``n_values`` is the number of different values.
+        """
+        return True
+
     @abstractmethod
     def outputs(self) -> Array:
         """Return the raw outputs of the unchanged rows."""
@@ -198,16 +205,22 @@ class Engine(ABC):
         ``part`` holds the model and the indices of the engine's rows.
         """
         total = np.zeros((statistic.n_sums, len(units)))
+        for some, rows, outputs, weights in self.altered(units, draw, part):
+            change = outputs - statistic.before[rows][:, None, :]
+            total[:, some] += statistic.sums(rows, change, weights, some)
+        return total
+
+    def altered(
+        self, units: Subset, draw: Draw, part: FoldModel
+    ) -> Iterator[tuple[Subset, Rows, Array, Array]]:
+        """Yield the compared outputs for altered units in blocks; see :func:`altered_outputs`."""
         if isinstance(draw, Centres) and not self.has_centres:
             raise IncompatibleCriterion(
                 "Zero(centres=True) needs an SVM (SVC, SVR) with an RBF, polynomial or linear "
                 f"kernel, got {type(part.model.fitted).__name__}. Use by='zero'."
             )
         for batch in self.batches(units):
-            for some, rows, outputs, weights in altered_outputs(batch, part, units, draw):
-                change = outputs - statistic.before[rows][:, None, :]
-                total[:, some] += statistic.sums(rows, change, weights, some)
-        return total
+            yield from altered_outputs(batch, part, units, draw)
 
     def mean_outputs(self, units: Subset, points: Points, part: FoldModel) -> Array:
         """Return the mean outputs over all rows with a unit set to each of its points.
@@ -216,9 +229,8 @@ class Engine(ABC):
         """
         n_outputs = part.model.link(self.outputs()).shape[1]
         total = np.zeros((*points.weights.shape, n_outputs))
-        for batch in self.batches(units):
-            for some, _, outputs, _ in altered_outputs(batch, part, units, points):
-                total[some] += outputs.sum(axis=1)
+        for some, _, outputs, _ in self.altered(units, points, part):
+            total[some] += outputs.sum(axis=1)
         return total / len(part.rows)
 
 
@@ -272,6 +284,9 @@ class GenericEngine(Engine):
 
     def __init__(self, model: Model, X: Array):
         self.model, self.X, self.n_bytes = model, X, X.nbytes
+
+    def replaces_quickly(self, n_values: int) -> bool:
+        return False
 
     def outputs(self) -> Array:
         return self.model.raw(self.X)
@@ -384,6 +399,9 @@ class ScaledEngine(Engine):
     def __init__(self, engine: Engine, scalings: list[ColumnScaling]):
         self.engine, self.scalings = engine, scalings
         self.n_bytes = engine.n_bytes
+
+    def replaces_quickly(self, n_values: int) -> bool:
+        return self.engine.replaces_quickly(n_values)
 
     def outputs(self) -> Array:
         return self.engine.outputs()

@@ -238,6 +238,9 @@ def _from_series(angles: Array) -> Array:
 BATCH_SIZE = 4_000_000
 #: Maximum number of kernel values of an engine (256 MB); larger tables are split into row blocks.
 MOST_VALUES = 32_000_000
+#: All values of a column are replaced faster than the model predicts a few tables if there are at
+#: most this many, or at most QUICK_SHARE values per centre.
+QUICK, QUICK_SHARE = 300, 4
 
 
 class KernelEngine(Engine):
@@ -279,6 +282,9 @@ class KernelEngine(Engine):
         machine = kernel_machine(model.fitted)
         n_centres = len(machine.centres) if machine else 0
         return min(n_rows, max(1, MOST_VALUES // max(1, n_centres)))
+
+    def replaces_quickly(self, n_values: int) -> bool:
+        return n_values <= max(QUICK, QUICK_SHARE * len(self.machine.centres))
 
     @cached_property
     def K(self) -> Array:

@@ -36,6 +36,9 @@ LAST: dict[str, Callable[[Array], Array]] = {
 }
 #: Number of hidden values in a block (16 MB), which fits into a shared CPU cache.
 BLOCK = 2_000_000
+#: Maximum number of hidden values, over all rows and values of a column, that take less time than a
+#: few predictions of the model.
+QUICK = 100_000
 
 
 class FirstLayer(NamedTuple):
@@ -99,6 +102,9 @@ class NetworkEngine(Engine):
     def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "NetworkEngine | None":
         layer = first_layer(model)
         return cls(layer, X) if layer else None
+
+    def replaces_quickly(self, n_values: int) -> bool:
+        return n_values * self.Z.size <= QUICK
 
     def outputs(self) -> Array:
         return self.layer.rest(self.Z.copy())

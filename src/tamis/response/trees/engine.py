@@ -71,8 +71,7 @@ class TreeEngine(Engine):
 
     @classmethod
     def knows(cls, model: Model) -> bool:
-        # the engine computes classes from probabilities, not from decision values
-        return model.method in METHODS[:3] and is_tree_model(scaling_of(model.fitted)[1])
+        return model.method in METHODS and is_tree_model(scaling_of(model.fitted)[1])
 
     @classmethod
     def opened(cls, model: Model, X: Array, low: Array, high: Array) -> "TreeEngine | None":
@@ -130,19 +129,20 @@ class TreeEngine(Engine):
     def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         if isinstance(draw, Centres):  # raises an error
             return super().sums(units, draw, part, statistic)
-        total, outputs = np.zeros((statistic.n_sums, len(units))), self.outputs()
+        link = part.model.link
+        total, outputs = np.zeros((statistic.n_sums, len(units))), link(self.outputs())
         if isinstance(draw, Shuffle):
             size = max(1, AT_ONCE // max(1, len(self.ensemble.used) * outputs.shape[1]))
             for start in range(0, len(self.X), size):
                 block = slice(start, start + size)
                 rows, engine = part.rows[block], self.some(block)
                 known, after = engine.shuffled(draw.table, draw.donors[rows], list(units))
-                terms = statistic.terms(rows, after - outputs[block], known[:, None])
+                terms = statistic.terms(rows, link(after) - outputs[block], known[:, None])
                 total[:, known] += np.stack([term.sum(axis=1) for term in terms])
             return total
 
         def add_up(found: "Segments") -> Array:
-            change = found.sums - outputs[found.rows]
+            change = link(found.sums) - outputs[found.rows]
             terms = statistic.terms(part.rows[found.rows], change, found.units)
             weighted = [term * found.weights for term in terms]
             return np.stack([np.bincount(found.units, x, minlength=len(units)) for x in weighted])

@@ -575,3 +575,11 @@ def test_the_summary_says_how_many_a_short_list_has():
     told = f"a shorter list: {short.n_features_} column"
     assert told in balanced.summary()
     assert "within one standard error" not in short.summary()
+
+
+def test_a_finished_record_holds_no_predictions(fitted):
+    rounds = fitted.record_.trace.state["rounds"].values()
+    assert rounds
+    for path, rows, order, entries in rounds:
+        assert isinstance(path, str)
+        assert (rows, len(order), entries) == ([], fitted.n_features_, [])

@@ -32,6 +32,7 @@ from tamis.exceptions import (
 )
 from tamis.search import Forward, Ranking, Then
 from tamis.spec import parse, write
+from tests.behaviour import Stop
 
 
 def signal(n=120, d=10, seed=0):
@@ -269,10 +270,11 @@ def test_the_reported_error_agrees_with_the_error_on_new_rows():
 def test_an_interrupted_run_can_be_resumed_with_the_same_result(fitted, n_jobs):
     X, y = signal()
     state = fitted.record_.trace.state
-    trace = fitted.record_.trace.head(0)
-    trace.state = {"rounds": dict(list(state["rounds"].items())[:4])}
-    begun = replace(fitted.record_, trace=trace, finished=False, chosen=0)
-    saved = Record.from_dict(json.loads(json.dumps(begun.to_dict())))
+    begun = clone(QUICK).set_callbacks(Stop(4))
+    begun.fit(X, y)
+    assert len(begun.record_.trace.state["rounds"]) == 4
+    assert not begun.record_.finished
+    saved = Record.from_dict(json.loads(json.dumps(begun.record_.to_dict())))
     again = clone(QUICK).set_params(n_jobs=n_jobs).resume(X, y, record=saved)
     assert_array_equal(again.order_, fitted.order_)
     assert again.choice_ == fitted.choice_
@@ -575,3 +577,12 @@ def test_the_summary_reports_the_size_of_a_short_list():
     told = f"a shorter list: {short.n_features_} column"
     assert told in balanced.summary()
     assert "within one standard error" not in short.summary()
+
+
+def test_a_finished_record_holds_no_predictions(fitted):
+    rounds = fitted.record_.trace.state["rounds"].values()
+    assert rounds
+    for path, rows, order, entries in rounds:
+        assert isinstance(path, str)
+        n_kept = 0 if path == "all columns" else fitted.n_features_
+        assert (rows, len(order), entries) == ([], n_kept, [])

@@ -12,12 +12,14 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 import tamis
+from tamis.auto import Auto
 from tamis.criteria import Correlation, FisherScore, Scatter, Variance
 from tamis.datasets import make_mixed
 from tamis.evaluation import Realizations, Stability, evaluate
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NothingFound, TableAlert
 from tamis.meta import HonestSize, StabilitySelection
 from tamis.report import Report, report, resampled, write_report
+from tamis.report.columns import numbers_of
 from tamis.search import Forward, Ranking
 from tamis.svm import SVCPathCV
 from tamis.table import TableSelector
@@ -324,7 +326,7 @@ def test_columns_without_a_close_one_are_marked():
     X = rng.normal(size=(100, 5))
     chosen = Ranking(Correlation(), n_features_to_select=2).fit(X, X[:, 0] + X[:, 1])
     page = Page(report(chosen, X, X[:, 0]).html())
-    assert page.said["columns"].count("nothing close (|r| < 0.7)") == 2
+    assert page.said["columns"].count("no column with |r| ≥ 0.7") == 2
 
 
 def test_columns_without_a_score_have_a_dash_and_null(wine):
@@ -673,3 +675,58 @@ def test_a_pair_of_columns_has_one_correlation():
     want = abs(np.corrcoef(a[both], b[both])[0, 1])
     assert gathered.swaps[0][0].r == pytest.approx(want, rel=1e-10)
     assert gathered.closest[1][1] == pytest.approx(want, rel=1e-10)
+
+
+def test_close_columns_have_one_definition_on_the_page():
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=(120, 2))
+    X = np.column_stack([base[:, [0, 0, 0, 1]] + 0.3 * rng.normal(size=(120, 4)), base[:, 1] ** 3])
+    y = X[:, :4].sum(axis=1)
+    chosen = Ranking(Correlation(), n_features_to_select=4).fit(X, y)
+    kept = np.flatnonzero(chosen.get_support())
+    assert len(kept) == 4
+    r = np.abs(np.corrcoef(X.T))
+    np.fill_diagonal(r, 0)
+    among = (r[np.ix_(kept, kept)] >= 0.7).sum(axis=1)
+    dropped = (np.delete(r[kept], kept, axis=1) >= 0.7).any(axis=1)
+    assert among.any()
+    assert not dropped[among > 0].all()
+    said = Page(report(chosen, X, y).html()).said
+    for n in set(among.tolist()) - {0}:
+        words = f"no dropped column; close to {n} kept column{'s' * (n > 1)}"
+        assert said["columns"].count(words) == ((among == n) & ~dropped).sum()
+    assert said["columns"].count("no column with |r| ≥ 0.7") == ((among == 0) & ~dropped).sum()
+    assert f"{among.sum() // 2} of 6 pairs of kept columns have |r| ≥ 0.7." in said["redundancy"]
+
+
+def test_a_gain_is_shown_with_the_standard_error_of_the_difference(wine):
+    chosen = Auto(budget=1, random_state=0, n_features_to_select=3).fit(wine.X, wine.y)
+    lost = chosen.error_lost_
+    word, size = "Gain" if lost.wrong < 0 else "Loss", abs(100 * lost.wrong)
+    verb = "is within" if size <= 100 * lost.wrong_error else "exceeds"
+    shown = Page(report(chosen, wine.X, wine.y).html()).said["head"]
+    gained = f"{word} compared with all columns{size:.1f} points ± {100 * lost.wrong_error:.1f}"
+    assert f"{gained} for the difference, which {verb} one standard error" in shown
+
+
+def test_the_share_of_resamples_counts_the_folds_that_keep_a_column(wine):
+    chosen = Auto(budget=1, random_state=0, n_features_to_select=3).fit(wine.X, wine.y)
+    rounds = chosen.record_.trace.state["rounds"].values()
+    folds = [order for path, _, order, _ in rounds if path == chosen.path_]
+    page = report(chosen, wine.X, wine.y)
+    expected = [np.mean([unit in order[:3] for order in folds]) for unit in range(wine.X.shape[1])]
+    np.testing.assert_allclose(page.agreement.share, expected)
+    assert f"share of the {len(folds)} resamples" in Page(page.html()).said["columns"]
+
+
+def test_columns_of_a_frame_are_read_by_position_without_listing_all_names(monkeypatch):
+    import pandas as pd
+    import polars as pl
+
+    twins = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    assert numbers_of(twins, np.array([1, 0])).tolist() == [[2, 1], [4, 3]]
+    wide, names, listed = pl.DataFrame(np.eye(50)), pl.DataFrame.columns, []
+    count = property(lambda frame: listed.append(1) or names.fget(frame), names.fset)
+    monkeypatch.setattr(pl.DataFrame, "columns", count)
+    assert (numbers_of(wide, np.arange(50)) == np.eye(50)).all()
+    assert len(listed) < 5

@@ -319,7 +319,8 @@ class Auto(InRounds):
         if "rest" not in state:  # the record of a finished fit contains its result
             with readable_rounds(self):
                 self._work.check(state.get("rounds", {}))
-        yield from super()._stages(X, y if unit == 1 else y / unit, seed, state)
+        for stage in super()._stages(X, y if unit == 1 else y / unit, seed, state):
+            yield _without_predictions(stage) if "rest" in stage else stage
 
     def _task(self, y: NDArray[Any]) -> str:
         if y.dtype.names is not None:
@@ -464,3 +465,13 @@ class Auto(InRounds):
 
     def _reasons(self) -> list[str]:
         return reasons_of(self)
+
+
+def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
+    """Return a finished stage with only the selected columns of each round.
+
+    The predictions for held-out rows are needed until the selection is made. They take megabytes.
+    """
+    size = stage["rest"][1]["size"]
+    rounds = {i: [path, [], order[:size], []] for i, (path, _, order, _) in stage["rounds"].items()}
+    return {**stage, "rounds": rounds}

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,9 +184,16 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
     store = asked.store
     if store is None and asked.folder is not None:
         store = asked.folder / FITS
+    done = count(1)
+
+    def finished(method: str) -> None:
+        """Print a line if there is no progress bar."""
+        if not (asked.quiet or is_watched(quiet=False)):
+            notify(f"{name}: {method} is finished ({next(done)} of {len(methods)} methods).")
+
     with ProgressBar(f"comparing on {name}", "fits", quiet=asked.quiet) as bar:
         how = {"n_jobs": asked.jobs, "cluster": asked.dask, "store": store}
-        results = contest(source, methods, rules, bar, **how)
+        results = contest(source, methods, rules, bar, finished, **how)
     if bar.stop:
         _leave(store, bar)
     order = [*names, *BASELINES]

@@ -122,14 +122,20 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def ranking_sheet(ranking: ChosenUnits) -> Sheet:
-    """Return a table of all units, best first, with their scores and whether they are selected."""
+    """Return a table of all units, best first, with their scores and whether they are selected.
+
+    A method that orders columns without scoring them has no column of scores.
+    """
     scores = [None if score != score else score for score in ranking.scores.tolist()]
     kept = ranking.kept.tolist()
     rows = [
         [rank, ranking.names[unit], scores[unit], kept[unit]]
         for rank, unit in enumerate(ranking.order.tolist(), 1)
     ]
-    return Sheet("", ("rank", "column", "score", "kept"), rows)
+    heads = ("rank", "column", "score", "kept")
+    if not ranking.is_scored:
+        heads, rows = ("rank", "column", "kept"), [row[:2] + row[3:] for row in rows]
+    return Sheet("", heads, rows)
 
 
 def write_results(

@@ -223,7 +223,9 @@ class SelectOptions(GroupOptions):
     resamples: int | None = option(
         "Number of resamples for the error estimate with METHOD (default: 20).", "R", min=0
     )
-    budget: str | None = option("Time limit without METHOD: 60s, 5m.", "TIME")
+    budget: str | None = option(
+        "Processor time of the search without METHOD: 60s, 5m; the report comes on top.", "TIME"
+    )
     scoring: str | None = option(
         "Score to optimise without METHOD: roc_auc, neg_log_loss, r2, ...", "NAME"
     )

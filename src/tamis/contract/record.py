@@ -316,7 +316,7 @@ class Record:
         path : str or path
             The file to write.
         """
-        text = json.dumps(self.to_dict(), default=_plain)
+        text = json.dumps(self.to_dict(), default=_plain, separators=(",", ":"))
         try:
             replace_text(Path(path), f"{text}\n")
         except OSError as error:

@@ -19,7 +19,7 @@ def numbers_of(X: Any, columns: Subset) -> Array:
         X = X.X
     if sparse.issparse(X):
         return np.asarray(X.tocsc()[:, columns].toarray(), dtype=float)
-    if not hasattr(X, "columns"):
+    if not _has_names(X):
         return np.asarray(np.asarray(X)[:, columns], dtype=float)
     out = np.full((len(X), len(columns)), np.nan)
     for k, j in enumerate(columns.tolist()):
@@ -31,11 +31,10 @@ def numbers_of(X: Any, columns: Subset) -> Array:
 
 def values_of(X: Any, column: int) -> Any:
     """Return a column as an array. Missing values are NaN in numeric columns and None in others."""
-    if isinstance(X, SparseColumns) or not hasattr(X, "columns"):
+    if isinstance(X, SparseColumns) or not _has_names(X):
         return numbers_of(X, np.array([column]))[:, 0]
-    series = X[list(X.columns)[column]]
-    if getattr(series, "ndim", 1) == 2:  # pandas returns two columns if they share the name
-        series = series.iloc[:, 0]
+    # by position, because pandas allows two columns with the same name
+    series = X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
     # np.asarray would give every row of a polars column the width of its longest text
     values = series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)
     if values.dtype.kind != "O":
@@ -50,6 +49,11 @@ def values_of(X: Any, column: int) -> Any:
         return np.array([np.nan if value is None else float(value) for value in values])
     except (TypeError, ValueError):
         return values
+
+
+def _has_names(X: Any) -> bool:
+    # on the class, because polars lists all names for each look at the attribute of a frame
+    return hasattr(type(X), "columns")
 
 
 def shape_of(X: Any) -> tuple[int, int]:

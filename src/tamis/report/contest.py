@@ -206,40 +206,48 @@ def contest(
     methods: Mapping[str, Contestant],
     rules: Rules,
     progress: Progress,
+    finished: Callable[[str], None] = lambda name: None,
     **how: Any,
 ) -> list[Results]:
-    """Measure the methods and the baselines. ``how`` holds jobs, cluster and store."""
-    estimator, source = table.estimator(rules.estimator), table.source
-    some: dict[str, Any] = {ALL: make_pipeline(estimator), GUESS: DEFAULTS[rules.task].guess()}
-    total = (len(methods) + len(some)) * len(rules.plan)
-    found: list[Results] = []
-    for measured, sizes in (
-        ("order", rules.sizes), ("held", HeldSizes(rules.sizes)), ("own", "own")
-    ):  # fmt: skip
-        group = {name: m.method for name, m in methods.items() if m.measured == measured}
-        if not group:
-            continue
-        before = sum(len(results.tasks) + len(results.failures) for results in found)
+    """Measure the baselines and one method after another, and call ``finished`` after each.
 
-        def count(done: int, _: int, before: int = before) -> None:
-            progress(before + done, total)
+    ``how`` holds jobs, cluster and store.
+    """
+    estimator, source = table.estimator(rules.estimator), table.source
+    guess = {GUESS: DEFAULTS[rules.task].guess()}
+    some: dict[str, Any] = {ALL: make_pipeline(estimator), **guess}
+    total = (len(methods) + len(some)) * len(rules.plan)
+    sizes = {"order": rules.sizes, "held": HeldSizes(rules.sizes), "own": "own"}
+    found: list[Results] = []
+    for name in sorted(methods, key=lambda name: list(sizes).index(methods[name].measured)):
+        asked = {name: table.method(methods[name].method), **some}
+        before = sum(len(results.tasks) + len(results.failures) for results in found)
+        most = before + len(asked) * len(rules.plan)
+
+        def count(done: int, _: int, before: int = before, most: int = most) -> None:
+            progress(min(before + done, most), total)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", DamagedRow)
             results = evaluate(
-                {name: table.method(made) for name, made in group.items()} | some,
+                asked | guess,  # a method that always fails needs company, which costs nothing
                 {source.name: source},
                 rules.plan,
                 rules.metric,
                 estimators={"estimator": estimator},
-                sizes=sizes,
+                sizes=sizes[methods[name].measured],
                 normalise=table.plain,
                 progress=count,
                 **how,
             )
-        found.append(results)
-        some = {}  # the baselines are measured only once
+        tasks, failures = (
+            tuple(one for one in several if one.method in asked)
+            for several in (results.tasks, results.failures)
+        )
+        found.append(Results(tasks, failures, results.metrics))
+        some = {}  # the baselines are reported only once
+        finished(name)
     return found
 
 

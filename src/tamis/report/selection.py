@@ -52,7 +52,8 @@ DETAILED = 60
 CORRELATED = 300
 #: Number of strongest pairs shown. Weaker pairs are likely to be due to chance.
 PAIRS = 15
-#: Correlation above which a column is listed as a replacement, and the greatest number listed.
+#: Correlation from which two columns are close, so that one may replace the other, and the greatest
+#: number of replacements listed.
 CLOSE, REPLACEMENTS = 0.7, 3
 TASKS = ("auto", "classification", "regression", "survival", "none")
 

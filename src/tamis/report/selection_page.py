@@ -16,7 +16,7 @@ from tamis.report.charts.stability import RIVAL, draw_stability
 from tamis.report.charts.style import PAGE
 from tamis.report.effects import effect_svg
 from tamis.report.error_curve import NBSP, Estimate
-from tamis.report.selection import Report
+from tamis.report.selection import CLOSE, Report
 from tamis.report.strips import MOST_GROUPS, strip_svg
 from tamis.report.template import BARS, WIDE, draw, draw_map, draw_with_names
 
@@ -26,8 +26,8 @@ ROWS = 50
 FIRST = 25
 #: Largest number of columns in the correlation map and in the stability chart.
 MAPPED = 40
-#: Largest number of redundant pairs listed, and the lowest correlation of such a pair.
-PAIRS, REDUNDANT = 60, 0.8
+#: Largest number of redundant pairs listed.
+PAIRS = 60
 
 
 def context_of(report: Report) -> dict[str, Any]:
@@ -52,6 +52,8 @@ def context_of(report: Report) -> dict[str, Any]:
             for unit, score in zip(kept, scores.tolist(), strict=True)
         },
         # text columns have no correlations
+        "close": CLOSE,
+        "n_close": dict(zip(kept, _close(report).sum(axis=1).tolist(), strict=False)),
         "without_r": {kept[k] for k in np.setdiff1d(np.arange(len(report.between)), numeric)},
         "size_words": _size_words(report),
         **_curve_numbers(report),
@@ -124,7 +126,9 @@ def _loss(report: Report) -> tuple[str, str, str] | None:
         return f"Loss compared with all columns{which}", "none", ""
     note = ""
     if np.isfinite(lost.error):
-        note = f"{'within' if size <= lost.error else 'more than'} one standard error"
+        error = f"{lost.error:.1f}" if percent else format_number(lost.error, 2)
+        verb = "is within" if size <= lost.error else "exceeds"
+        note = f"±{NBSP}{error} for the difference, which {verb} one standard error"
     return what, f"{size:.1f} points" if percent else format_number(size, 2), note
 
 
@@ -213,20 +217,25 @@ def _numeric(report: Report) -> Any:
     return np.flatnonzero(np.isfinite(report.between).any(axis=1))
 
 
+def _close(report: Report) -> Any:
+    """Return which pairs of selected columns are close, as a symmetric matrix of booleans."""
+    close = np.nan_to_num(report.between) >= CLOSE
+    np.fill_diagonal(close, False)
+    return close
+
+
 def _redundancy(report: Report) -> dict[str, Any] | None:
     """Return the correlated pairs of selected columns, or None if fewer than two are numeric."""
     r, n_kept, n = report.between, len(report.kept), len(_numeric(report))
     if n < 2:
         return None
-    lower = np.nan_to_num(np.tril(r, -1))
-    first, second = np.nonzero(lower > REDUNDANT)
-    order = np.argsort(-lower[first, second], kind="stable")[:PAIRS]
+    first, second = np.nonzero(np.tril(_close(report)))
+    order = np.argsort(-r[first, second], kind="stable")[:PAIRS]
     names = [report.units.names[unit] for unit in report.kept]
     mapped = f"the {n} {'numeric ' if n < n_kept else ''}kept columns"
     if n > MAPPED:
         mapped = f"the {MAPPED} closest of the {n_kept} kept columns"
     return {
-        "least": REDUNDANT,
         "n_close": len(first),
         "n_pairs": int(np.isfinite(r[np.tri(len(r), k=-1, dtype=bool)]).sum()),
         "mapped": mapped,

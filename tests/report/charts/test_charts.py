@@ -1,6 +1,7 @@
 """Pictures show what selections and results say."""
 
 import json
+import pickle
 import re
 import sys
 from html import unescape
@@ -48,6 +49,28 @@ def rows(chart, name):
 
     look(chart.to_dict(validate=False))
     return found[name]
+
+
+def test_a_notebook_shows_a_chart_without_loading_anything(eliminated, monkeypatch):
+    chart = plot.path(eliminated)
+    for shown in (chart, chart.properties(width=300), pickle.loads(pickle.dumps(chart))):
+        (kind, drawn), *others = shown._repr_mimebundle_().items()
+        assert (kind, others) == ("image/svg+xml", [])
+        assert set(re.findall(r"https?://[^\s\"'<>]+", drawn)) == {
+            "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink",
+        }  # fmt: skip
+    monkeypatch.setitem(sys.modules, "vl_convert", None)  # then altair shows it
+    assert "text/html" in chart._repr_mimebundle_()
+
+
+def test_a_notebook_shows_a_chart_by_the_renderer_that_the_user_chose(eliminated):
+    import altair
+
+    chart, before = plot.path(eliminated), altair.renderers.active
+    assert before == "default"
+    with altair.renderers.enable("json"):
+        assert "application/json" in chart._repr_mimebundle_()[0]
+    assert altair.renderers.active == before
 
 
 def test_a_curve_has_the_means_and_corrected_errors_of_the_results(resampled):

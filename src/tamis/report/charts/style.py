@@ -5,9 +5,11 @@ concatenated charts.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from tamis.exceptions import InvalidParameter, MissingExtra
+from tamis.report.svg import to_svg
 
 #: Number of characters of a name shown in a chart. The tooltip has the full name.
 LETTERS = 34
@@ -115,14 +117,35 @@ def layered(layers: Sequence[Layer], width: float, height: float) -> dict[str, A
 
 
 def to_altair(spec: dict[str, Any]) -> Any:
-    """Return the specification as an altair chart."""
+    """Return the specification as an altair chart that a notebook shows without a network."""
     try:
         import altair
     except ImportError:
         raise MissingExtra(
             "tamis.plot needs altair, which is not installed. Run pip install 'tamis[app]'."
         ) from None
-    return altair.LayerChart.from_dict(spec)
+    return _notebook_chart(altair).from_dict(spec)
+
+
+@cache
+def _notebook_chart(altair: Any) -> Any:
+    """Return the class of the charts. It is made here, because altair is optional."""
+
+    class NotebookChart(altair.LayerChart):  # type: ignore[misc]
+        """A chart that is shown as SVG, because altair's default display loads scripts."""
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return to_altair, (self.to_dict(validate=False),)
+
+        def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+            if altair.renderers.active != "default":  # the user has chosen how charts are shown
+                return super()._repr_mimebundle_(*args, **options)
+            try:
+                return {"image/svg+xml": to_svg(self.to_dict())}
+            except MissingExtra:
+                return super()._repr_mimebundle_(*args, **options)
+
+    return NotebookChart
 
 
 def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:

@@ -4,12 +4,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tamis.exceptions import NotEnoughMemory
+from tamis._format import format_bytes
+from tamis.exceptions import InvalidTable, NotEnoughMemory
 
 #: Name of a recipe that error messages suggest. It works for any task, and reads a table of any
 #: size in a single pass.
 QUICK = "correlation"
 _GIB = 2**30
+#: Number of bytes that a number takes in memory, because all arrays are converted to float64.
+NUMBER = 8
 #: Expression that error messages suggest, which first reduces the number of columns. The braces are
 #: replaced with the number of columns that would fit into memory.
 FEWER = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
@@ -131,3 +134,13 @@ def _lines(file: Path) -> list[str]:
         return file.read_text().splitlines()
     except OSError:
         return []
+
+
+def check_fits(where: str, n_bytes: int) -> None:
+    """Raise an error if a table needs more memory than is free."""
+    free = free_memory()
+    if free is not None and n_bytes > free:
+        raise InvalidTable(
+            f"{where} holds {format_bytes(n_bytes)} of numbers, more than the "
+            f"{format_bytes(free)} of memory that this machine has free. Leave out rows or columns."
+        )

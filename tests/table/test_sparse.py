@@ -11,9 +11,9 @@ from scipy.sparse import csc_array, random_array
 from sklearn.datasets import dump_svmlight_file
 
 import tamis as tamis_package
+from tamis import _memory
 from tamis.blocks.inputs import SparseColumns
 from tamis.criteria import MRMR, Correlation
-from tamis.datasets import memory
 from tamis.exceptions import InvalidTable
 from tamis.search import Forward, Ranking
 from tamis.table.files import FileTable
@@ -112,13 +112,13 @@ def test_a_leak_of_a_rare_class_is_found():
 
 def test_what_does_not_fit_is_refused_where_zeros_are_needed(tamis, refused, monkeypatch):
     written(*made())
-    monkeypatch.setattr(memory, "free_memory", lambda: 8.0 * 120 * 30 - 1)
+    monkeypatch.setattr(_memory, "free_memory", lambda: 8.0 * 120 * 30 - 1)
     assert "made dense" in refused("select", "t.svm", "svm-rfe")
     assert tamis("select", "t.svm", "mrmr").exit_code == 0
 
 
 def test_an_index_that_stands_for_more_columns_than_have_names(refused, monkeypatch):
-    monkeypatch.setattr(memory, "free_memory", lambda: 1e9)
+    monkeypatch.setattr(_memory, "free_memory", lambda: 1e9)
     Path("huge.svm").write_text("1 2000000000:1\n0 1:2\n1 3:1\n")
     assert "huge.svm, with a name for each column, holds" in refused("select", "huge.svm", "mrmr")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tamis._arrays import target_kind
-from tamis._memory import free_memory
+from tamis._memory import NUMBER, free_memory
 from tamis._parallel import cluster_client
 from tamis.blocks import ClusterBlocks, Parquet
 from tamis.blocks.dispatch import RowDraw, draw_rows
@@ -17,7 +17,6 @@ from tamis.blocks.table import BlockTable
 from tamis.cli.options import SelectOptions, written_path
 from tamis.cli.table import check_target
 from tamis.contract import Record
-from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter
 from tamis.table import Alert
 from tamis.table.files import FileTable

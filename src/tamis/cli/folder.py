@@ -132,10 +132,9 @@ def ranking_sheet(ranking: ChosenUnits) -> Sheet:
         [rank, ranking.names[unit], scores[unit], kept[unit]]
         for rank, unit in enumerate(ranking.order.tolist(), 1)
     ]
-    heads = ("rank", "column", "score", "kept")
     if not ranking.is_scored:
-        heads, rows = ("rank", "column", "kept"), [row[:2] + row[3:] for row in rows]
-    return Sheet("", heads, rows)
+        return Sheet("", ("rank", "column", "kept"), [row[:2] + row[3:] for row in rows])
+    return Sheet("", ("rank", "column", "score", "kept"), rows)
 
 
 def write_results(

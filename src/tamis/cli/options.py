@@ -14,10 +14,8 @@ from typer.models import ArgumentInfo
 
 from tamis.cli.methods import complete_methods
 from tamis.exceptions import InvalidParameter
-from tamis.table.formats import EXTENSIONS, FORMATS
+from tamis.table.sources import EXTENSIONS, FORMATS, STDIN
 
-#: File name that means standard input.
-STDIN = "-"
 Task = StrEnum("Task", ["auto", "classification", "regression"])
 
 

@@ -1,10 +1,10 @@
 """Predictions of forests of extremely randomised trees."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis.compiled import njit
 
 # A column whose scaled values in a node differ by less than this is treated as constant.
 CONSTANT = 1e-7

@@ -19,23 +19,26 @@ cancer. ``wdbc`` is the Wisconsin data set, short for ``sklearn:breast_cancer``.
 import os
 import zlib
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from typing import IO, Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import datasets as bundled
 
 from tamis._format import did_you_mean
-from tamis.datasets.memory import check_archive
+from tamis._memory import NUMBER, check_fits
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 FOLDER_VARIABLE = "TAMIS_DATA"
 #: Bundled data sets: the plain name of each, and scikit-learn's name for it.
 _BUNDLED = {name: name for name in ("diabetes", "digits", "iris", "wine")}
 _BUNDLED["wdbc"] = "breast_cancer"
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class Dataset(NamedTuple):
@@ -296,3 +299,24 @@ def _unknown(name: str) -> InvalidTable:
         f"{', '.join(map(repr, names()))}. Write one of these{folder}, or write "
         'load("openml:...") to fetch from openml.org.'
     )
+
+
+def check_archive(where: str, stream: IO[bytes]) -> None:
+    """Raise an error if a NumPy archive needs too much memory or has inconsistent headers.
+
+    Only the headers of the arrays are read. The header in a small archive may declare any size, and
+    a compressed archive may really contain that much.
+    """
+    needed = 0
+    with ZipFile(stream) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as array:
+                version = npy.read_magic(array)
+                if version not in _HEADERS:
+                    raise ValueError(f"{member.filename} has an unknown header")
+                shape, _, dtype = _HEADERS[version](array)
+                if prod(shape) * dtype.itemsize > member.file_size:
+                    raise ValueError(f"{member.filename} claims more numbers than it holds")
+                needed += prod(shape) * max(dtype.itemsize, NUMBER)
+    stream.seek(0)
+    check_fits(where, needed)

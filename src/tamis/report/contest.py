@@ -241,10 +241,8 @@ def contest(
                 progress=count,
                 **how,
             )
-        tasks, failures = (
-            tuple(one for one in several if one.method in asked)
-            for several in (results.tasks, results.failures)
-        )
+        tasks = tuple(task for task in results.tasks if task.method in asked)
+        failures = tuple(failure for failure in results.failures if failure.method in asked)
         found.append(Results(tasks, failures, results.metrics))
         some = {}  # the baselines are reported only once
         finished(name)

@@ -16,16 +16,14 @@ import polars as pl
 from scipy.sparse import csr_array
 
 from tamis._format import did_you_mean, first_line, format_names, quote_for_shell
-from tamis._memory import free_memory
+from tamis._memory import NUMBER, check_fits, free_memory
 from tamis._sparse import canonical
 from tamis.blocks.inputs import SparseColumns
-from tamis.datasets.memory import NUMBER, check_fits
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.alerts import Alert
 from tamis.table.arff import read_arff
 from tamis.table.csv import parse_text, read_csv
-from tamis.table.formats import EXTENSIONS
-from tamis.table.sources import TableSource, as_utf8, open_source
+from tamis.table.sources import EXTENSIONS, TableSource, as_utf8, open_source
 
 #: Program that reads a sheet. It runs in a process of its own, because the reader ends its process
 #: if the memory for a sheet cannot be allocated, and a small file may declare a huge sheet.
@@ -177,8 +175,10 @@ def _read_excel(source: TableSource, header: bool, sheet: str | int | None = Non
     with TemporaryDirectory() as folder:
         target = Path(folder) / "sheet.arrow"
         most = int(free_memory() or sys.maxsize)
-        order = [sys.executable, "-c", _SHEET, source.path, chosen, str(header), target, str(most)]
-        done = subprocess.run(order, capture_output=True, check=False)
+        arguments = [str(source.path), chosen, str(header), str(target), str(most)]
+        done = subprocess.run(
+            [sys.executable, "-c", _SHEET, *arguments], capture_output=True, check=False
+        )
         if done.returncode:
             why = done.stderr.decode(errors="replace").strip().partition("\n")[0].rstrip(".:")
             if done.returncode != 1:  # the reader was aborted

@@ -8,9 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._memory import NUMBER, check_fits
 from tamis._sparse import entry_columns, extremes
 from tamis.blocks.inputs import SparseColumns
-from tamis.datasets.memory import NUMBER, check_fits
 from tamis.table.alerts import profile_of, target_alert
 from tamis.table.kinds import TableProfile, blocks, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code

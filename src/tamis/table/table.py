@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tamis._format import format_count, format_names
 from tamis._frame import collected
+from tamis._memory import NUMBER
 from tamis.blocks.inputs import SparseColumns
-from tamis.datasets.memory import NUMBER
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar

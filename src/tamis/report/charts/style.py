@@ -131,7 +131,7 @@ def to_altair(spec: dict[str, Any]) -> Any:
 def _notebook_chart(altair: Any) -> Any:
     """Return the class of the charts. It is made here, because altair is optional."""
 
-    class NotebookChart(altair.LayerChart):  # type: ignore[misc]
+    class NotebookChart(altair.LayerChart):
         """A chart that is shown as SVG, because altair's default display loads scripts."""
 
         def __reduce__(self) -> tuple[Any, ...]:

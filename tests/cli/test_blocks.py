@@ -170,5 +170,5 @@ def test_a_store_whose_package_is_missing_is_one_sentence(refused, monkeypatch):
     told = refused("select", "s3://bucket/visits", "mrmr", "-t", "kind")
     assert told == (
         "s3://bucket/visits needs a package that is not installed: Install s3fs to access S3. "
-        "Run pip install with its name."
+        "Write pip install with its name."
     )

@@ -343,7 +343,7 @@ def test_as_a_process_that_fails(folder):
 @pytest.mark.skipif(os.name == "nt", reason="terminals and signals")
 def test_control_c_at_a_terminal(folder):
     """The bar shows on a terminal; a search without end is stopped and keeps its record."""
-    method = "Genetic(Scatter(), n_generations=1000000, n_features_to_select=2)"
+    method = "Genetic(Scatter(), n_generations=100000, n_features_to_select=2)"
     args = ["select", "wine.csv", "-t", "kind", method, "-o", "r.csv", "--save-record", "r.json"]
     ours, theirs = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}

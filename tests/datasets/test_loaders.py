@@ -14,7 +14,8 @@ from scipy.sparse import csr_matrix
 from sklearn import datasets as bundled
 from sklearn.utils import Bunch
 
-from tamis.datasets import Table, load, make_monks, memory, names
+from tamis import _memory
+from tamis.datasets import Table, load, make_monks, names
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 USERS_FOLDER = os.environ.get("TAMIS_DATA")
@@ -474,8 +475,8 @@ def test_an_archive_that_is_smaller_than_declared_is_refused(folder, array):
 def test_an_archive_larger_than_memory_is_refused(folder, monkeypatch):
     """Zeros are compressed by a factor of a thousand. The header states their actual size."""
     np.savez_compressed(folder / "small.npz", X=np.zeros((1000, 100), np.int8), y=np.zeros(1000))
-    monkeypatch.setattr(memory, "free_memory", lambda: 100_000.0)
+    monkeypatch.setattr(_memory, "free_memory", lambda: 100_000.0)
     with pytest.raises(InvalidTable, match=r"small\.npz holds .*iB of numbers, more than the"):
         load("small")
-    monkeypatch.setattr(memory, "free_memory", lambda: 1_000_000.0)
+    monkeypatch.setattr(_memory, "free_memory", lambda: 1_000_000.0)
     assert load("small").X.shape == (1000, 100)

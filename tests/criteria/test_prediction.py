@@ -309,7 +309,11 @@ def test_the_decrease_by_removal_agrees_with_retraining():
         ),
         (ScoreSensitivity(Ridge(), scoring=["r2"]), InvalidParameter, "needs one score"),
         (ScoreSensitivity(Ridge(), by="derivative"), IncompatibleCriterion, "has no derivative"),
-        (ScoreSensitivity(Ridge(), by=Zero(centres=True)), IncompatibleCriterion, "changes rows"),
+        (
+            ScoreSensitivity(Ridge(), by=Zero(centres=True)),
+            IncompatibleCriterion,
+            "values in rows",
+        ),
     ],
 )
 def test_invalid_input_is_refused(criterion, error, sentence):

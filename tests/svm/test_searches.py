@@ -187,6 +187,7 @@ def test_folds_may_be_masks(search):
 @pytest.mark.parametrize(
     ("cv", "match"),
     [
+        (1, "needs cv as an int from 2 to the 60 rows"),
         ([], "needs at least one fold in cv"),
         ([(np.arange(60), [])], "fold 0 has no such test rows"),
         ([([], np.arange(60))], "fold 0 has no such training rows"),

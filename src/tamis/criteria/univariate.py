@@ -20,7 +20,6 @@ from tamis.density.discrete import (
     category_mask,
     coded_columns,
     coded_target,
-    coding_cost,
     is_adjusted,
     levels_of,
 )
@@ -65,8 +64,8 @@ class Univariate(SubsetCriterion):
         return self.over_units(scores, np.max)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        # copies of the table, split by class or centred
-        return 14.0 * n_samples * n_features
+        # copies of a block of columns, and statistics of rows and columns
+        return min(14.0 * n_samples * n_features, 1.5e6) + 35 * n_samples + 60 * n_features
 
     def value(self, subset: Subset) -> float:
         return float(self.scores_[subset].sum())
@@ -369,7 +368,8 @@ class MutualInformation(Univariate):
         return not is_adjusted(self)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        return coding_cost(n_samples, n_features)
+        # sorted copies of a block of columns
+        return min(20.0 * n_samples * n_features, 3e6) + 35 * n_samples + 60 * n_features
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # ``fit`` refuses a missing target

@@ -433,8 +433,8 @@ def category_mask(name: str, categories: Any, n_columns: int) -> Mask | None:
 
 
 def coding_cost(n_samples: int, n_features: int) -> float:
-    """Estimate the memory in bytes that cutting columns into levels needs, for sorted copies."""
-    return 20.0 * n_samples * n_features + 100.0 * n_features
+    """Estimate the memory in bytes that cutting columns into levels needs, one byte per value."""
+    return 2.25 * n_samples * n_features + 100.0 * n_samples + 3e5
 
 
 def coded_target(y: NDArray[Any], task: str, n_bins: int | None, binning: str) -> NDArray[np.intp]:

@@ -413,6 +413,8 @@ def _decide(formats: list[NumberFormat], decimal: str | None) -> NumberFormat | 
 
 def _number_codes(frame: pl.DataFrame) -> Iterator[tuple[str, dict[float, int]]]:
     """Yield numeric columns with codes for missing values, and the number of rows of each code."""
+    if not frame.height:
+        return
     for block in blocks(frame.height, np.flatnonzero(holds_numbers(frame)).tolist()):
         X = numbers(frame, block)
         ends = np.isin(np.fmin.reduce(X), CODES) | np.isin(np.fmax.reduce(X), CODES)

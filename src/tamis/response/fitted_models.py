@@ -163,19 +163,19 @@ def importance(
     SVMs, networks with one hidden layer, linear models, forests and boosting have fast engines that
     compute all columns together, even in a pipeline after scalers.
 
-    ===================================  ==========================  ===========================
-    score                                model with a fast engine    any other model
-    ===================================  ==========================  ===========================
-    accuracy, R², log loss, mean squared exact expectation over all  mean over ``n_repeats``
-    or absolute error, and the change of shuffles if it is fast,     shuffles, which the model
-    the outputs                          else mean over              predicts
-                                         ``n_repeats`` shuffles
-    other scorers of scikit-learn, such  mean over ``n_repeats``     the same
-    as the AUC or average precision      shuffles
-    functions of (estimator, X, y)       mean over ``n_repeats``     the same
-                                         shuffles, which the model
-                                         predicts
-    ===================================  ==========================  ===========================
+    =============================== ============================= ===========================
+    score                           model with a fast engine      any other model
+    =============================== ============================= ===========================
+    accuracy, R², log loss, mean    exact expectation over all    mean over ``n_repeats``
+    squared or absolute error, and  shuffles if it is fast, else  shuffles, which the model
+    the change of the outputs       mean over ``n_repeats``       predicts
+                                    shuffles
+    other scorers of scikit-learn,  mean over ``n_repeats``       the same
+    such as the AUC                 shuffles
+    functions of (estimator, X, y)  mean over ``n_repeats``       the same
+                                    shuffles, which the model
+                                    predicts
+    =============================== ============================= ===========================
 
     The exact expectation is fast for forests, boosting, most SVMs, and for up to 300 different
     values per column of linear models. A score that is not a mean over rows has no exact

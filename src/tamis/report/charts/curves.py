@@ -301,8 +301,8 @@ def tuning(search: Any, *, theme: str = "light", width: int = 640, height: int =
     >>> from tamis.svm import SVCPathCV
     >>> wine = load("wine")
     >>> search = SVCPathCV("linear", cv=3).fit(scale(wine.X[:130]), wine.y[:130])  # two classes
-    >>> type(tuning(search)).__name__
-    'LayerChart'
+    >>> chart = tuning(search)
+    >>> chart.save("tuning.html")  # doctest: +SKIP
     """
     return to_altair(draw_tuning(TuningResult(search), palette(theme), width, height))
 

@@ -53,8 +53,8 @@ def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> Any:
     >>> from tamis.evaluation import friedman
     >>> from tamis.plot import comparison
     >>> ranks = friedman([[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.3, 0.4]], ["a", "b", "c"])
-    >>> type(comparison(ranks)).__name__
-    'LayerChart'
+    >>> chart = comparison(ranks)
+    >>> chart.save("comparison.html")  # doctest: +SKIP
     """
     if not isinstance(ranks, Ranks):
         raise InvalidParameter(

@@ -1,10 +1,43 @@
 """Benchmarks of tamis against other libraries, interleaved in one run."""
 
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 from time import process_time
+from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
+
+
+class Ratio(NamedTuple):
+    """How many times as long another program takes for the same task, and the least accepted."""
+
+    task: str
+    peer: str
+    ratio: float
+    goal: float
+
+
+#: Ratios measured in this process.
+MEASURED: list[Ratio] = []
+
+
+def compare(
+    task: str, peer: str, theirs: float, ours: float, goal: float, same: bool = True
+) -> list[str]:
+    """Print and store a ratio of seconds; return what is wrong, if anything.
+
+    ``peer`` is the name of an installed package, whose version is added, or a description.
+    """
+    measured = Ratio(task, _with_version(peer), theirs / ours, goal)
+    MEASURED.append(measured)
+    print(
+        f"{task}: {measured.peer} {theirs:.3g} s, tamis {ours:.3g} s, "
+        f"ratio {measured.ratio:.3g} (goal {goal:g}){'' if same else ', other results'}",
+        flush=True,
+    )
+    missed = [] if measured.ratio >= goal else [f"{task}: {measured.ratio:.3g} times {peer}"]
+    return missed if same else [*missed, f"{task}: the results differ from those of {peer}"]
 
 
 def medians(*functions: Callable[[], object], repeats: int = 3) -> list[float]:
@@ -20,3 +53,10 @@ def _seconds(function: Callable[[], object]) -> float:
     start = process_time()
     function()
     return process_time() - start
+
+
+def _with_version(peer: str) -> str:
+    try:
+        return f"{peer} {version(peer)}"
+    except (PackageNotFoundError, ValueError):
+        return peer

@@ -12,16 +12,37 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from benchmarks import medians
+from benchmarks import compare, medians
 from tamis.criteria import HSIC, MRMR, ParzenInformation
 from tamis.search import Backward, Forward
 
-#: Number of picks, of levels, and of columns on which a baseline is measured.
+#: Number of picks, of levels, and of columns on which a slow baseline is measured.
 PICKS, LEVELS, PART = 50, 3, 200
-#: Least ratios accepted: samples, columns, against mrmr_selection, against a bincount loop.
-MRMR_GOALS = [(100, 20_000, 1000, 150), (2000, 20_000, 200, 60)]
+#: Number of columns, and of picks for fastcan.
+COLUMNS, FEWER = 20_000, 30
+#: Least ratios: rows, against the same table in ten levels, mrmr_selection and fastcan.
+FLOAT_GOALS = [(100, 0.5, 100, 1.5), (2000, 0.5, 100, 1.5)]
+#: Least ratios on three levels: rows, against mrmr_selection and against a bincount loop.
+CODE_GOALS = [(100, 1000, 150), (2000, 200, 150)]
 #: Samples, columns, classes, least ratio for Parzen windows and for HSIC.
-PAIR_GOALS = [(2000, 36, 6, 15, 20), (330, 166, 2, 12, 20)]
+PAIR_GOALS = [(2000, 36, 6, 14, 20), (330, 166, 2, 12, 20)]
+
+
+def genes(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns of floats, some of which depend on the class."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(2, size=n_samples)
+    X = draw.normal(size=(n_samples, COLUMNS))
+    X[:, :100] += 0.4 * y[:, None]
+    return np.asfortranarray(X), y
+
+
+def ten_levels(X: np.ndarray) -> np.ndarray:
+    """Return each column cut at its deciles."""
+    cut = np.zeros(X.shape, order="F")
+    for values in np.quantile(X, np.arange(1, 10) / 10, axis=0):
+        cut += values <= X
+    return cut
 
 
 def codes(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,9 +98,54 @@ def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
     return lambda: mrmr_classif(table, target, K=PICKS, n_jobs=1, show_progress=False)
 
 
-def compare_mrmr(n_samples: int, n_features: int, *goals: int) -> list[str]:
-    """Print the ratios for one size; return those that miss their goal."""
-    X, y = codes(n_samples, n_features)
+def peer_fastcan(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
+    """Selection by canonical correlations, or None if fastcan is not installed."""
+    try:
+        from fastcan import FastCan
+    except ImportError:
+        return None
+    return lambda: FastCan(FEWER, verbose=0).fit(X, y)
+
+
+def whole(seconds: float, n_features: int = COLUMNS) -> float:
+    """Scale the seconds of a search in ``PART`` columns up to all columns."""
+    # each of a search's picks but the first scores the candidates left, about d a time
+    return seconds * n_features * PICKS / (PART * PICKS - PICKS * (PICKS - 1) / 2)
+
+
+def compare_floats(n_samples: int, levels_goal: float, *goals: float) -> list[str]:
+    """Print the ratios for floats; return those that miss their goal."""
+    X, y = genes(n_samples)
+    levels = ten_levels(X)
+    search, fewer = (Forward(MRMR(), n_features_to_select=size) for size in (PICKS, FEWER))
+    ways = {
+        "levels": lambda: search.fit(levels, y),
+        "floats": lambda: search.fit(X, y),
+        "fewer": lambda: fewer.fit(X, y),
+        "mrmr_selection": peer_mrmr(X[:, :PART], y),
+        "fastcan": peer_fastcan(X, y),
+    }
+    ways = {name: way for name, way in ways.items() if way}
+    ways["levels"]()  # compiles
+    seconds = dict(zip(ways, medians(*ways.values()), strict=True))
+    rows = f"of {COLUMNS} floats, {n_samples} rows"
+    missed = compare(
+        f"mRMR, {PICKS} {rows}", "tamis on ten levels", seconds["levels"], seconds["floats"],
+        levels_goal,
+    )  # fmt: skip
+    theirs = [("mrmr_selection", PICKS, "floats", whole), ("fastcan", FEWER, "fewer", float)]
+    for (peer, picks, ours, scaled), goal in zip(theirs, goals, strict=True):
+        if peer not in seconds:
+            print(f"  {peer} is not installed")
+            continue
+        task = f"mRMR, {picks} {rows}, against {peer}"
+        missed += compare(task, peer, scaled(seconds[peer]), seconds[ours], goal)
+    return missed
+
+
+def compare_codes(n_samples: int, peer_goal: float, loop_goal: float) -> list[str]:
+    """Print the ratios for three levels; return those that miss their goal."""
+    X, y = codes(n_samples, COLUMNS)
     table = np.asfortranarray(X, dtype=float)
     search = Forward(MRMR(), n_features_to_select=PICKS, standardize=False)
     part = X[:, :PART]
@@ -87,16 +153,12 @@ def compare_mrmr(n_samples: int, n_features: int, *goals: int) -> list[str]:
     if peer := peer_mrmr(part, y):
         functions.append(peer)
     loop, ours, *others = medians(*functions)
-    # each of a search's picks but the first scores the candidates left, about d a time
-    scale = n_features * PICKS / (PART * PICKS - PICKS * (PICKS - 1) / 2)
-    peers = [("mrmr_selection", seconds, goals[0]) for seconds in others]
     same = bincount_mrmr(part, y, 10) == picked(Forward(MRMR(), n_features_to_select=10), part, y)
-    missed = [] if same else ["mRMR picks other columns than the loop"]
-    for name, seconds, goal in [*peers, ("a bincount loop", loop, goals[1])]:
-        what = f"mRMR, {PICKS} of {n_features}, {n_samples} samples"
-        missed += told(what, name, seconds * scale, ours, goal)
-    if not peers:
-        print("  mrmr_selection is not installed: pip install mrmr_selection")
+    task = f"mRMR, {PICKS} of {COLUMNS} in three levels, {n_samples} rows"
+    missed = compare(task, "a bincount loop", whole(loop), ours, loop_goal, same)
+    for seconds in others:
+        task = f"{task}, against mrmr_selection"
+        missed += compare(task, "mrmr_selection", whole(seconds), ours, peer_goal)
     return missed
 
 
@@ -151,31 +213,23 @@ def compare_pairs(
     *seconds, ours, halved = medians(*values, lambda: search.fit(X, y), lambda: single.fit(X, y))
     # a round with m columns left values m tables of m - 1 columns, and the full table once
     left = np.arange(2, d + 1)
-    whole = float((left * np.interp(left - 1, sizes, seconds)).sum() + seconds[-1])
-    missed = told(f"{name}, {d} columns, {len(X)} samples", "naive numpy", whole, ours, goal)
-    same = "same" if np.array_equal(single.order_, search.order_) else "another"
-    print(f"    in single precision {halved:.3f} s, ratio {whole / halved:.0f}, {same} order")
+    naively = float((left * np.interp(left - 1, sizes, seconds)).sum() + seconds[-1])
     first = [naive(np.delete(X, j, axis=1)) for j in range(d)]
-    if first[search.trace_[1].moved[0]] < max(first) - 1e-12:
-        missed.append(f"{name} removes another column than the naive one")
+    best = first[search.trace_[1].moved[0]] >= max(first) - 1e-12
+    task = f"{name}, backward from {d} columns, {len(X)} rows"
+    missed = compare(task, "numpy", naively, ours, goal, best)
+    same = "same" if np.array_equal(single.order_, search.order_) else "another"
+    print(f"    in single precision {halved:.3f} s, ratio {naively / halved:.0f}, {same} order")
     return missed
-
-
-def told(what: str, against: str, slow: float, fast: float, goal: int) -> list[str]:
-    """Print one comparison; return it if it misses its goal."""
-    print(
-        f"  {what}: {against} {slow:.2f} s, tamis {fast:.3f} s, "
-        f"ratio {slow / fast:.0f} (goal {goal})"
-    )
-    return [] if slow / fast >= goal else [f"{what}: slower than promised"]
 
 
 def main() -> None:
     """Print the ratios; exit with an error if one misses its goal."""
-    print("information and dependence, processor seconds on one thread")
     missed = []
-    for n_samples, n_features, *goals in MRMR_GOALS:
-        missed += compare_mrmr(n_samples, n_features, *goals)
+    for n_samples, *goals in FLOAT_GOALS:
+        missed += compare_floats(n_samples, *goals)
+    for n_samples, *goals in CODE_GOALS:
+        missed += compare_codes(n_samples, *goals)
     for n_samples, n_features, n_classes, parzen_goal, hsic_goal in PAIR_GOALS:
         X, y = clouds(n_samples, n_features, n_classes)
         parzen = ParzenInformation()
@@ -184,6 +238,12 @@ def main() -> None:
         missed += compare_pairs("HSIC", HSIC(), naive_hsic(y), X, y, hsic_goal)
     if missed:
         raise SystemExit("; ".join(missed))
+
+
+def short() -> None:
+    """Measure mRMR on tables of few rows."""
+    compare_floats(*FLOAT_GOALS[0])
+    compare_codes(*CODE_GOALS[0])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Relief: MultiSURF, SURF and ReliefF against scikit-rebate, which has the same scores.
+"""Relief against fast-select and scikit-rebate: the same scores as the latter.
 
 python -m benchmarks.relief
 """
@@ -7,48 +7,73 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import medians
+from benchmarks import compare, medians
 from tamis.criteria import Relief
 
-#: Rows and columns.
-SIZE = (500, 500)
-#: The least ratio of processor times accepted, by algorithm and its peer.
-GOALS = {"multisurf": ("MultiSURF", 50), "surf": ("SURF", 40), "relieff": ("ReliefF", 40)}
+#: Rows and columns; fast-select is compared on all, scikit-rebate on the first.
+SIZES = [(500, 500), (1000, 200), (200, 2000)]
+#: Least ratios accepted against fast-select, and against scikit-rebate.
+FAST, SLOW = 0.67, 50
+ALGORITHMS = {"multisurf": ("MultiSURF", {}), "relieff": ("ReliefF", {"n_neighbors": 10})}
 
 
-def interacting() -> tuple[np.ndarray, np.ndarray]:
+def interacting(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Return a table with an interaction of two columns."""
-    X = np.random.default_rng(0).normal(size=SIZE)
+    X = np.random.default_rng(0).normal(size=size)
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 
 
-def compare(algorithm: str, theirs: Any, goal: int) -> list[str]:
-    """Print the ratio for one algorithm; return what misses its goal."""
-    X, y = interacting()
-    ours = Relief(algorithm).fit(X, y)
-    peer = theirs().fit(X.copy(), y)
-    slow, quick = medians(lambda: theirs().fit(X.copy(), y), lambda: ours.fit(X, y), repeats=1)
-    ratio = slow / quick
-    print(f"{algorithm}, {SIZE[0]} x {SIZE[1]}: {quick:.3f} s, {ratio:.0f} times scikit-rebate")
-    missed = [] if ratio >= goal else [f"{algorithm} is {ratio:.0f} times scikit-rebate"]
-    if not np.allclose(ours.scores_, peer.feature_importances_, rtol=0, atol=1e-9):
-        missed.append(f"{algorithm} has other scores than scikit-rebate")
+def against_fast_select(peers: Any, size: tuple[int, int]) -> list[str]:
+    """Print the ratios for one size; return what misses its goal."""
+    X, y = interacting(size)
+    missed = []
+    for algorithm, (name, options) in ALGORITHMS.items():
+        ours = Relief(algorithm, **options)
+        theirs = getattr(peers, name)(
+            n_features_to_select=10, backend="cpu", n_jobs=1, verbose=False, **options
+        )
+        theirs.fit(X, y)  # compiles
+        slow, quick = medians(lambda t=theirs: t.fit(X, y), lambda o=ours: o.fit(X, y), repeats=9)
+        task = f"{name}, {size[0]} x {size[1]}, against fast-select"
+        missed += compare(task, "fast-select", slow, quick, FAST)
     return missed
 
 
-def main() -> None:
-    """Compare all; exit with an error if a goal is missed."""
+def against_skrebate(peers: Any) -> list[str]:
+    """Print the ratios for the first size; return what misses its goal or has other scores."""
+    X, y = interacting(SIZES[0])
+    missed = []
+    for algorithm, (name, options) in ALGORITHMS.items():
+        ours, theirs = Relief(algorithm, **options), getattr(peers, name)(**options)
+        slow, quick = medians(
+            lambda t=theirs: t.fit(X.copy(), y), lambda o=ours: o.fit(X, y), repeats=1
+        )
+        same = np.allclose(ours.scores_, theirs.feature_importances_, rtol=0, atol=1e-9)
+        task = f"{name}, {X.shape[0]} x {X.shape[1]}, against scikit-rebate"
+        missed += compare(task, "skrebate", slow, quick, SLOW, same)
+    return missed
+
+
+def main(sizes: list[tuple[int, int]] = SIZES) -> None:
+    """Print the ratios; exit with an error if a goal is missed."""
+    missed = []
+    try:
+        import fast_select
+    except ImportError:
+        print("fast-select is not installed: pip install fast-select")
+    else:
+        missed += [what for size in sizes for what in against_fast_select(fast_select, size)]
     try:
         import skrebate
     except ImportError:
         print("scikit-rebate is not installed: pip install skrebate")
-        return
-    missed = []
-    for algorithm, (name, goal) in GOALS.items():
-        missed += compare(algorithm, getattr(skrebate, name), goal)
+    else:
+        missed += against_skrebate(skrebate)
     if missed:
         raise SystemExit("; ".join(missed))
 
+
+short = main
 
 if __name__ == "__main__":
     main()

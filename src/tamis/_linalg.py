@@ -153,8 +153,8 @@ class TraceForm:
             rows = self.M[members]
             residual = coefs * (rows[:, members] @ coefs - 2 * rows)
             left = self.M.diagonal() + residual.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.state.dependent(), -np.inf, left / self.state.left)
+        gains = np.full(len(left), -np.inf)
+        return np.divide(left, self.state.left, out=gains, where=~self.state.dependent())
 
     def losses(self, subset: Subset) -> Array:
         """Return the loss of removing each member."""

@@ -333,7 +333,7 @@ def test_stability_counts_all_columns_and_all_folds():
     X, _ = signal(n=60, d=4)
     y = X[:, 2] - X[:, 3]
     X = np.insert(X, 0, 3.0, axis=1)  # a constant column, which stability ignores
-    found = Auto(budget=4, n_features_to_select=2, cv=2, random_state=0).fit(X, y)
+    found = Auto(budget=0.55, n_features_to_select=2, cv=2, random_state=0).fit(X, y)
     assert found.stability_.n_selections == 4  # cross-validation was repeated twice
     assert found.stability_.frequency.shape == (5,)
     assert_array_equal(found.stability_.frequency[[0, 3, 4]], [0, 1, 1])

@@ -15,11 +15,13 @@ from tamis.auto.machine import (
     WIDTH,
     WIDTHS,
     KernelTuning,
+    _outputs,
     make_svm,
     predict_svm,
     tune_svm,
 )
 from tamis.auto.target import Truth
+from tamis.svm.kernels import Kernel
 
 
 def problem(task, n=90, bends=1.0, seed=0):
@@ -124,6 +126,34 @@ def test_inner_folds_use_a_limited_number_of_rows(monkeypatch):
     X, y = problem("regression", n=INNER_ROWS + 100)
     tune_svm(X, Truth.of(y, "regression"), 0)
     assert seen == [INNER_ROWS]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_outputs_equal_those_of_libsvm(n_classes, weighted, monkeypatch):
+    monkeypatch.setattr("tamis.auto.machine.TOLERANCE", 1e-10)
+    rng = np.random.default_rng(3)
+    X, asked = rng.normal(size=(80, 3)), rng.normal(size=(9, 3))
+    y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * rng.normal(size=80)
+    weights = rng.uniform(0.2, 1.0, size=80) if weighted else None
+    kernel = Kernel("rbf", 0.4)
+    if n_classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+        model = SVC(C=COST, gamma=0.4, tol=1e-10, decision_function_shape="ovo")
+        expected = model.fit(X, y, weights).decision_function(asked).reshape(9, -1)
+        expected *= -1 if n_classes == 2 else 1  # positive for the second class
+        truth = Truth.of(y, "classification", weights=weights)
+    else:
+        spread = y.std()
+        model = SVR(C=COST * spread, epsilon=TUBE * spread, gamma=0.4, tol=1e-10)
+        expected = model.fit(X, y, weights).predict(asked)[:, None]
+        truth = Truth.of(y, "regression", weights=weights)
+    found = _outputs(kernel(X, X), kernel(asked, X), truth)
+    np.testing.assert_allclose(found, expected, atol=1e-5)  # LIBSVM has a kernel in float32
+
+
+def test_the_widths_are_doubled():
+    assert np.diff(np.log2(WIDTHS)) == pytest.approx(1)
 
 
 def test_the_estimator_predicts_like_the_tuned_svm():

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tamis.auto.fold_paths import Work
 from tamis.auto.held_out import unpack_predictions
 from tamis.auto.measures import _wrong
-from tamis.auto.models import PREDICTORS, estimator_of, predict_rows
+from tamis.auto.models import PREDICTORS, SHARE, ForestImportances, estimator_of, predict_rows
 from tamis.auto.target import Truth
 from tamis.contract.units import Grouping
 from tamis.validation.held_out import between
@@ -151,3 +152,24 @@ def test_a_forest_does_not_depend_on_the_unit_of_the_target():
     for factor in (1e-150, 1e150):
         scaled = predict_rows("trees", X, Truth.of(y * factor, "regression"), train, test, 5)
         assert_allclose(scaled / factor, found, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("load", "task"), FORESTS)
+def test_importances_of_the_forest_are_those_of_scikit_learn(load, task):
+    X, y = load(return_X_y=True)
+    numbers = task == "regression"
+    theirs = ExtraTreesRegressor(max_features=SHARE) if numbers else ExtraTreesClassifier()
+    found, expected = [], []
+    for seed in range(8):
+        found.append(ForestImportances(40, task, seed).fit(X, y).feature_importances_)
+        theirs.set_params(n_estimators=40, random_state=seed)
+        expected.append(theirs.fit(X, y).feature_importances_)
+    assert_allclose(np.sum(found, axis=1), 1)
+    error = np.sqrt((np.var(found, axis=0) + np.var(expected, axis=0)) / 7)
+    gaps = (np.mean(found, axis=0) - np.mean(expected, axis=0)) / error
+    assert np.sqrt(np.mean(gaps**2)) < 2
+
+
+def test_a_forest_without_any_split_has_no_importances():
+    found = ForestImportances(5, "regression").fit(np.ones((9, 3)), np.arange(9.0))
+    assert_allclose(found.feature_importances_, 0)

@@ -1,6 +1,7 @@
 """The RBF SVM of Auto. Inner cross-validation tunes its kernel width and its probabilities."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +13,22 @@ from sklearn.svm import SVC, SVR
 from tamis._arrays import EMPTY, Array, Subset, class_codes
 from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
-from tamis.svm.relative import RelativeSVR
+from tamis.svm.kernels import Kernel
 from tamis.validation.resamples import parts_of
 
 #: C of the SVM, and epsilon of its regression variant.
 COST, TUBE = 4.0, 0.1
 #: Kernel width (gamma times the number of columns): the default, the values to try, and the
 #: relative gain that is needed to replace the default. With few rows, smaller gains are due to
-#: chance.
+#: chance. Each value is twice the one before it.
 WIDTH, WIDTHS, MARGIN = 0.5, (0.25, 0.5, 1.0, 2.0), 0.05
 #: Slope of the sigmoid that turns a decision value into a probability: the default, and the values
 #: to try. Well-separated classes need a steep slope. A flat slope favours few columns.
 SLOPE, SLOPES = 1.5, (1.0, 1.5, 2.0, 3.0, 4.5, 7.0)
 #: Number of inner folds, and the maximum number of rows used for all of them together.
 INNER_FOLDS, INNER_ROWS = 3, 500
+#: Tolerance of the solver, which is that of LIBSVM, and the maximum number of its steps.
+TOLERANCE, MOST_STEPS = 1e-3, 100_000
 
 
 class KernelTuning(NamedTuple):
@@ -38,10 +41,11 @@ class KernelTuning(NamedTuple):
 def predict_svm(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     """Return the predictions of a tuned SVM for the rows ``asked``. Columns must be scaled."""
     tuning = tune_svm(known, truth, seed)
+    kernel = Kernel("rbf", tuning.width / known.shape[1])
+    outputs = _outputs(kernel(known, known), kernel(asked, known), truth)
     if truth.codes is None:
-        return _numbers(known, truth, asked, tuning.width)[:, None]
-    decisions, classes = _decisions(known, truth, asked, tuning.width)
-    return _shares(decisions, tuning.slope, classes, truth.values.shape[1])
+        return outputs
+    return _shares(outputs, tuning.slope, np.unique(truth.codes), truth.values.shape[1])
 
 
 def make_svm(n_columns: int, task: str, width: float) -> Any:
@@ -65,9 +69,13 @@ def tune_svm(known: Array, truth: Truth, seed: int) -> KernelTuning:
     known, truth = known[rows], truth.take(rows)
     slopes = (SLOPE,) if truth.codes is None else SLOPES
     losses = np.zeros((len(WIDTHS), len(slopes)))
-    for train, test in _inner_folds(truth, seed):
-        for row, width in zip(losses, WIDTHS, strict=True):
-            row += _losses(known, truth, train, test, width)
+    folds = list(_inner_folds(truth, seed))
+    K = Kernel("rbf", WIDTHS[0] / known.shape[1])(known, known)
+    for index, row in enumerate(losses):
+        if index:
+            K *= K  # the width is doubled
+        for train, test in folds:
+            row += _losses(K, truth, train, test)
     if not losses.any():  # no fold could be made
         return KernelTuning()
     least, default = losses.min(axis=1), WIDTHS.index(WIDTH)
@@ -108,31 +116,57 @@ def _inner_folds(truth: Truth, seed: int) -> Iterator[tuple[Subset, Subset]]:
             yield train, test
 
 
-def _losses(known: Array, truth: Truth, train: Subset, test: Subset, width: float) -> Array:
+def _losses(K: Array, truth: Truth, train: Subset, test: Subset) -> Array:
     """Return the squared loss of an SVM on the test rows, for each slope of its probabilities."""
     target = truth.values[test]
     weights = 1.0 if truth.weights is None else truth.weights[test]
+    outputs = _outputs(K[np.ix_(train, train)], K[np.ix_(test, train)], truth.take(train))
     if truth.codes is None:
-        numbers = _numbers(known[train], truth.take(train), known[test], width)
-        return np.array([(weights * (numbers - target[:, 0]) ** 2).sum()])
-    decisions, classes = _decisions(known[train], truth.take(train), known[test], width)
-    found = [_shares(decisions, slope, classes, target.shape[1]) for slope in SLOPES]
+        return np.array([(weights * (outputs - target)[:, 0] ** 2).sum()])
+    classes = np.unique(truth.codes[train])
+    found = [_shares(outputs, slope, classes, target.shape[1]) for slope in SLOPES]
     return np.array([(weights * ((shares - target) ** 2).sum(axis=1)).sum() for shares in found])
 
 
-def _numbers(known: Array, truth: Truth, asked: Array, width: float) -> Array:
-    svr = RelativeSVR(COST, tube=TUBE, scale=width)
-    svr.fit(known, truth.values[:, 0], truth.weights)
-    return np.asarray(svr.predict(asked))
+def _outputs(K: Array, asked: Array, truth: Truth) -> Array:
+    """Train an SVM, and return its outputs for the rows of ``asked``.
+
+    There is a column for each pair of classes, which is positive for the first class, or a single
+    column for a numeric target. ``K`` is the kernel matrix of the training rows, and ``asked`` has
+    the kernel values between the rows to predict and the training rows.
+    """
+    n = len(K)
+    upper = np.full(n, COST) if truth.weights is None else COST * truth.weights
+    if truth.codes is None:
+        y = truth.values[:, 0]
+        centre, spread = y.mean(), y.std() or 1.0
+        z = (y - centre) / spread
+        # each row has two variables, one for each side of the tube
+        beta, intercept = _solve(
+            K, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n), np.tile(upper, 2),
+            np.concatenate([z - TUBE, -z - TUBE]),
+        )  # fmt: skip
+        return (centre + spread * (asked @ beta + intercept))[:, None]
+    found = []
+    for first, second in combinations(np.unique(truth.codes), 2):
+        rows = np.flatnonzero((truth.codes == first) | (truth.codes == second))
+        sign = np.where(truth.codes[rows] == first, 1.0, -1.0)
+        block = K if len(rows) == n else K[np.ix_(rows, rows)]
+        beta, intercept = _solve(block, np.arange(len(rows)), sign, upper[rows], np.ones(len(rows)))
+        found.append(asked[:, rows] @ beta + intercept)
+    return np.column_stack(found)
 
 
-def _decisions(
-    known: Array, truth: Truth, asked: Array, width: float
-) -> tuple[Array, NDArray[np.intp]]:
-    """Return decision values for each pair of classes, and the classes in the training rows."""
-    svc = SVC(C=COST, gamma=width / known.shape[1], decision_function_shape="ovo")
-    svc.fit(known, truth.codes, truth.weights)
-    return svc.decision_function(asked), svc.classes_
+def _solve(K: Array, rows: Subset, sign: Array, upper: Array, linear: Array) -> tuple[Array, float]:
+    """Return the coefficients of the rows and the intercept.
+
+    Variable i belongs to row rows[i], has the given sign, linear term and upper bound.
+    """
+    from tamis.compiled.smo import smo
+
+    x, products = np.zeros(len(rows)), np.zeros(len(K))
+    intercept, _ = smo(K, rows, sign, upper, linear, x, products, TOLERANCE, MOST_STEPS)
+    return np.bincount(rows, sign * x, len(K)), intercept
 
 
 def _shares(decisions: Array, slope: float, known: NDArray[np.intp], n_classes: int) -> Array:
@@ -146,11 +180,11 @@ def _shares(decisions: Array, slope: float, known: NDArray[np.intp], n_classes: 
 def couple(pairs: Array, n_classes: int) -> Array:
     """Return class probabilities from pairwise probabilities, by the rule of Price et al. (1995).
 
-    >>> couple(np.array([0.9]), 2)
-    array([[0.1, 0.9]])
+    Each column of ``pairs`` has the probability of the first class of a pair.
+
+    >>> couple(np.array([[0.9]]), 2)
+    array([[0.9, 0.1]])
     """
-    if n_classes == 2:  # a positive decision value means the second class
-        return np.column_stack([1 - pairs.ravel(), pairs.ravel()])
     first, second = (np.eye(n_classes)[of] for of in np.triu_indices(n_classes, 1))
     wins = np.clip(pairs, 1e-9, 1 - 1e-9)
     inverse = 2.0 - n_classes + (1 / wins) @ first + (1 / (1 - wins)) @ second

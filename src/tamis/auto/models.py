@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
@@ -63,7 +65,14 @@ def _ridge(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
 
 def _trees(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     """Return the predictions of the forest of :func:`estimator_of`, which takes longer to train."""
-    from tamis.compiled.forest import forest_predictions
+    return _forest(known, truth, asked, seed, N_TREES)[0]
+
+
+def _forest(
+    known: Array, truth: Truth, asked: Array, seed: int, n_trees: int
+) -> tuple[Array, Array]:
+    """Return the predictions of a forest, and its importances if there are no rows to predict."""
+    from tamis.compiled.forest import grow_forest
 
     (n_rows, n_columns), n_outputs = known.shape, truth.values.shape[1]
     values = np.ones((2, n_rows))
@@ -77,15 +86,39 @@ def _trees(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
         values[0] /= size
     tables = np.ascontiguousarray(known.T), np.ascontiguousarray(asked.T)
 
-    def grow(trees: slice) -> Array:
-        return forest_predictions(
+    def grow(trees: slice) -> tuple[Array, Array]:
+        return grow_forest(
             tables[0], codes, values, tables[1], n_outputs, max(1, n_tried),
             trees.stop - trees.start, stream(seed, "trees", trees.start),
         )  # fmt: skip
 
     terms = n_rows * np.log2(n_rows + 1) * (n_tried + 2)
-    found = np.sum(shared_calls(grow, N_TREES, terms), axis=0)
-    return np.asarray(centre + size * found / N_TREES)
+    found, importances = map(sum, zip(*shared_calls(grow, n_trees, terms), strict=True))
+    return centre + size * found / n_trees, importances / max(importances.sum(), 1e-300)
+
+
+class ForestImportances(BaseEstimator):
+    """Impurity importances of the forest of :func:`estimator_of`, without the trees.
+
+    Parameters
+    ----------
+    n_trees : int
+    task : str
+        "classification" or "regression".
+    random_state : int, default=0
+    """
+
+    def __init__(self, n_trees: int, task: str, random_state: int = 0):
+        self.n_trees, self.task, self.random_state = n_trees, task, random_state
+
+    def fit(self, X: Array, y: NDArray[Any]) -> Self:
+        """Grow the trees, and store the share of each column in what they explain."""
+        known, truth = scaled_columns(X)[0], Truth.of(y, self.task)
+        nothing = np.empty((0, X.shape[1]))
+        _, self.feature_importances_ = _forest(
+            known, truth, nothing, self.random_state, self.n_trees
+        )
+        return self
 
 
 def _cox(known: Array, truth: Truth, asked: Array, seed: int) -> Array:

@@ -1,10 +1,6 @@
 """The orders of the columns that Auto tries."""
 
-from typing import Any
-
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-
-from tamis.auto.models import SHARE
+from tamis.auto.models import ForestImportances
 from tamis.contract import Selection
 from tamis.criteria import JMI, Correlation, CoxScore, Importances
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
@@ -33,7 +29,4 @@ def _search(name: str, task: str) -> Selection:
         return Ranking(CoxScore())
     if name == "information":
         return Forward(JMI(adjusted=True, task=task))
-    forest: Any = ExtraTreesRegressor(N_TREES, max_features=SHARE)
-    if task == "classification":
-        forest = ExtraTreesClassifier(N_TREES)
-    return RecursiveElimination(Importances(forest), step=LEAVING)
+    return RecursiveElimination(Importances(ForestImportances(N_TREES, task)), step=LEAVING)

@@ -94,7 +94,7 @@ class Auto(InRounds):
 
     Parameters
     ----------
-    budget : float, default=60
+    budget : float, default=35
         Time that the plan may take, in estimated seconds of one core. Mutual information with ridge
         regression is always tried. A fit that takes more than three times the budget, and at least
         five minutes, is stopped and uses the orders that are finished.
@@ -178,7 +178,7 @@ class Auto(InRounds):
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
     quick: ClassVar[str] = "correlation"
 
-    budget: float = 60
+    budget: float = 35
     _: KW_ONLY
     size: str = "balanced"
     n_features_to_select: Any = None

@@ -1,4 +1,4 @@
-"""Predictions of forests of extremely randomised trees."""
+"""Forests of extremely randomised trees: their predictions and importances."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ CONSTANT = 1e-7
 
 
 @njit(cache=True, nogil=True)
-def forest_predictions(
+def grow_forest(
     columns: Array,
     codes: NDArray[np.intp],
     values: Array,
@@ -20,105 +20,132 @@ def forest_predictions(
     n_tried: int,
     n_trees: int,
     rng: np.random.Generator,
-) -> Array:
-    """Return the sum over ``n_trees`` trees of their predictions for the rows to predict.
+) -> tuple[Array, Array]:
+    """Return the sums over ``n_trees`` trees of their predictions and of their importances.
 
     ``columns`` and ``asked`` have one row per column. The target of training row i has the value
     values[0, i] in the output codes[i] and 0 in the others, and values[1, i] is the weight of the
     row. So classes have the value 1, and a real target has a single output. A split compares
     ``n_tried`` columns, each at a random threshold, by the sum of squared errors, which for classes
-    is the Gini impurity. A tree is not stored: it is grown only where there are rows to predict.
+    is the Gini impurity. The importance of a column is its share of the decrease of that sum.
+
+    A tree is not stored. If there are rows to predict, it is grown only where these rows are, and
+    the importances are those of these parts of the tree.
     """
     n_rows, n_asked = columns.shape[1], asked.shape[1]
-    found = np.zeros((n_asked, n_outputs))
+    found, importances = np.zeros((n_asked, n_outputs)), np.zeros(len(columns))
     features = np.arange(len(columns))
+    # the rows of a node, copied to the start of these arrays
+    held = np.empty(n_rows, dtype=np.intp), np.empty((3, n_rows))
     sums, left = np.empty(n_outputs), np.empty(n_outputs)
     # each node is a range of training rows and a range of rows to predict
     nodes = np.empty((n_rows + 1, 4), dtype=np.int64)
     for _ in range(n_trees):
         rows, wanted = np.arange(n_rows), np.arange(n_asked)
+        gains = np.zeros(len(columns))
         nodes[0] = 0, n_rows, 0, n_asked
         n_nodes = 1
         while n_nodes:
             n_nodes -= 1
             first, last, low, high = nodes[n_nodes]
             node, here = rows[first:last], wanted[low:high]
-            total, pure = _add_up(node, codes, values, sums)
-            feature, threshold = -1, 0.0
+            total, pure = _add_up(node, codes, values, held, sums)
+            feature, threshold, gain = -1, 0.0, 0.0
             if not pure:
-                feature, threshold = _best_split(
-                    columns, codes, values, node, sums, total, features, n_tried, left, rng
+                feature, threshold, gain = _best_split(
+                    columns, node, held, sums, total, features, n_tried, left, rng
                 )
             if feature < 0:
                 for row in here:
-                    found[row] += sums / total
+                    for k in range(n_outputs):
+                        found[row, k] += sums[k] / total
                 continue
+            gains[feature] += gain
             middle = first + _split(columns[feature], node, threshold)
             centre = low + _split(asked[feature], here, threshold)
-            if centre > low:
+            if centre > low or not n_asked:
                 nodes[n_nodes] = first, middle, low, centre
                 n_nodes += 1
-            if centre < high:
+            if centre < high or not n_asked:
                 nodes[n_nodes] = middle, last, centre, high
                 n_nodes += 1
-    return found
+        if gains.sum() > 0:
+            importances += gains / gains.sum()
+    return found, importances
 
 
 @njit(cache=True, nogil=True)
 def _add_up(
-    node: NDArray[np.intp], codes: NDArray[np.intp], values: Array, sums: Array
+    node: NDArray[np.intp],
+    codes: NDArray[np.intp],
+    values: Array,
+    held: tuple[NDArray[np.intp], Array],
+    sums: Array,
 ) -> tuple[float, bool]:
-    """Write the weighted sums of the outputs; return the weight and whether all rows are equal."""
+    """Copy the rows of a node, and write the weighted sums of the outputs.
+
+    Return the weight, and whether all rows are equal.
+    """
+    held_codes, (held_terms, held_weights, _) = held
     sums[:] = 0.0
     total, pure = 0.0, True
-    for row in node:
-        sums[codes[row]] += values[0, row] * values[1, row]
-        total += values[1, row]
-        pure = pure and codes[row] == codes[node[0]] and values[0, row] == values[0, node[0]]
+    first = node[0]
+    for k, row in enumerate(node):
+        code, value, weight = codes[row], values[0, row], values[1, row]
+        held_codes[k], held_terms[k], held_weights[k] = code, value * weight, weight
+        sums[code] += value * weight
+        total += weight
+        pure = pure and code == codes[first] and value == values[0, first]
     return total, pure
 
 
 @njit(cache=True, nogil=True)
 def _best_split(
     columns: Array,
-    codes: NDArray[np.intp],
-    values: Array,
     node: NDArray[np.intp],
+    held: tuple[NDArray[np.intp], Array],
     sums: Array,
     total: float,
     features: NDArray[np.intp],
     n_tried: int,
     left: Array,
     rng: np.random.Generator,
-) -> tuple[int, float]:
-    """Return the best of some random columns and its threshold, or -1 if all are constant."""
+) -> tuple[int, float, float]:
+    """Return the best of some random columns, its threshold and its gain.
+
+    The column is -1 if all columns are constant.
+    """
+    codes, (terms, weights, values) = held
     best, feature, threshold = -np.inf, -1, 0.0
-    for k in range(len(features)):
-        if k >= n_tried and feature >= 0:
+    for tried in range(len(features)):
+        if tried >= n_tried and feature >= 0:
             break
-        other = rng.integers(k, len(features))
-        features[k], features[other] = features[other], features[k]
-        column = columns[features[k]]
+        other = rng.integers(tried, len(features))
+        features[tried], features[other] = features[other], features[tried]
+        column = columns[features[tried]]
         least, most = np.inf, -np.inf
-        for row in node:
-            least, most = min(least, column[row]), max(most, column[row])
+        for i, row in enumerate(node):
+            values[i] = column[row]
+            least, most = min(least, values[i]), max(most, values[i])
         if most - least <= CONSTANT:
             continue
         cut = least + rng.random() * (most - least)
         cut = least if cut >= most else cut
         left[:] = 0.0
         weight = 0.0
-        for row in node:
-            if column[row] <= cut:
-                left[codes[row]] += values[0, row] * values[1, row]
-                weight += values[1, row]
+        for i in range(len(node)):
+            inside = values[i] <= cut  # multiplied, because a random branch is slow
+            left[codes[i]] += inside * terms[i]
+            weight += inside * weights[i]
         rest = total - weight
         if rest <= 0:  # the other rows have weights below the rounding error
             continue
-        score = (left**2).sum() / weight + ((sums - left) ** 2).sum() / rest
+        score = 0.0
+        for k in range(len(sums)):
+            score += left[k] ** 2 / weight + (sums[k] - left[k]) ** 2 / rest
         if score > best:
-            best, feature, threshold = score, features[k], cut
-    return feature, threshold
+            best, feature, threshold = score, features[tried], cut
+    return feature, threshold, best - (sums**2).sum() / total
 
 
 @njit(cache=True, nogil=True)

@@ -374,7 +374,8 @@ def with_unit(subset: Subset, unit: int) -> Subset:
     unit : int
         A unit that is not in the subset.
     """
-    return np.insert(subset, np.searchsorted(subset, unit), unit)
+    at = subset.searchsorted(unit)
+    return np.concatenate([subset[:at], [unit], subset[at:]], dtype=np.intp)  # faster than insert
 
 
 def difference(values: Array, base: float) -> Array:

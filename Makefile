@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-gpu test-slow test-experiments loops lint bench fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
+.PHONY: demo test test-gpu test-slow test-experiments loops lint bench bench-check fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -56,8 +56,13 @@ reproduce-fast: $(VENV)/.book
 book: $(VENV)/.book
 	$(BIN)/python -m book.run $(ARGS)
 
+# Speed ratios against other packages, which are stored in benchmarks/ratios.toml. ARGS="relief" for one.
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# The short benchmarks (three minutes), compared with the stored ratios.
+bench-check: $(VENV)/.bench
+	$(BIN)/python -m benchmarks --check $(ARGS)
 
 # An hour of hostile tables, or ARGS="--count 1000 --seed 3"; each failure is a line that repeats it.
 fuzz: $(VENV)/.test

@@ -166,7 +166,7 @@ def _solve(K: Array, rows: Subset, sign: Array, upper: Array, linear: Array) -> 
 
     x, products = np.zeros(len(rows)), np.zeros(len(K))
     intercept, _ = smo(K, rows, sign, upper, linear, x, products, TOLERANCE, MOST_STEPS)
-    return np.bincount(rows, sign * x, len(K)), intercept
+    return np.bincount(rows, sign * x, len(K)).astype(float), intercept
 
 
 def _shares(decisions: Array, slope: float, known: NDArray[np.intp], n_classes: int) -> Array:

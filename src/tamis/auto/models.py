@@ -93,7 +93,8 @@ def _forest(
         )  # fmt: skip
 
     terms = n_rows * np.log2(n_rows + 1) * (n_tried + 2)
-    found, importances = map(sum, zip(*shared_calls(grow, n_trees, terms), strict=True))
+    grown = zip(*shared_calls(grow, n_trees, terms), strict=True)
+    found, importances = (np.sum(part, axis=0) for part in grown)
     return centre + size * found / n_trees, importances / max(importances.sum(), 1e-300)
 
 

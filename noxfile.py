@@ -1,3 +1,7 @@
+#!/usr/bin/env -S uv run --script
+# /// script
+# dependencies = ["nox>=2025.2.9", "uv"]
+# ///
 """Checks in environments of their own: Python versions, lowest versions, the wheel, other tools.
 
 ``make test`` needs no nox. ``pip install nox uv`` and ``nox --list`` show the sessions here, and
@@ -10,7 +14,6 @@ import nox
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["tests-3.11", "wheel", "types"]
 
 PYTHONS = nox.project.python_versions(nox.project.load_toml("pyproject.toml"))
 THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")}
@@ -24,14 +27,14 @@ def run_tests(session: nox.Session, *options: str) -> None:
     session.run("python", "-m", "pytest", *workers, *options, *session.posargs, env=THREADS)
 
 
-@nox.session(python=PYTHONS)
+@nox.session(python=PYTHONS, default=False)
 def tests(session: nox.Session) -> None:
     """Run the tests with the newest versions that this Python supports."""
     session.install("--upgrade", "-e", ".[app,dask]", "-e", "book", "--group", "test")
     run_tests(session, *FAST)
 
 
-@nox.session(python=PYTHONS[0], venv_backend="uv")
+@nox.session(python=PYTHONS[0], venv_backend="uv", default=False)
 def lowest(session: nox.Session) -> None:
     """Run the tests with the lowest versions that pyproject.toml allows."""
     lowest = ("--resolution", "lowest-direct")
@@ -39,7 +42,7 @@ def lowest(session: nox.Session) -> None:
     run_tests(session, *FAST)
 
 
-@nox.session(python=PYTHONS)
+@nox.session(python=PYTHONS, default=False)
 def wheel(session: nox.Session) -> None:
     """Build the sdist and the wheel, and install the wheel into a fresh environment."""
     session.install("--group", "test")
@@ -56,7 +59,7 @@ def types(session: nox.Session) -> None:
     session.run("pyright", "tests/typical_use.py")
 
 
-@nox.session(python=PYTHONS[1])
+@nox.session(python=PYTHONS[1], default=False)
 def guests(session: nox.Session) -> None:
     """Hand selectors to other tools: skops, ONNX, MLflow, Optuna, skrub."""
     session.install("-e", ".[app]", "-e", "book", "--group", "test", "--group", "handover")
@@ -69,3 +72,7 @@ def review(session: nox.Session) -> None:
     session.install("sp-repo-review[cli]", "--group", "workflows")
     session.run("sp-repo-review", ".")
     session.run("zizmor", "--offline", "--pedantic", ".github")
+
+
+if __name__ == "__main__":
+    nox.main()

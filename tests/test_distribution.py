@@ -21,8 +21,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 SOURCE = (ROOT / "src/tamis/_version.py").read_text(encoding="utf-8")
 VERSION = re.search(r'__version__ = "(.+)"', SOURCE)[1]
 #: Packages that the library must not need.
-OPTIONAL = ("pandas", "polars", "pyarrow", "altair", "vl_convert", "jinja2", "typer", "rich", "dask",
-            "torch", "matplotlib", "pytest", "tamis_book")  # fmt: skip
+OPTIONAL = ("altair", "dask", "jinja2", "matplotlib", "pandas", "polars", "pyarrow", "pytest",
+            "rich", "tamis_book", "torch", "typer", "vl_convert")  # fmt: skip
 FIRST_STEPS = """
 import warnings
 import tamis, tamis.contract, tamis.plot, tamis.report, tamis.testing
@@ -61,9 +61,7 @@ CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPAT
 
 def run(*words, cwd, env=None):
     """Return the output of a command that must succeed."""
-    done = subprocess.run(
-        words, cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8"
-    )
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -106,9 +106,7 @@ def test_optuna_searches_over_the_parameters_of_a_selector(wine):
         size = trial.suggest_int("n_features_to_select", 1, 8)
         return cross_val_score(pipeline(n_features_to_select=size), *wine, cv=3).mean()
 
-    study = optuna.create_study(
-        direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0)
-    )
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(objective, n_trials=4)
     best = study.best_params["n_features_to_select"]
     expected = cross_val_score(pipeline(n_features_to_select=best), *wine, cv=3).mean()
@@ -121,7 +119,9 @@ def test_skrub_pipelines_select_columns():
     data = skrub.var("data", frame)
     X, y = data.drop(columns="target").skb.mark_as_X(), data["target"].skb.mark_as_y()
     selected = X.skb.apply(tamis.recipe("mrmr", n_features_to_select=3), y=y)
-    learner = selected.skb.apply(LogisticRegression(max_iter=5000), y=y).skb.make_learner(fitted=True)
+    learner = selected.skb.apply(LogisticRegression(max_iter=5000), y=y).skb.make_learner(
+        fitted=True
+    )
     assert learner.predict({"data": frame}).shape == (178,)
     assert selected.skb.preview().shape == (178, 3)
 

@@ -1,4 +1,4 @@
-"""Files of the repository that repeat each other: versions, addresses, minimum versions, workflows."""
+"""Facts that several files repeat (versions, addresses), workflows, and the site."""
 
 import ast
 import json

@@ -146,5 +146,5 @@ def test_the_wheel_works_in_a_fresh_environment(wheel, tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert 'write pip install "tamis[app]".' in done.stderr
     run(python, "-m", "pip", "install", "--quiet", f"{wheel}[app]", cwd=tmp_path, env=CLEAN)
-    assert "columns are kept" in run(tamis, "demo", cwd=tmp_path, env=CLEAN)
+    assert "The report is tamis-demo" in run(tamis, "demo", cwd=tmp_path, env=CLEAN)
     assert list((tmp_path / "tamis-demo").glob("report.html"))

@@ -7,7 +7,11 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
+<<<<<<< HEAD
 .PHONY: demo test test-gpu test-slow test-experiments loops lint bench bench-check fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
+=======
+.PHONY: demo test test-gpu test-slow test-experiments loops lint review dist bench fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
+>>>>>>> release
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
@@ -42,6 +46,16 @@ lint: $(VENV)/.test
 	$(BIN)/python -m docs.prose
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+# The guide of Scientific Python, and the workflows; needs nox and uv, as all sessions of nox do.
+review:
+	nox -s review
+
+# The sdist and the wheel, in dist/. With TAG=v0.1.0, fails unless that is the version.
+dist: $(VENV)/.test
+	test -z "$(TAG)" || test "$(TAG)" = "v$$($(BIN)/python -c 'import tamis; print(tamis.__version__)')"
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
@@ -88,7 +102,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# Each stamp stands for one set of extras, and is renewed when the dependencies change.
+# Each stamp stands for one set of extras and groups, and is renewed when the dependencies change.
 $(VENV)/.app: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[app]"
 	touch $@
@@ -98,19 +112,19 @@ $(VENV)/.book: pyproject.toml book/pyproject.toml | $(BIN)/python
 	touch $@ $(VENV)/.app
 
 $(VENV)/.test: pyproject.toml book/pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test]" --editable book
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask]" --editable book --group test
 	touch $@ $(VENV)/.app $(VENV)/.book
 
 $(VENV)/.gpu: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable ".[app,dask,gpu,test]"
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask,gpu]" --group test
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test,bench]"
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask]" --group test --group bench
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable ".[app,dask,test,docs]"
+	$(BIN)/python -m pip install --quiet --editable ".[app,dask]" --group test --group docs
 	touch $@
 
 clean:

@@ -1,5 +1,6 @@
 """Sphinx configuration: numpydoc, an executed gallery, the PyData theme."""
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -44,6 +45,17 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
 }
+if os.environ.get("TAMIS_DOCS_VERSIONS"):  # the pages become part of the site of all versions
+    from docs.site import ADDRESS, folder_of
+
+    html_theme_options |= {
+        "switcher": {
+            "json_url": f"{ADDRESS}/versions.json",
+            "version_match": folder_of(os.environ.get("GITHUB_REF_NAME", "")),
+        },
+        "check_switcher": False,
+        "navbar_start": ["navbar-logo", "version-switcher"],
+    }
 # every page may quote a measured figure as |name|
 rst_epilog = "\n".join(f".. |{name}| replace:: {figure}" for name, figure in FIGURES.items())
 sphinx_gallery_conf = {

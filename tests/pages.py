@@ -24,7 +24,7 @@ PAGES = [
     ),
 ]
 #: Libraries that a page may use although the tests do not install them: such blocks are skipped.
-OPTIONAL = ("lightgbm",)
+OPTIONAL = ("boruta", "lightgbm", "mlxtend", "mrmr", "optuna", "skl2onnx", "skops")
 #: Replacements that save time: page, as printed, as run.
 SHORTER = {
     "README.md": ("load_breast_cancer", "load_wine"),

@@ -131,7 +131,7 @@ def _of_group(folder: Path) -> float | None:
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text().splitlines()
+        return file.read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
 

@@ -124,7 +124,8 @@ def make_table(
         title_justify="left",
         title_style="bold",
     )
+    options = {"overflow": "fold", **options}
     for name in headings:
         side = "right" if name in right else "left"
-        table.add_column(text(name), justify=side, **{"overflow": "fold", **options})  # type: ignore
+        table.add_column(text(name), justify=side, **options)  # type: ignore[arg-type]
     return table

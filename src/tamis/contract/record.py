@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy
+import sklearn
 from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator, clone
 
@@ -39,8 +40,13 @@ UNITS = frozenset({"feature_groups", "fixed_features"})
 @cache
 def installed_versions() -> Mapping[str, str]:
     """Return the versions of the packages that a result may depend on."""
-    own = {"python": platform.python_version(), "tamis": __version__}
-    return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {
+        "python": platform.python_version(),
+        "tamis": __version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
 
 
 class Interaction(NamedTuple):

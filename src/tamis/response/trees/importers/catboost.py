@@ -23,7 +23,7 @@ def read(fitted: Any) -> Trees:
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         fitted.save_model(str(path), format="json")
-        model = json.loads(path.read_text())
+        model = json.loads(path.read_text(encoding="utf-8"))
     loss = model["model_info"]["params"]["loss_function"]["type"]
     if loss not in LINKS:
         raise NotFollowed(f"its loss is {loss}")

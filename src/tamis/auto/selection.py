@@ -29,7 +29,7 @@ from tamis.auto.measures import Measures, check_scoring, measures_of
 from tamis.auto.models import estimator_of, width_of
 from tamis.auto.plan import ROWS, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import balanced_folds, check_cv, groups_of, make_splits, weights_of
+from tamis.auto.splits import balanced_folds, check_cv, make_splits, weights_of
 from tamis.auto.target import Truth
 from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
@@ -40,7 +40,7 @@ from tamis.contract.embedded import Given
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.honest_size import sizes_of
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.validation.splits import Fold
+from tamis.validation.splits import Fold, read_labels
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
@@ -290,7 +290,8 @@ class Auto(InRounds):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
         params = dict(params)
-        self._groups = groups_of(params.pop("groups", None), len(X))
+        labels = read_labels("Auto", "groups", params.pop("groups", None), len(X))
+        self._groups = None if labels is None else labels[1]
         self._weights = weights_of(params.pop("sample_weight", None), len(X))
         return super()._open(X, y, params, done)
 

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, target_kind
+from tamis._arrays import Array, Subset
 from tamis._checks import Constraints, integer, number, one_of
 from tamis._seeds import seed_of
 from tamis.contract import Selection
 from tamis.contract.choice import best_of
 from tamis.exceptions import InvalidTarget
-from tamis.meta.inner_search import path_size, search_cost, walk_of
+from tamis.meta.inner_search import path_size, search_cost
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.meta.search_repeats import Rounds, check_part
+from tamis.meta.search_repeats import Rounds, check_part, task_of
 from tamis.validation.held_out import check_predicts, held_out_losses
 from tamis.validation.resamples import folds_of
 
@@ -102,7 +102,7 @@ class HonestSize(Rounds, InRounds):
                 "HonestSize needs a target of classes or numbers, but y is censored (event and "
                 "time). Use Probes(...) or StabilitySelection(...)."
             )
-        check_predicts("HonestSize", self.estimator, y, self._task(y))
+        check_predicts("HonestSize", self.estimator, y, task_of(self, y))
 
     def _n_rounds(self) -> int:
         return self.n_folds
@@ -122,7 +122,7 @@ class HonestSize(Rounds, InRounds):
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         """Return the test rows of a fold, and their losses at each size."""
         assert y is not None
-        task, n_units = self._task(y), self._units.n_units
+        task, n_units = task_of(self, y), self._units.n_units
         train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed, task)[index]
         check_part("HonestSize", y, train)
         size = min(path_size(self.search, n_units), sizes_of(n_units)[-1])
@@ -133,16 +133,6 @@ class HonestSize(Rounds, InRounds):
             found = held_out_losses(self.estimator, X[:, columns], y, train, test, task)
             losses.append(found.tolist())
         return [test.tolist(), losses]
-
-    def _task(self, y: NDArray[Any]) -> str:
-        if self.task != "auto":
-            return self.task
-        criterion = getattr(walk_of(self.search), "criterion", None)
-        asked = getattr(criterion, "task", "auto")
-        only = tuple(getattr(criterion, "targets", ()))
-        if asked == "auto" and len(only) == 1:
-            asked = only[0]
-        return target_kind(y) if asked == "auto" else str(asked)
 
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]

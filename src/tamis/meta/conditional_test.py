@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, class_codes, scaled_columns
 from tamis._checks import Constraints, integer, number, one_of
@@ -136,21 +137,17 @@ class ConditionalTest(Rounds, InRounds):
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         super()._check_target(y)
-        if y is None or y.dtype.names is not None or y.ndim > 1:
-            given = "is missing" if y is None else "has several columns" if y.ndim > 1 else "is "
+        assert y is not None
+        if y.dtype.names is not None:
             raise InvalidTarget(
-                f"ConditionalTest needs one target of classes or numbers, but y "
-                f"{given + 'censored (event and time)' if given == 'is ' else given}. Use "
-                "StabilitySelection(...), or Probes(...)."
+                "ConditionalTest needs a target of classes or numbers, but y is censored (event "
+                "and time). Use Probes(...) or StabilitySelection(...)."
             )
-        check_predicts("ConditionalTest", self.estimator, y, task := task_of(self, y))
-        if (
-            task == "classification"
-            and is_classifier(self.estimator)
-            and not hasattr(self.estimator, "predict_proba")
-        ):
+        check_predicts("ConditionalTest", self.estimator, y, task_of(self, y))
+        model = Ridge() if self.estimator is None else self.estimator
+        if is_classifier(model) and not hasattr(model, "predict_proba"):
             raise InvalidParameter(
-                f"ConditionalTest needs probabilities, but {type(self.estimator).__name__} has no "
+                f"ConditionalTest needs probabilities, but {type(model).__name__} has no "
                 "predict_proba. Pass a regressor such as SVR(), which is trained on class "
                 "indicators, or CalibratedClassifierCV(...)."
             )

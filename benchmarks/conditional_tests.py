@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from tamis.criteria import HSIC, Correlation
+from tamis.exceptions import TamisError
 from tamis.meta import ConditionalTest
 from tamis.recipes import method
 from tamis.search import Ranking
@@ -230,6 +231,9 @@ SETTINGS: dict[str, Setting] = {
     "squared decoys, SVM": Setting(squares(300, 20), DEPENDENCE, SVR()),
     "waves, ridge": Setting(waves(300, 20), DEPENDENCE),
     "waves, SVM": Setting(waves(300, 20), DEPENDENCE, SVR()),
+    "waves, SVM, forest draws": Setting(
+        waves(300, 20), DEPENDENCE, SVR(), {"sampler": RandomForestRegressor(50)}
+    ),
     "heavy tails": Setting(linear(300, 20, shape=tails), RELEVANCE),
     "heavy tails, SVM": Setting(linear(300, 20, shape=tails), RELEVANCE, SVR()),
     "binary": Setting(linear(300, 20, shape=binary), RELEVANCE),
@@ -305,7 +309,7 @@ def compare(name: str, n_tables: int, seed: int, *, peers: bool) -> None:
     setting = SETTINGS[name]
     tests = {"ConditionalTest": tamis_test, **(guests() if peers else {})}
     for test_name, test in tests.items():
-        rows, seconds, unit, failures = [], 0.0, 0.0, 0
+        rows, failures, seconds, unit = [], [], 0.0, 0.0
         for index in range(n_tables):
             table = setting.make(np.random.default_rng([seed, index]))
             start = process_time()
@@ -317,13 +321,13 @@ def compare(name: str, n_tables: int, seed: int, *, peers: bool) -> None:
             start = process_time()
             try:
                 p = test(setting, table, index)
-            except ValueError:
-                failures += 1
+            except TamisError as error:
+                failures.append(str(error))
                 continue
             seconds += process_time() - start
             rows.append(measure(table, p))
         if not rows:
-            print(f"{name:36} {test_name:18} refused all {failures} tables", flush=True)
+            print(f"{name:36} {test_name:18} refused: {failures[0]}", flush=True)
             continue
         means = np.nanmean(rows, axis=0) if len(rows) else np.full(5, np.nan)
         error = np.std([row[0] for row in rows]) / np.sqrt(len(rows))

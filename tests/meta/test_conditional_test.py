@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn.covariance import LedoitWolf
+from sklearn.covariance import LedoitWolf, empirical_covariance, shrunk_covariance
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -38,11 +38,18 @@ def decoyed(n=120, d=8, seed=0):
 
 
 def drawn_by_hand(known, new, block):
-    """Return the conditional mean and the residuals of a block of columns, from the covariance."""
+    """Return the conditional mean and the residuals of a block of columns, from the covariance.
+
+    The covariance is shrunk by the Ledoit-Wolf amount, or by 3 % of it if that is better.
+    """
     rest = np.setdiff1d(np.arange(known.shape[1]), block)
-    C = LedoitWolf(assume_centered=True).fit(known).covariance_
-    mean = new[:, rest] @ np.linalg.solve(C[np.ix_(rest, rest)], C[np.ix_(rest, block)])
-    return mean, new[:, block] - mean
+    amount = LedoitWolf(assume_centered=True).fit(known).shrinkage_
+    found = []
+    for shrinkage in (amount, 0.03 * amount):
+        C = shrunk_covariance(empirical_covariance(known, assume_centered=True), shrinkage)
+        mean = new[:, rest] @ np.linalg.solve(C[np.ix_(rest, rest)], C[np.ix_(rest, block)])
+        found.append((mean, new[:, block] - mean))
+    return min(found, key=lambda one: (one[1] ** 2).sum())
 
 
 def loops_by_hand(X, target, folds, selected, units, predict):
@@ -185,7 +192,7 @@ def test_residuals_agree_with_the_covariance_for_more_columns_than_rows():
         known = StandardScaler().fit_transform(rng.normal(size=(n, d)) @ rng.normal(size=(d, d)))
         new = rng.normal(size=(7, d))
         blocks = [np.array([3]), np.array([0, 5]), np.array([11])]
-        found = conditional_residuals(known, new, blocks, squares=False)
+        found = conditional_residuals(known, new, blocks, "linear")
         for block, residual in zip(blocks, found, strict=True):
             assert_allclose(residual, drawn_by_hand(known, new, block)[1], atol=1e-8)
 
@@ -196,11 +203,24 @@ def test_squares_are_used_only_where_they_predict_the_column_better():
     X[:, 1] = X[:, 0] ** 2 + 0.3 * rng.normal(size=300)
     Z = StandardScaler().fit_transform(X)
     blocks = [np.array([j]) for j in range(5)]
-    plain = conditional_residuals(Z[:200], Z[200:], blocks, squares=False)
-    better = conditional_residuals(Z[:200], Z[200:], blocks, squares=True)
+    plain = conditional_residuals(Z[:200], Z[200:], blocks, "linear")
+    better = conditional_residuals(Z[:200], Z[200:], blocks, "auto")
     assert better[1].var() < 0.3 * plain[1].var()
     for a, b in zip(better, plain, strict=True):
         assert (a**2).sum() <= (b**2).sum()
+
+
+def test_a_regressor_may_describe_a_column_given_the_others():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 4))
+    X[:, 1] = np.sin(3 * X[:, 0]) + 0.2 * rng.normal(size=300)
+    Z, blocks = StandardScaler().fit_transform(X), [np.array([1])]
+    (plain,) = conditional_residuals(Z[:200], Z[200:], blocks, "auto")
+    (better,) = conditional_residuals(Z[:200], Z[200:], blocks, SVR(C=10))
+    assert better.var() < 0.6 * plain.var()
+    rest = [0, 2, 3]
+    predicted = SVR(C=10).fit(Z[:200, rest], Z[:200, 1]).predict(Z[200:, rest])
+    assert_allclose(better[:, 0], Z[200:, 1] - predicted, atol=1e-10)
 
 
 def test_the_nearest_units_are_the_most_correlated_ones():

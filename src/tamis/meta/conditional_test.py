@@ -1,5 +1,6 @@
 """Test of each column given all other columns, cross-fitted around any search."""
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 from warnings import warn
@@ -8,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn import config_context
-from sklearn.base import clone, is_classifier
+from sklearn.base import RegressorMixin, clone, is_classifier
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, class_codes, scaled_columns
-from tamis._checks import Constraints, integer, number, one_of
+from tamis._checks import Constraints, instance_of, integer, number, one_of
 from tamis._format import format_p_value
 from tamis._seeds import fix_seeds, seed_of, stream
 from tamis.contract.fit_warnings import caller_level
@@ -30,6 +31,9 @@ from tamis.validation.resamples import folds_of
 
 #: Number of rows per column below which a warning is issued.
 ROWS_PER_COLUMN = 3
+#: A covariance may be shrunk by this share of the Ledoit-Wolf amount, which is best for the matrix
+#: as a whole but hides a part of a strong relation, and never by less than ``LEAST``.
+LESS, LEAST = 0.03, 1e-6
 #: Number of nearest columns that ``neighbours="auto"`` adds to the model without the tested column,
 #: if the search may take a column in place of a similar one.
 NEIGHBOURS = 3
@@ -77,9 +81,10 @@ class ConditionalTest(Rounds, InRounds):
     neighbours : int or "auto", default="auto"
         Number of columns, those most correlated with column j, that h uses in addition to the
         selected columns. "auto" means 0 if the search scores each column independently, else 3.
-    sampler : {"auto", "linear"}, default="auto"
-        The mean of a column given all others: linear in them ("linear"), or with their squares if
-        that predicts the column better on held-out rows ("auto").
+    sampler : {"auto", "linear"} or regressor, default="auto"
+        The mean of a column given all others: linear in them ("linear"), or also linear in their
+        squares ("auto"), or predicted by a regressor. If several are possible, the one that
+        predicts the column best on held-out rows is used.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether ``y`` contains classes or numbers.
     random_state : int, generator or None, default=None
@@ -118,7 +123,7 @@ class ConditionalTest(Rounds, InRounds):
         "n_repeats": integer(1),
         "n_draws": integer(1),
         "neighbours": integer(0) | one_of("auto"),
-        "sampler": one_of("auto", "linear"),
+        "sampler": one_of("auto", "linear") | instance_of(RegressorMixin, "a regressor"),
         "task": one_of("auto", "classification", "regression"),
     }
 
@@ -129,7 +134,7 @@ class ConditionalTest(Rounds, InRounds):
     n_repeats: int = 1
     n_draws: int = 20
     neighbours: int | str = "auto"
-    sampler: str = "auto"
+    sampler: Any = "auto"
     task: str = "auto"
 
     def _check_walk(self, walk: Any) -> None:
@@ -248,7 +253,7 @@ class HeldOutRows(NamedTuple):
     rng: np.random.Generator
     seed: int
 
-    def products(self, units: Subset, n_neighbours: int, n_draws: int, sampler: str) -> Array:
+    def products(self, units: Subset, n_neighbours: int, n_draws: int, sampler: Any) -> Array:
         """Return R for each unit and held-out row, see :class:`ConditionalTest`."""
         if not len(units):
             return np.zeros((0, len(self.test)))
@@ -258,7 +263,9 @@ class HeldOutRows(NamedTuple):
         columns = self.grouping.columns(units)
         model = self._trained(known[:, columns], truth)
         blocks = [self.grouping.columns(np.array([unit])) for unit in units]
-        residuals = conditional_residuals(known, new, blocks, squares=sampler == "auto")
+        if isinstance(sampler, RegressorMixin):
+            fix_seeds(sampler := clone(sampler), root=self.seed)
+        residuals = conditional_residuals(known, new, blocks, sampler)
         changes = mean_changes(
             model, new[:, columns], columns, blocks, residuals, n_draws, self.rng
         )
@@ -304,13 +311,14 @@ def target_outputs(y: NDArray[Any], task: str) -> Array:
 
 
 def conditional_residuals(
-    known: Array, new: Array, blocks: list[Subset], *, squares: bool
+    known: Array, new: Array, blocks: list[Subset], sampler: Any = "auto"
 ) -> list[Array]:
     """Return the residuals of each block of columns given all other columns, for the new rows.
 
-    The mean given the others is linear with a Ledoit-Wolf covariance of the rows ``known``. With
-    ``squares`` it also uses the squares of the other columns, if that makes the residuals of the
-    new rows smaller. The target is not used, so this comparison does not affect the test.
+    The mean given the others comes from a covariance of the rows ``known`` that is shrunk by the
+    Ledoit-Wolf amount or less. It may also use squares of the other columns, or a regressor. For
+    each block, the mean with the smallest residuals in the new rows is used. The target plays no
+    role in this, so the test stays valid.
 
     Parameters
     ----------
@@ -318,40 +326,58 @@ def conditional_residuals(
         Standardised rows.
     blocks : list of array of int
         The columns of each tested unit.
+    sampler : {"auto", "linear"} or regressor
+        See :class:`ConditionalTest`.
     """
-    found = _residuals(known, new, blocks)
-    if squares:
+    kinds = [*_shrunk_residuals(known, new, blocks)]
+    if sampler != "linear":
         second, scale = scaled_columns(known**2)
         wide = np.hstack([known, second]), np.hstack([new, scale(new**2)])
-        d = known.shape[1]
-        others = _residuals(*wide, [np.concatenate([block, block + d]) for block in blocks])
-        for i, block in enumerate(blocks):
-            other = others[i][:, : len(block)]
-            if (other**2).sum() < (found[i] ** 2).sum():
-                found[i] = other
-    return found
+        both = [np.concatenate([block, block + known.shape[1]]) for block in blocks]
+        kinds += _shrunk_residuals(*wide, both)
+    if isinstance(sampler, RegressorMixin):
+        kinds.append([_predicted_residuals(sampler, known, new, block) for block in blocks])
+    return [
+        min((kind[i][:, : len(block)] for kind in kinds), key=_size)
+        for i, block in enumerate(blocks)
+    ]
 
 
-def _residuals(known: Array, new: Array, blocks: list[Subset]) -> list[Array]:
+def _shrunk_residuals(known: Array, new: Array, blocks: list[Subset]) -> Iterator[list[Array]]:
+    columns = np.unique(np.concatenate(blocks))
+    shrinkage = max(float(ledoit_wolf_shrinkage(known, assume_centered=True)), LEAST)
+    for amount in (shrinkage, max(shrinkage * LESS, LEAST)):
+        yield _residuals(new, blocks, columns, _inverse_columns(known, columns, amount))
+
+
+def _predicted_residuals(sampler: Any, known: Array, new: Array, block: Subset) -> Array:
+    rest = np.setdiff1d(np.arange(known.shape[1]), block)
+    if not len(rest):
+        return new[:, block]
+    model = train_model(sampler, known[:, rest], known[:, block[0]], known[:, block])
+    return np.asarray(new[:, block] - predictions_of(model).outputs(new[:, rest]))
+
+
+def _size(residuals: Array) -> float:
+    return float((residuals**2).sum())
+
+
+def _residuals(rows: Array, blocks: list[Subset], columns: Subset, inverse: Array) -> list[Array]:
     """Return the residuals of blocks of columns given all other columns.
 
     If P is the inverse covariance, the residual of a block B in a row z is P_BB^-1 (P z)_B.
+    ``inverse`` holds the given columns of P.
     """
-    columns, starts = np.unique(np.concatenate(blocks), return_inverse=True)
-    inverse = _inverse_columns(known, columns)  # P[:, columns]
-    scores = new @ inverse
-    found, first = [], 0
+    scores, found = rows @ inverse, []
     for block in blocks:
-        at = starts[first : first + len(block)]
-        first += len(block)
+        at = np.searchsorted(columns, block)
         found.append(np.linalg.solve(inverse[np.ix_(block, at)].T, scores[:, at].T).T)
     return found
 
 
-def _inverse_columns(Z: Array, columns: Subset) -> Array:
-    """Return columns of the inverse of the Ledoit-Wolf covariance of centred columns Z."""
+def _inverse_columns(Z: Array, columns: Subset, shrinkage: float) -> Array:
+    """Return columns of the inverse of the shrunk covariance of centred columns Z."""
     n, d = Z.shape
-    shrinkage = max(float(ledoit_wolf_shrinkage(Z, assume_centered=True)), 1e-6)
     added = shrinkage * float((Z**2).sum() / (n * d) or 1.0)
     A = Z * np.sqrt((1 - shrinkage) / n)
     if d <= n:

@@ -1,7 +1,7 @@
 """Base class of meta-selectors, which run a search in each of several rounds."""
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from tamis.meta.inner_search import (
 from tamis.search.categories import for_columns
 from tamis.validation.splits import read_labels
 
+#: For "groups" and "environments": the distinct labels and the code of each row, or None.
+Labels: TypeAlias = "dict[str, tuple[NDArray[Any], Subset] | None]"
+
 
 @dataclass(eq=False, repr=False)
 class Rounds(MetaEstimatorMixin):
@@ -50,8 +53,9 @@ class Rounds(MetaEstimatorMixin):
     _: KW_ONLY
     random_state: Any = None
     n_jobs: int | None = None
-    #: The units of the table, set by the selection.
+    #: The units of the table, and the labels of its rows, set by the selection.
     _units: Grouping = field(init=False)
+    _labels: Labels = field(init=False, default_factory=dict)
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):

@@ -26,6 +26,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
+from tamis.auto import Auto
 from tamis.criteria import HSIC, Correlation
 from tamis.exceptions import TamisError
 from tamis.meta import ConditionalTest
@@ -216,6 +217,11 @@ SETTINGS: dict[str, Setting] = {
     "noise, d 100": Setting(noise(300, 100), RELEVANCE),
     "mrmr": Setting(linear(300, 20), MRMR),
     "mrmr, no neighbours": Setting(linear(300, 20), MRMR, None, {"neighbours": 0}),
+    "Auto": Setting(linear(300, 20), Auto(budget=1)),
+    "Auto, d 100": Setting(linear(300, 100), Auto(budget=1)),
+    "Auto, noise": Setting(noise(300, 20), Auto(budget=1, n_features_to_select=5)),
+    "Auto, nonlinear": Setting(nonlinear(300, 20), Auto(budget=4)),
+    "Auto, classes": Setting(classes(300, 20), Auto(budget=1)),
     "classes": Setting(classes(300, 20), RELEVANCE),
     "classes, d 100": Setting(classes(300, 100), RELEVANCE),
     "three classes": Setting(classes(300, 20, 3), RELEVANCE),
@@ -250,11 +256,26 @@ SETTINGS: dict[str, Setting] = {
 
 
 def tamis_test(setting: Setting, table: Known, seed: int) -> np.ndarray:
-    """Return the p-values of ConditionalTest."""
+    """Return the p-values of ConditionalTest, or of Auto with ``confirm=True``."""
+    if isinstance(setting.search, Auto):
+        auto = clone(setting.search).set_params(random_state=seed, confirm=True)
+        found = auto.fit(table.X, table.y).p_values_
+        return np.ones(table.X.shape[1]) if found is None else np.asarray(found)
     test = ConditionalTest(
         setting.search, setting.estimator, random_state=seed, fdr=FDR, **setting.options
     )
     return np.asarray(test.fit(table.X, table.y, groups=table.groups).p_values_)
+
+
+def least_squares(setting: Setting, table: Known, seed: int) -> np.ndarray:
+    """Return the p-values of least squares on all columns, which is right for linear tables."""
+    A = np.column_stack([np.ones(len(table.X)), table.X])
+    inverse = np.linalg.pinv(A.T @ A)
+    slopes = inverse @ A.T @ table.y
+    rest = max(1, len(A) - A.shape[1])
+    variance = ((table.y - A @ slopes) ** 2).sum() / rest
+    t = slopes / np.sqrt(np.diag(inverse) * variance)
+    return np.asarray(2 * stats.t.sf(np.abs(t[1:]), rest))
 
 
 def guests() -> dict[str, Callable[[Setting, Known, int], np.ndarray]]:
@@ -307,7 +328,10 @@ def measure(table: Known, p: np.ndarray) -> list[float]:
 def compare(name: str, n_tables: int, seed: int, *, peers: bool) -> None:
     """Print a line for each test on the tables of a setting."""
     setting = SETTINGS[name]
-    tests = {"ConditionalTest": tamis_test, **(guests() if peers else {})}
+    tests = {
+        "ConditionalTest": tamis_test,
+        **({"least squares": least_squares, **guests()} if peers else {}),
+    }
     for test_name, test in tests.items():
         rows, failures, seconds, unit = [], [], 0.0, 0.0
         for index in range(n_tables):

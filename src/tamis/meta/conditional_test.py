@@ -29,8 +29,8 @@ from tamis.response.predictions import as_it_is, predictions_of, probabilities_o
 from tamis.validation.held_out import check_predicts, encode_target, train_model
 from tamis.validation.resamples import folds_of
 
-#: Number of rows per column below which a warning is issued.
-ROWS_PER_COLUMN = 3
+#: Numbers of rows per column and per class below which a warning is issued.
+ROWS_PER_COLUMN, ROWS_PER_CLASS = 3, 10
 #: A covariance may be shrunk by this share of the Ledoit-Wolf amount, which is best for the matrix
 #: as a whole but hides a part of a strong relation, and never by less than ``LEAST``.
 LESS, LEAST = 0.03, 1e-6
@@ -96,7 +96,7 @@ class ConditionalTest(Rounds, InRounds):
     ----------
     p_values_, q_values_ : array of float
         The p-value of each unit, and its q-value over all units.
-    effects_, errors_ : array of float
+    effects_, effect_errors_ : array of float
         The mean of R for each unit, and its standard error.
     found_in_ : array of int
         Number of folds that selected the unit, over all repeats.
@@ -176,6 +176,17 @@ class ConditionalTest(Rounds, InRounds):
                 DegenerateData,
                 stacklevel=caller_level(),
             )
+        assert y is not None
+        if task_of(self, y) == "classification":
+            labels, codes = class_codes(y)
+            counts = np.bincount(codes)
+            if counts.min() < ROWS_PER_CLASS:
+                warn(
+                    f"ConditionalTest: class {str(labels[counts.argmin()])!r} has {counts.min()} "
+                    f"rows, fewer than {ROWS_PER_CLASS}; p-values may be too small. Join classes.",
+                    DegenerateData,
+                    stacklevel=caller_level(),
+                )
         super()._check_memory(X, y)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
@@ -210,19 +221,13 @@ class ConditionalTest(Rounds, InRounds):
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
     ) -> list[Any]:
         """Return the t-test of each unit over all rows, or over the groups of rows."""
-        n_units = self._units.n_units
-        values, found_in = np.zeros((n_units, len(X))), np.zeros(n_units, dtype=int)
-        for rows, units, products in found:
-            values[np.ix_(units, rows)] += np.array(products).reshape(len(units), len(rows))
-            found_in[units] += 1
-        tested = one_sided_tests(values / self.n_repeats, self._row_codes("groups"))
-        return [*(one.tolist() for one in tested), found_in.tolist()]
+        rows = self._units.n_units, len(X)
+        return pool_tests(found, *rows, self.n_repeats, self._row_codes("groups"))
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
-        log_p, self.effects_, self.errors_, self.found_in_ = map(np.array, rest)
-        self.p_values_ = np.exp(log_p)
-        self.q_values_ = stats.false_discovery_control(self.p_values_)
-        return np.asarray(-log_p)
+        tests = read_tests(rest)
+        self.p_values_, self.q_values_, self.effects_, self.effect_errors_, self.found_in_ = tests
+        return np.asarray(-np.array(rest[0]))
 
     def _verdict(self, scores: Array) -> Verdict:
         n_kept = int((self.q_values_ <= self.fdr).sum())
@@ -238,6 +243,38 @@ class ConditionalTest(Rounds, InRounds):
             f"{self._counted(n_kept)} with q <= {self.fdr:g}: a share of {self.fdr:g} of them is "
             "expected to have no information about the target given all other columns.",
         )
+
+
+class ColumnTests(NamedTuple):
+    """The result of a conditional test for each unit, see :class:`ConditionalTest`."""
+
+    p_values: Array
+    q_values: Array
+    effects: Array
+    effect_errors: Array
+    found_in: NDArray[np.intp]
+
+
+def pool_tests(
+    found: list[list[Any]], n_units: int, n_rows: int, n_repeats: int, groups: Subset | None
+) -> list[Any]:
+    """Test each unit over the held-out rows of all folds, and return plain numbers for a record.
+
+    Each item of ``found`` holds the test rows of a fold, the selected units, and R for each.
+    """
+    values, found_in = np.zeros((n_units, n_rows)), np.zeros(n_units, dtype=int)
+    for rows, units, products in found:
+        values[np.ix_(units, rows)] += np.array(products).reshape(len(units), len(rows))
+        found_in[units] += 1
+    tested = one_sided_tests(values / n_repeats, groups)
+    return [*(one.tolist() for one in tested), found_in.tolist()]
+
+
+def read_tests(numbers: list[Any]) -> ColumnTests:
+    """Return the tests from the numbers of :func:`pool_tests`."""
+    log_p, effects, errors, found_in = map(np.array, numbers)
+    p = np.exp(log_p)
+    return ColumnTests(p, stats.false_discovery_control(p), effects, errors, found_in)
 
 
 class HeldOutRows(NamedTuple):

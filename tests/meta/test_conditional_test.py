@@ -296,6 +296,13 @@ def test_few_rows_per_column_are_warned_about():
         ConditionalTest(TOP, random_state=0).fit(X, X[:, 0] + 0.1 * rng.normal(size=40))
 
 
+def test_a_class_with_few_rows_is_warned_about():
+    X, y = decoyed()
+    labels = np.where(np.arange(120) < 6, "rare", np.where(y > 0, "yes", "no"))
+    with pytest.warns(DegenerateData, match="class 'rare' has 6 rows, fewer than 10"):
+        ConditionalTest(TOP, random_state=0).fit(X, labels)
+
+
 def test_what_cannot_be_tested_is_refused_in_one_sentence():
     X, y = decoyed()
     censored = np.array([(True, t) for t in np.abs(y)], dtype=[("event", bool), ("time", float)])

@@ -71,7 +71,8 @@ PROMISED = {
         "BlockIterator", "ClusterParts", "MemoryMap", "Parquet", "as_parts", "sample",
     },
     "tamis.meta": {
-        "Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection",
+        "ConditionalTest", "Contest", "Fusion", "HonestSize", "InvariantSelection", "Knockoffs",
+        "Probes", "StabilitySelection",
     },
     "tamis.blocks": {
         "BlockIterator", "ClusterBlocks", "MemoryMap", "Parquet", "as_blocks", "sample",

@@ -66,7 +66,7 @@ def test_confirm_adds_q_values(tamis, table):
     q = {row["column"]: row["q"] for row in found["ranking"]}
     assert q["a"] < 0.01 < q["c"]
     result = tamis("select", "shop.csv", "-t", "y", "--confirm", "mrmr")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "confirm is for the automatic selection" in result.output
     text = tamis("select", "shop.csv", "-t", "y", "ConditionalTest(Ranking(Correlation()))").output
     assert "q: conditional test of a column given all others" in " ".join(text.split())

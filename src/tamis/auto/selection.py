@@ -445,7 +445,7 @@ class Auto(InRounds):
         # the order is reported even if nothing is selected
         order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         columns = work.units.columns(np.sort(order[: outcome.size]))
-        facts = {
+        facts: dict[str, Any] = {
             "n_rows": len(X),
             "n_columns": len(columns),
             "width": width_of(outcome.model, X[:, columns], work.truth, seed_of(seed, "width")),

@@ -64,7 +64,7 @@ class ConditionalTest(Rounds, InRounds):
     Parameters
     ----------
     search : Search or any other selection
-        The search to run in each fold. It selects as many columns as its own parameters say.
+        The search to run in each fold. Its own parameters determine the number of columns.
     estimator : estimator or None, default=None
         The model that predicts the target. None means ridge regression. For classification, a
         regressor is trained on class indicators, and a classifier must predict probabilities.
@@ -405,7 +405,8 @@ def _residuals(rows: Array, blocks: list[Subset], columns: Subset, inverse: Arra
     If P is the inverse covariance, the residual of a block B in a row z is P_BB^-1 (P z)_B.
     ``inverse`` holds the given columns of P.
     """
-    scores, found = rows @ inverse, []
+    scores = rows @ inverse
+    found: list[Array] = []
     for block in blocks:
         at = np.searchsorted(columns, block)
         found.append(np.linalg.solve(inverse[np.ix_(block, at)].T, scores[:, at].T).T)

@@ -50,7 +50,7 @@ class InvariantSelection(Rounds, InRounds):
     Parameters
     ----------
     search : Search or any other selection
-        The search that runs on all rows. It selects as many columns as its own parameters say.
+        The search that runs on all rows. Its own parameters determine the number of columns.
     alpha : float, default=0.05
         Level of the tests.
     how : {"columns", "subset"}, default="columns"
@@ -181,7 +181,7 @@ class InvariantSelection(Rounds, InRounds):
 
     def _verdict(self, scores: Array) -> Verdict:
         n_tested, n = int(np.isfinite(self.p_equal_).sum()), self._n_kept
-        where = f"{len(self.environments_)} environments ({shorten_list(self.environments_, 5)})"
+        where = f"{len(self.environments_)} environments ({shorten_list(self.environments_.tolist(), 5)})"
         if self.how == "subset":
             if not n:
                 return Verdict(0, f"no set of columns predicts the target equally in {where}.")
@@ -347,4 +347,5 @@ def check_environments(name: str, given: tuple[NDArray[Any], Subset] | None) -> 
 
 def _plain(*arrays: Array) -> list[Any]:
     """Return arrays as nested lists, with None for NaN, which JSON does not have."""
-    return [np.where(np.isnan(one), None, one.astype(object)).tolist() for one in arrays]
+    missing: Any = None
+    return [np.where(np.isnan(one), missing, one.astype(object)).tolist() for one in arrays]

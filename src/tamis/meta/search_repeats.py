@@ -96,7 +96,7 @@ class Rounds(MetaEstimatorMixin):
         name, given = type(self).__name__, {key: params.get(key) for key in self.row_labels}
         self._labels = {key: read_labels(name, key, given[key], len(X)) for key in given}
         others = {key: value for key, value in params.items() if key not in given}
-        found: Given = super()._open(X, y, others, done)  # type: ignore[misc]
+        found: Given = super()._open(X, y, others, done)
         return found
 
     def _row_codes(self, name: str) -> Subset | None:

@@ -405,11 +405,11 @@ def _residuals(rows: Array, blocks: list[Subset], columns: Subset, inverse: Arra
     If P is the inverse covariance, the residual of a block B in a row z is P_BB^-1 (P z)_B.
     ``inverse`` holds the given columns of P.
     """
-    scores = rows @ inverse
-    found: list[Array] = []
+    scores, found = rows @ inverse, []
     for block in blocks:
         at = np.searchsorted(columns, block)
-        found.append(np.linalg.solve(inverse[np.ix_(block, at)].T, scores[:, at].T).T)
+        solved: Array = np.linalg.solve(inverse[np.ix_(block, at)].T, scores[:, at].T)
+        found.append(solved.T)
     return found
 
 

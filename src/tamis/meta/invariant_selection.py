@@ -181,7 +181,8 @@ class InvariantSelection(Rounds, InRounds):
 
     def _verdict(self, scores: Array) -> Verdict:
         n_tested, n = int(np.isfinite(self.p_equal_).sum()), self._n_kept
-        where = f"{len(self.environments_)} environments ({shorten_list(self.environments_.tolist(), 5)})"
+        names = shorten_list(self.environments_.tolist(), 5)
+        where = f"{len(self.environments_)} environments ({names})"
         if self.how == "subset":
             if not n:
                 return Verdict(0, f"no set of columns predicts the target equally in {where}.")

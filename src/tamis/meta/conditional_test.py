@@ -408,7 +408,7 @@ def _residuals(rows: Array, blocks: list[Subset], columns: Subset, inverse: Arra
     scores, found = rows @ inverse, []
     for block in blocks:
         at = np.searchsorted(columns, block)
-        solved: Array = np.linalg.solve(inverse[np.ix_(block, at)].T, scores[:, at].T)
+        solved: Any = np.linalg.solve(inverse[np.ix_(block, at)].T, scores[:, at].T)
         found.append(solved.T)
     return found
 

@@ -71,7 +71,8 @@ PROMISED = {
         "BlockIterator", "ClusterParts", "MemoryMap", "Parquet", "as_parts", "sample",
     },
     "tamis.meta": {
-        "Contest", "Fusion", "HonestSize", "Knockoffs", "Probes", "StabilitySelection",
+        "ConditionalTest", "Contest", "Fusion", "HonestSize", "InvariantSelection", "Knockoffs",
+        "Probes", "StabilitySelection",
     },
     "tamis.blocks": {
         "BlockIterator", "ClusterBlocks", "MemoryMap", "Parquet", "as_blocks", "sample",
@@ -80,8 +81,8 @@ PROMISED = {
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
     "tamis.plot": {
-        "classes", "comparison", "curve", "interactions", "path", "rank_agreement",
-        "ranking", "redundancy", "stability", "tuning",
+        "classes", "comparison", "conditional_tests", "curve", "environments", "interactions",
+        "path", "rank_agreement", "ranking", "redundancy", "stability", "tuning",
     },
     "tamis.report": {
         "ComparisonReport", "MeasuredTable", "Report", "compared", "report", "resampled",

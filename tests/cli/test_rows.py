@@ -48,6 +48,30 @@ def test_groups_and_weights_are_columns_that_are_not_offered(tamis, table):
     assert found["summary"] == same.summary().splitlines()
 
 
+def test_environments_are_a_column_that_is_not_offered(tamis, table):
+    table.with_columns(site=pl.Series(["north", "south"] * 120)).write_csv("shop.csv")
+    found = answer(tamis("select", "shop.csv", "-t", "y", "--environments", "site", "--drop",
+                         "customer", *QUICK))  # fmt: skip
+    assert "site" not in {row["column"] for row in found["ranking"]}
+    assert any("predicted from the others: north: " in line for line in found["summary"])
+    search = "InvariantSelection(Ranking(Correlation(), n_features_to_select=2), random_state=0)"
+    found = answer(tamis("select", "shop.csv", "-t", "y", search, "--environments", "site",
+                         "--drop", "customer", "--json"))  # fmt: skip
+    assert "(north, south)" in found["summary"][1]
+
+
+def test_confirm_adds_q_values(tamis, table):
+    found = answer(tamis("select", "shop.csv", "-t", "y", "--drop", "customer", "--drop", "weight",
+                         "--confirm", *QUICK))  # fmt: skip
+    q = {row["column"]: row["q"] for row in found["ranking"]}
+    assert q["a"] < 0.01 < q["c"]
+    result = tamis("select", "shop.csv", "-t", "y", "--confirm", "mrmr")
+    assert result.exit_code == 2
+    assert "confirm is for the automatic selection" in result.output
+    text = tamis("select", "shop.csv", "-t", "y", "ConditionalTest(Ranking(Correlation()))").output
+    assert "q: conditional test of a column given all others" in " ".join(text.split())
+
+
 def test_folds_in_time_order(tamis, table):
     found = answer(tamis("select", "shop.csv", "-t", "y", "--cv", "time:when", *QUICK))
     assert "TimeSeriesSplit" in found["method"]

@@ -23,7 +23,15 @@ from tamis.auto import Auto
 from tamis.contract import Record
 from tamis.criteria import Correlation, FisherScore, Scatter
 from tamis.exceptions import TamisError
-from tamis.meta import Contest, Fusion, HonestSize, Knockoffs, Probes, StabilitySelection
+from tamis.meta import (
+    ConditionalTest,
+    Contest,
+    Fusion,
+    HonestSize,
+    Knockoffs,
+    Probes,
+    StabilitySelection,
+)
 from tamis.recipes.book import BOOK, names, recipe
 from tamis.search import Exhaustive, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
@@ -55,6 +63,7 @@ COMPOSED = {
     "auto of a frame": lambda: TableSelector(Auto(budget=1, cv=2)),
     "probes": lambda: Probes(Ranking(FisherScore()), n_rounds=4),
     "honest size": lambda: HonestSize(Ranking(FisherScore()), n_folds=2),
+    "conditional test": lambda: ConditionalTest(Ranking(FisherScore()), n_folds=2),
     "contest": lambda: Contest(backward(), n_rounds=8, early_rejection=True),
     "stability selection": lambda: StabilitySelection(forward(), n_pairs=2),
     "knockoffs": lambda: Knockoffs(Ranking(FisherScore())),

@@ -50,7 +50,7 @@ from tamis.criteria import (
     WeightNorm,
 )
 from tamis.exceptions import NotEnoughMemory
-from tamis.meta import HonestSize, Knockoffs, Probes, StabilitySelection
+from tamis.meta import ConditionalTest, HonestSize, Knockoffs, Probes, StabilitySelection
 from tamis.neural import NetworkClassifier
 from tamis.response.tuners import TunedSVC, TunedSVR
 from tamis.search import Forward, Ranking
@@ -266,7 +266,7 @@ FISHER, GREEDY = Ranking(FisherScore()), Forward(Scatter("J3"))
 AROUND = [
     *(Probes(FISHER, n_rounds=3), Probes(GREEDY, n_rounds=2)),
     *(StabilitySelection(FISHER, n_pairs=3), StabilitySelection(GREEDY, n_pairs=2)),
-    *(HonestSize(FISHER), HonestSize(GREEDY)),
+    *(HonestSize(FISHER), HonestSize(GREEDY), ConditionalTest(FISHER)),
     *(Knockoffs(FISHER), Knockoffs(FISHER, strengths="sdp"), Knockoffs(GREEDY)),
 ]
 

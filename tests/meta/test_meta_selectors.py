@@ -44,6 +44,7 @@ from tamis.exceptions import (
     NothingSelected,
 )
 from tamis.meta import (
+    ConditionalTest,
     Contest,
     Fusion,
     HonestSize,
@@ -102,6 +103,7 @@ AROUND = [
     StabilitySelection(Ranking(Correlation()), n_pairs=4, random_state=0),
     Knockoffs(Ranking(PValue()), fdr=0.5, random_state=0),
     HonestSize(Ranking(Correlation()), n_folds=3, random_state=0),
+    ConditionalTest(Ranking(Correlation()), n_folds=3, random_state=0),
 ]
 
 

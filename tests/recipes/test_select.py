@@ -75,7 +75,9 @@ def test_invalid_targets_are_refused(X, y, target, sentence):
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")  # warnings of knockoffs
-@pytest.mark.parametrize("around", ["Probes", "StabilitySelection", "Knockoffs", "HonestSize"])
+@pytest.mark.parametrize(
+    "around", ["Probes", "StabilitySelection", "Knockoffs", "HonestSize", "ConditionalTest"]
+)
 def test_a_meta_selector_has_the_kinds_of_target_of_its_search(around):
     X, y = load_diabetes(return_X_y=True)
     method = f"{around}(Ranking(Correlation()), random_state=0)"

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from tamis._arrays import EMPTY, Array, Subset, class_codes, target_kind
 from tamis._parallel import report_progress
 from tamis._seeds import seed_of
-from tamis.auto.held_out import NONE, pack_predictions
-from tamis.auto.models import predict_rows
+from tamis.auto.held_out import NONE, HeldOut, pack_predictions, plain_error
+from tamis.auto.models import estimator_of, predict_rows
 from tamis.auto.paths import SCREENED, path_of
 from tamis.auto.plan import ALL, AutoPlan
+from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract.units import Grouping
 from tamis.exceptions import RecordMismatch
-from tamis.meta.inner_search import walk_of, walked
+from tamis.meta.conditional_test import NEIGHBOURS, HeldOutRows
+from tamis.meta.inner_search import unheard, walk_of, walked
 from tamis.validation.resamples import parts_of
 from tamis.validation.splits import Fold
 
@@ -29,6 +31,10 @@ from tamis.validation.splits import Fold
 #: very small targets. For very large targets, 0.001 is below the rounding errors, so SVM solvers do
 #: not converge.
 ORDINARY = 0.1, 1e6
+
+
+#: Number of folds, and of conditional draws, of the test with ``confirm=True``.
+CONFIRMING, N_DRAWS = 5, 20
 
 
 class Work(NamedTuple):
@@ -128,6 +134,47 @@ class Work(NamedTuple):
         labels = None if self.units.plain else self.units.unit_of
         read = as_classes(y[rows]) if self.task == "classification" else y[rows]
         return walked(search, X[rows], read, seed, max(size, len(fixed)), labels).order_
+
+    def elsewhere(
+        self, path: str, model: str, size: int, X: Array, y: NDArray[Any], codes: Subset, seed: int
+    ) -> list[HeldOut]:
+        """Return the error in each environment, of a model trained on all other environments.
+
+        The columns are ordered again without the rows of the environment. ``codes`` holds the
+        environment of each row.
+        """
+        found = []
+        for code in range(codes.max() + 1):
+            train, test = np.flatnonzero(codes != code), np.flatnonzero(codes == code)
+            own = seed_of(seed, "environment", code)
+            order = self.ordered(path, X, y, train, own)
+            columns = self.units.columns(np.sort(order[:size]))
+            predicted = predict_rows(model, X[:, columns], self.truth, train, test, own)
+            mean = self.truth.take(train).mean
+            found.append(plain_error(predicted, self.truth.take(test), mean, self.unit))
+        return found
+
+    def tests(
+        self, outcome: Any, X: Array, y: NDArray[Any], width: float, seed: int
+    ) -> list[list[Any]]:
+        """Run the selected order and model in fresh folds, for a conditional test of each unit."""
+        path, model, size = outcome.path, outcome.model, outcome.size
+        truth, found = self.truth, []
+        given = truth.strata, len(X), truth.groups, CONFIRMING
+        for fold, (train, test) in enumerate(balanced_folds(*given, seed_of(seed, "confirm"))):
+            own = seed_of(seed, "confirm", fold)
+            units = np.sort(self.ordered(path, X, y, train, own)[:size])
+            columns = self.units.columns(units)
+            estimator = estimator_of(model, len(columns), "regression", own, width)
+            rows = HeldOutRows(
+                *(X, y, train, test, self.task, self.units, estimator),
+                np.random.default_rng(own),
+                own,
+            )
+            with unheard():
+                products = rows.products(units, NEIGHBOURS, N_DRAWS, "auto")
+            found.append([test, units, products])
+        return found
 
     def _resample(self, rows: Subset, seed: int) -> Subset:
         """Resample rows in proportion to their weights, because searches do not support weights."""

@@ -63,6 +63,23 @@ class HeldOut(NamedTuple):
     scores: Scores = {}  # noqa: RUF012 (never written to)
 
 
+def plain_error(predicted: Array, truth: Truth, mean: Array, unit: float) -> HeldOut:
+    """Return the error of predictions, without any correction.
+
+    ``mean`` is the prediction of the baseline. Target and predictions were divided by ``unit``.
+    """
+    n, weights = len(predicted), truth.weights
+    squares = unit**2 * ((predicted - truth.values) ** 2).sum(axis=1)
+    loss, error = float(np.average(squares, weights=weights)), squares.std() / np.sqrt(n)
+    if truth.codes is not None:
+        missed = predicted.argmax(axis=1) != truth.codes
+        wrong = float(np.average(missed, weights=weights))
+        return HeldOut(loss, float(error), wrong, float(np.sqrt(wrong * (1 - wrong) / n)))
+    base = np.average(unit**2 * ((mean - truth.values) ** 2).sum(axis=1), weights=weights)
+    r2 = float(1 - loss / base) if base else 0.0
+    return HeldOut(loss, float(error), rmse=float(np.sqrt(loss)), r2=r2)
+
+
 class LostError(NamedTuple):
     """Difference between the error of the selected columns and the error of all columns.
 

@@ -29,7 +29,7 @@ from tamis.auto.measures import Measures, check_scoring, measures_of
 from tamis.auto.models import estimator_of, width_of
 from tamis.auto.plan import ROWS, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import balanced_folds, check_cv, groups_of, make_splits, weights_of
+from tamis.auto.splits import balanced_folds, check_cv, make_splits, weights_of
 from tamis.auto.target import Truth
 from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
@@ -38,9 +38,11 @@ from tamis.contract.choice import Fraction, Size, resolve_choice
 from tamis.contract.criterion import TASKS, check_target
 from tamis.contract.embedded import Given
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
+from tamis.meta.conditional_test import pool_tests, read_tests
 from tamis.meta.honest_size import sizes_of
+from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.validation.splits import Fold
+from tamis.validation.splits import Fold, read_labels
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
@@ -118,6 +120,11 @@ class Auto(InRounds):
         Weight of the rows of each class, in training and in all errors.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``.
+    confirm : bool, default=False
+        Whether to test the columns given all others, see
+        :class:`~tamis.meta.ConditionalTest`. The selected order and model run again in fresh folds.
+        q-values are corrected over all columns. This is not a test of the selected list, which was
+        chosen on the same rows.
     feature_groups, fixed_features
         Columns that are selected or dropped together, and units (columns or groups) that are always
         selected; see :class:`tamis.search.Forward`.
@@ -158,6 +165,12 @@ class Auto(InRounds):
         Number of rows that were used.
     stopped_ : bool
         Whether the time limit stopped the fit early.
+    environment_errors_ : dict of label to HeldOut
+        Error in each environment of a model that was trained on all others, if ``fit`` got
+        ``environments``. The columns are ordered again without that environment.
+    p_values_, q_values_, effects_, effect_errors_, found_in_ : array or None
+        The conditional test of each unit, with ``confirm=True``; see
+        :class:`~tamis.meta.ConditionalTest`.
 
     Examples
     --------
@@ -172,7 +185,11 @@ class Auto(InRounds):
     True
     """
 
-    _constraints: ClassVar[Constraints] = {"budget": number(above=0), "size": one_of(*SIZES)}
+    _constraints: ClassVar[Constraints] = {
+        "budget": number(above=0),
+        "size": one_of(*SIZES),
+        "confirm": one_of(True, False),
+    }
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
@@ -185,6 +202,7 @@ class Auto(InRounds):
     scoring: Any = None
     cv: Any = 5
     class_weight: Any = None
+    confirm: bool = False
     task: str = "auto"
     feature_groups: Any = None
     fixed_features: Any = None
@@ -290,9 +308,29 @@ class Auto(InRounds):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
         params = dict(params)
-        self._groups = groups_of(params.pop("groups", None), len(X))
+        labels = read_labels("Auto", "groups", params.pop("groups", None), len(X))
+        self._groups = None if labels is None else labels[1]
         self._weights = weights_of(params.pop("sample_weight", None), len(X))
+        given = params.pop("environments", None)
+        self._environments = read_labels("Auto", "environments", given, len(X))
+        self._check_further(y)
         return super()._open(X, y, params, done)
+
+    def _check_further(self, y: NDArray[Any] | None) -> None:
+        """Refuse environments or a test for targets and weights that they do not support."""
+        if self._environments is not None:
+            check_environments("Auto", self._environments)
+        asked = [("environments", self._environments is not None), ("confirm", self.confirm)]
+        names = [name for name, given in asked if given]
+        if names and y is not None and y.dtype.names is not None:
+            raise InvalidTarget(
+                f"Auto needs a target of classes or numbers for {names[0]}, but y is censored. "
+                f"Leave {names[0]} out."
+            )
+        if self.confirm and (self._weights is not None or self.class_weight is not None):
+            raise InvalidParameter(
+                "Auto cannot use weights with confirm=True. Leave confirm or the weights out."
+            )
 
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
@@ -314,6 +352,7 @@ class Auto(InRounds):
         truth = self._truth(y if unit == 1 else y / unit, task, rows)
         splits = self._splits(plan, y, truth, rows, n_rows, seed)
         plan = plan._replace(n_folds=len(splits) // plan.n_repeats)
+        self._rows = rows
         self._work = Work(plan, task, units.restricted(self._offered), truth, splits, unit)
         self._measures = self._choose_measures(y, truth)
         if "rest" not in state:  # the record of a finished fit contains its result
@@ -406,7 +445,7 @@ class Auto(InRounds):
         # the order is reported even if nothing is selected
         order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
         columns = work.units.columns(np.sort(order[: outcome.size]))
-        facts = {
+        facts: dict[str, Any] = {
             "n_rows": len(X),
             "n_columns": len(columns),
             "width": width_of(outcome.model, X[:, columns], work.truth, seed_of(seed, "width")),
@@ -414,10 +453,29 @@ class Auto(InRounds):
             "task": work.task,
             "seed": seed_of(seed, "estimator"),
         }
+        facts |= self._further(outcome, X, y, seed, facts["width"])
         drawn = rows_drawn()
         steps = [] if drawn is None else [[ROWS, True, 0.0, str(drawn)]]
         steps += [list(step) for step in work.plan.steps]
         return [self._offered[order].tolist(), outcome.to_dict(), steps, facts]
+
+    def _further(
+        self, outcome: AutoOutcome, X: Array, y: NDArray[Any], seed: int, width: float
+    ) -> dict[str, Any]:
+        """Return errors in environments and the conditional tests, if they were asked for."""
+        found: dict[str, Any] = {}
+        work, chosen = self._work, (outcome.path, outcome.model, outcome.size)
+        if self._environments is not None and outcome.size:
+            labels, codes = self._environments
+            errors = work.elsewhere(*chosen, X, y, codes[self._rows], seed)
+            pairs = zip(labels.tolist(), errors, strict=True)
+            found["environments"] = [[label, *error] for label, error in pairs]
+        if self.confirm and outcome.size:
+            products = work.tests(outcome, X, y, width, seed)
+            products = [[rows, self._offered[units], R] for rows, units, R in products]
+            given = self._units.n_units, len(X), 1, work.truth.groups
+            found["tests"] = pool_tests(products, *given)
+        return found
 
     # -- the result -------------------------------------------------------------------------------
 
@@ -436,6 +494,8 @@ class Auto(InRounds):
         self.curve_all_: CurvePoint | None = None
         self.stability_: Stability | None = None
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
+        self.environment_errors_: dict[Any, HeldOut] = {}
+        self._set_tests(None)
         if not rest:
             return scores
         numbers, plain, steps, facts = rest
@@ -448,6 +508,10 @@ class Auto(InRounds):
         self.error_, self.error_all_ = outcome.error, outcome.error_all
         self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
         self.curve_all_ = outcome.curve_all
+        self.environment_errors_ = {
+            label: HeldOut(*numbers) for label, *numbers in facts.get("environments", ())
+        }
+        self._set_tests(facts.get("tests"))
         if outcome.size:
             self.path_, self.model_ = outcome.path, outcome.model
             n_columns, task = int(facts["n_columns"]), str(facts["task"])
@@ -456,6 +520,10 @@ class Auto(InRounds):
             offered = np.sort(order)
             self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
         return scores
+
+    def _set_tests(self, numbers: list[Any] | None) -> None:
+        found: Any = [None] * 5 if numbers is None else read_tests(numbers)
+        self.p_values_, self.q_values_, self.effects_, self.effect_errors_, self.found_in_ = found
 
     def _verdict(self, scores: Array) -> Verdict:
         if self._outcome is None:

@@ -8,6 +8,8 @@ from tamis.auto.held_out import AutoOutcome, HeldOut
 from tamis.auto.plan import ALL, ROWS
 from tamis.meta.repeats import Verdict
 
+#: False discovery rate below which a selected column is counted as confirmed.
+FDR = 0.1
 #: Readable names of the column orders.
 ORDERS = {
     "information": "joint mutual information",
@@ -61,6 +63,15 @@ def describe_baseline(error: HeldOut) -> str:
     return f"baseline ({kind}): {describe_error(error)}"
 
 
+def describe_tests(auto: Any) -> str:
+    """Return how many selected units are informative given all others, by the conditional test."""
+    q = auto.q_values_[auto.unit_support_]
+    return (
+        f"conditional test: {(q <= FDR).sum()} of {auto._counted(len(q))} with q <= {FDR:g} (q is "
+        "corrected over all columns; informative given all other columns)"
+    )
+
+
 def verdict_of(
     found: AutoOutcome, size: str, asked: bool, counted: Callable[[Any], str]
 ) -> Verdict:
@@ -95,6 +106,12 @@ def reasons_of(auto: Any) -> list[str]:
         lines.append(f"with all columns: {describe_error(auto.error_all_)}")
     if auto.error_guess_ is not None:
         lines.append(describe_baseline(auto.error_guess_))
+    if auto.environment_errors_:
+        errors = auto.environment_errors_.items()
+        each = "; ".join(f"{label}: {describe_error(error)}" for label, error in errors)
+        lines.append(f"each environment predicted from the others: {each}")
+    if auto.q_values_ is not None:
+        lines.append(describe_tests(auto))
     if auto.stability_ is not None:
         lines.append(
             f"stability across folds: {auto.stability_.nogueira:.2f} (1 = identical, 0 = chance)"

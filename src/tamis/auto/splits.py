@@ -7,28 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._arrays import Array, Subset, class_codes, is_int
+from tamis._arrays import Array, Subset, is_int
 from tamis.exceptions import InvalidParameter
 from tamis.validation.splits import Fold, deal_folds
-
-
-def groups_of(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the group of every row as an integer, or None if no groups are given."""
-    if groups is None:
-        return None
-    given = np.asarray(groups)
-    if given.shape != (n_rows,):
-        raise InvalidParameter(
-            f"Auto needs groups with one label for each of the {n_rows} rows, not an array of "
-            f"shape {given.shape}."
-        )
-    try:
-        return class_codes(given)[1]
-    except TypeError as error:  # labels of several types cannot be sorted
-        raise InvalidParameter(
-            f"Auto needs groups with labels of one type, but they mix several ({error}). Convert "
-            "them, for example with groups.astype(str)."
-        ) from error
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> Array | None:

@@ -26,7 +26,18 @@ from tamis.table.target import check_column, spoken_task
 #: and the standardised numbers or their levels.
 COPIES = 3
 #: Options that need the whole table in memory.
-IN_MEMORY = ("report", "folder", "time", "event", "dry_run", "groups", "weights", "calendar")
+IN_MEMORY = (
+    "report",
+    "folder",
+    "time",
+    "event",
+    "dry_run",
+    "groups",
+    "weights",
+    "calendar",
+    "environments",
+    "confirm",
+)
 
 
 class LabelledBlocks(NamedTuple):

@@ -124,17 +124,20 @@ def replace_file(path: Path, text: str) -> None:
 def ranking_sheet(ranking: ChosenUnits) -> Sheet:
     """Return a table of all units, best first, with their scores and whether they are selected.
 
-    A method that orders columns without scoring them has no column of scores.
+    A method that orders columns without scoring them has no column of scores. A conditional test
+    adds a column of q-values.
     """
-    scores = [None if score != score else score for score in ranking.scores.tolist()]
-    kept = ranking.kept.tolist()
-    rows = [
-        [rank, ranking.names[unit], scores[unit], kept[unit]]
+    columns: dict[str, list[Any]] = {"column": list(ranking.names)}
+    if ranking.is_scored:
+        columns["score"] = ranking.scores.tolist()
+    if ranking.q_values is not None:
+        columns["q"] = ranking.q_values.tolist()
+    columns["kept"] = ranking.kept.tolist()
+    rows: list[list[Any]] = [
+        [rank, *(None if of[unit] != of[unit] else of[unit] for of in columns.values())]
         for rank, unit in enumerate(ranking.order.tolist(), 1)
     ]
-    if not ranking.is_scored:
-        return Sheet("", ("rank", "column", "kept"), [row[:2] + row[3:] for row in rows])
-    return Sheet("", ("rank", "column", "score", "kept"), rows)
+    return Sheet("", ("rank", *columns), rows)
 
 
 def write_results(

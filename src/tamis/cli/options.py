@@ -231,7 +231,12 @@ class SelectOptions(GroupOptions):
         "Number of folds without METHOD, or time:COLUMN for folds in time order.", "FOLDS"
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
+    environments: str | None = option(
+        "Hospital, year or site of the rows: report the error in each, predicted from the others.",
+        "COLUMN",
+    )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")
+    confirm: bool = flag("Test the columns given all others, without METHOD.", "--confirm")
     class_weight: str | None = option("balanced: all classes have the same weight.", "WEIGHT")
     json: bool = flag("Print the results as JSON.", "--json")
 

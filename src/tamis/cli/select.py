@@ -9,7 +9,7 @@ import typer
 from numpy.typing import NDArray
 
 from tamis import spec
-from tamis._format import format_count
+from tamis._format import format_count, format_p_value
 from tamis._namespace import computing_on
 from tamis._parallel import listening
 from tamis.blocks.device_arrays import warn_of_device
@@ -64,7 +64,13 @@ from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEno
 from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
 from tamis.report.sheets import csv_text, json_text
-from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
+from tamis.report.units import (
+    Q_MEANING,
+    ChosenUnits,
+    chosen_units,
+    inner_selection,
+    strongest_pairs,
+)
 from tamis.table import Alert, Table, TableSelector
 from tamis.table.files import FileTable, read_file
 from tamis.table.table import shown, table_of
@@ -93,7 +99,8 @@ def run_select(asked: SelectOptions) -> None:
         return
     sort_by_time(content, asked.cv)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
-    metadata = row_metadata(content.frame, asked.groups, asked.weights)
+    labels = {"groups": asked.groups, "environments": asked.environments}
+    metadata = row_metadata(content.frame, labels, asked.weights)
     with on_rows_drawn(drawn):
         table = _read_table(asked, content)
     if asked.dry_run:
@@ -139,7 +146,7 @@ def _read_table(asked: SelectOptions, content: FileTable) -> Table:
     if not asked.dry_run:
         check_target(asked.target or asked.time or content.target, content.frame.columns)
     drop = [*asked.drop, *asked.id_columns]
-    drop += filter(None, dict.fromkeys((asked.groups, asked.weights)))
+    drop += filter(None, dict.fromkeys((asked.groups, asked.environments, asked.weights)))
     target, task = asked.target, asked.task.value
     if asked.time is not None:
         target, task = asked.time, "regression"
@@ -161,6 +168,7 @@ def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Se
         scoring=asked.scoring,
         cv=parse_folds(asked.cv),
         class_weight=asked.class_weight,
+        confirm=asked.confirm or None,
     )
     if asked.budget is not None and "budget" in selector.get_params(deep=False):
         selector.set_params(budget=parse_seconds(asked.budget))
@@ -191,7 +199,7 @@ def _fit(
 ) -> Selection:
     """Fit a selector, or continue from a record. Warnings are printed only after success.
 
-    ``metadata`` holds groups and weights of the rows.
+    ``metadata`` holds groups, environments and weights of the rows.
     """
     bar = ProgressBar(quiet=asked.quiet)
     if not getattr(selector, "search", selector).scores_alone:  # a ranking has only a single step
@@ -358,8 +366,15 @@ def print_ranking(
     shown, word = tried[:n_rows], ranking.units.word
     scores = [float(ranking.scores[unit]) for unit in shown]
     scored = any(score == score for score in scores)  # some methods have only an order
-    heads = ["rank", word, *(["score", ""] if scored else []), "kept"]
-    table, console = make_table(heads, right=("rank", "score")), stdout()
+    q = ranking.q_values
+    heads = [
+        "rank",
+        word,
+        *(["score", ""] if scored else []),
+        *([] if q is None else ["q"]),
+        "kept",
+    ]
+    table, console = make_table(heads, right=("rank", "score", "q")), stdout()
     top = max((score for score in scores if abs(score) < float("inf")), default=0.0)
     for rank, (unit, score) in enumerate(zip(shown, scores, strict=True), 1):
         kept = bool(ranking.kept[unit])
@@ -368,6 +383,8 @@ def print_ranking(
             share = score / top if top > 0 and score == score else 0.0
             bar = _bar(share, fine=console.encoding.startswith("utf"))
             cells += [text("" if score != score else f"{score:.4g}"), text(bar, "blue")]
+        if q is not None:
+            cells.append(text("" if q[unit] != q[unit] else format_p_value(float(q[unit]))))
         table.add_row(*cells, text("yes" if kept else ""), style="" if kept else "dim")
     if not console.is_terminal:  # wide enough for all names
         console.width = max(PIPED, 50 + max(len(ranking.names[unit]) for unit in shown))
@@ -377,6 +394,8 @@ def print_ranking(
             console.print(text(part, style="bold" if line is heading[0] else ""))
     n_kept, n_units = int(ranking.kept.sum()), len(ranking.names)
     notes = [f"{n_kept} of {n_units} {word}s kept"]
+    if q is not None:
+        notes.append(Q_MEANING)
     if len(tried) > len(shown):
         notes.append(f"the first {len(shown)} are shown (--rows, --output)")
     if n_units > len(tried):

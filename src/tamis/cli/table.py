@@ -1,6 +1,6 @@
 """Options that name columns of the table: target, events, groups, weights and time order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -85,9 +85,16 @@ def row_groups(frame: pl.DataFrame, groups: str) -> Any:
     return frame.get_column(groups).cast(pl.String).fill_null("").to_numpy()
 
 
-def row_metadata(frame: pl.DataFrame, groups: str | None, weights: str | None) -> dict[str, Any]:
-    """Return the columns named by ``--groups`` and ``--weights``, as arguments for ``fit``."""
-    found: dict[str, Any] = {} if groups is None else {"groups": row_groups(frame, groups)}
+def row_metadata(
+    frame: pl.DataFrame, labels: Mapping[str, str | None], weights: str | None
+) -> dict[str, Any]:
+    """Return the columns named by ``--groups``, ``--environments`` and ``--weights`` for ``fit``.
+
+    ``labels`` maps "groups" and "environments" to the names of columns.
+    """
+    found: dict[str, Any] = {
+        name: row_groups(frame, column) for name, column in labels.items() if column is not None
+    }
     if weights is not None:
         check_column(weights, frame.columns)
         column = frame.get_column(weights)

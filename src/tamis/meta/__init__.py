@@ -1,8 +1,9 @@
 """Meta-selectors: selectors that run a search many times.
 
-``HonestSize``, ``Probes``, ``Contest``, ``StabilitySelection`` and ``Knockoffs`` run one search on
-resampled rows or on a wider table, and may select no column. ``Fusion`` combines the orders of
-several searches.
+``HonestSize``, ``ConditionalTest``, ``Probes``, ``Contest``, ``StabilitySelection`` and
+``Knockoffs`` run one search on resampled rows or on a wider table, and may select no column.
+``InvariantSelection`` compares the columns of a search between environments. ``Fusion`` combines
+the orders of several searches.
 """
 
 from tamis._lazy import lazy_names

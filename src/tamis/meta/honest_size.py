@@ -6,15 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset, target_kind
+from tamis._arrays import Array, Subset
 from tamis._checks import Constraints, integer, number, one_of
 from tamis._seeds import seed_of
 from tamis.contract import Selection
 from tamis.contract.choice import best_of
 from tamis.exceptions import InvalidTarget
-from tamis.meta.inner_search import path_size, search_cost, walk_of
+from tamis.meta.inner_search import path_size, search_cost
+from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.meta.search_repeats import Rounds, check_part
+from tamis.meta.search_repeats import Rounds, check_part, task_of
 from tamis.validation.held_out import check_predicts, held_out_losses
 from tamis.validation.resamples import folds_of
 
@@ -63,6 +64,16 @@ class HonestSize(Rounds, InRounds):
     losses_, errors_ : array of float
         Mean squared loss at each size, and its standard error. The loss of the selected size is
         slightly optimistic, because the size was chosen to make it low.
+    environments_ : array
+        The labels of the environments, if ``fit`` got ``environments``.
+    environment_losses_ : array of shape (n_environments, n_sizes)
+        Mean squared loss in each environment, of models that were trained on all others.
+
+    Notes
+    -----
+    ``fit`` accepts ``groups``, whose rows stay in the same fold, and ``environments`` (hospitals,
+    years, sites), one label per row. Environments do not change the selected size. They add the
+    loss of models that are trained on all environments but one and predict that one.
 
     Examples
     --------
@@ -77,6 +88,7 @@ class HonestSize(Rounds, InRounds):
     """
 
     counts_places: ClassVar[bool] = True
+    row_labels: ClassVar[tuple[str, ...]] = ("groups", "environments")
 
     _constraints: ClassVar[Constraints] = {
         "n_errors": number(least=0),
@@ -102,10 +114,16 @@ class HonestSize(Rounds, InRounds):
                 "HonestSize needs a target of classes or numbers, but y is censored (event and "
                 "time). Use Probes(...) or StabilitySelection(...)."
             )
-        check_predicts("HonestSize", self.estimator, y, self._task(y))
+        check_predicts("HonestSize", self.estimator, y, task_of(self, y))
 
     def _n_rounds(self) -> int:
-        return self.n_folds
+        given = self._labels.get("environments")
+        return self.n_folds + (0 if given is None else len(given[0]))
+
+    def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
+        if self._labels["environments"] is not None:
+            check_environments("HonestSize", self._labels["environments"])
+        super()._check_memory(X, y)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         """Estimate the memory in bytes that the folds and the search on all rows need."""
@@ -120,10 +138,17 @@ class HonestSize(Rounds, InRounds):
         return held and held + 16.0 * n * n_features
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """Return the test rows of a fold, and their losses at each size."""
+        """Return the test rows of a fold or an environment, and their losses at each size."""
         assert y is not None
-        task, n_units = self._task(y), self._units.n_units
-        train, test = folds_of(y, np.arange(len(y)), self.n_folds, seed, task)[index]
+        task, n_units, rows = task_of(self, y), self._units.n_units, np.arange(len(y))
+        label: list[Any] = []
+        if index < self.n_folds:
+            groups = self._row_codes("groups")
+            train, test = folds_of(y, rows, self.n_folds, seed, task, groups)[index]
+        else:
+            names, codes = self._labels["environments"] or ((), rows)
+            inside = codes == index - self.n_folds
+            train, test, label = rows[~inside], rows[inside], [names[index - self.n_folds].item()]
         check_part("HonestSize", y, train)
         size = min(path_size(self.search, n_units), sizes_of(n_units)[-1])
         search = self._fit_search(X[train], y[train], seed_of(seed, "search", index), size)
@@ -132,17 +157,7 @@ class HonestSize(Rounds, InRounds):
             columns = search.units_.columns(first_units(search, size))
             found = held_out_losses(self.estimator, X[:, columns], y, train, test, task)
             losses.append(found.tolist())
-        return [test.tolist(), losses]
-
-    def _task(self, y: NDArray[Any]) -> str:
-        if self.task != "auto":
-            return self.task
-        criterion = getattr(walk_of(self.search), "criterion", None)
-        asked = getattr(criterion, "task", "auto")
-        only = tuple(getattr(criterion, "targets", ()))
-        if asked == "auto" and len(only) == 1:
-            asked = only[0]
-        return target_kind(y) if asked == "auto" else str(asked)
+        return [test.tolist(), losses, *label]
 
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
@@ -160,9 +175,13 @@ class HonestSize(Rounds, InRounds):
 
     def _read(self, found: list[list[Any]], n_units: int) -> None:
         self.sizes_ = np.array(sizes_of(n_units))
-        n_rows = sum(len(rows) for rows, _ in found)
+        folds, others = found[: self.n_folds], found[self.n_folds :]
+        if others:
+            self.environments_ = np.array([label for _, _, label in others])
+            self.environment_losses_ = np.array([np.mean(one, axis=1) for _, one, _ in others])
+        n_rows = sum(len(rows) for rows, _ in folds)
         losses = np.empty((n_rows, len(self.sizes_)))
-        for rows, of_sizes in found:
+        for rows, of_sizes in folds:
             losses[np.array(rows)] = np.array(of_sizes).T
         self.losses_ = losses.mean(axis=0)
         unit = losses.max(initial=0.0) or 1.0  # so that squares of losses do not overflow
@@ -197,7 +216,18 @@ class HonestSize(Rounds, InRounds):
             f"{self._counted(size)}: the smallest number whose squared loss on held-out rows, "
             f"{self.losses_[chosen]:.3g}, is within {self.n_errors:g} standard error(s) of the "
             f"lowest, {lowest} with {self._counted(self.sizes_[best])}; the baseline without "
-            f"columns has {baseline:.3g}.",
+            f"columns has {baseline:.3g}.{self._elsewhere(chosen)}",
+        )
+
+    def _elsewhere(self, chosen: int) -> str:
+        """Return a sentence about the losses in environments without training rows."""
+        if not hasattr(self, "environment_losses_"):
+            return ""
+        losses = self.environment_losses_[:, chosen]
+        worst = losses.argmax()
+        return (
+            f" Trained on all environments but one, its loss in that one is {losses.mean():.3g} on "
+            f"average, and at most {losses[worst]:.3g} (in {self.environments_[worst]})."
         )
 
 

@@ -46,17 +46,21 @@ def walked(
     X: Array,
     y: NDArray[Any] | None,
     seed: int,
-    size: int,
+    size: int | None,
     labels: Subset | None = None,
 ) -> Selection:
-    """Fit a clone of a search with the given size and seed.
+    """Fit a clone of a search with the given seed and size, or with its own size if it is None.
 
     ``labels`` holds the unit of each column, or is None if each column is a unit.
     """
     search = clone(search)
-    walk_of(search).set_params(n_features_to_select=size)
+    if size is not None:
+        walk_of(search).set_params(n_features_to_select=size)
+    inner: Any = search
+    while hasattr(inner, "search"):  # a meta-selector has the groups of its search
+        inner = inner.search
     # set as an attribute, because not every search has it as a parameter
-    search.feature_groups = None if labels is None else labels.tolist()
+    inner.feature_groups = None if labels is None else labels.tolist()
     fix_seeds(search, root=seed)
     with unheard():
         search.fit(X, y)

@@ -1,7 +1,7 @@
 """Base class of meta-selectors, which run a search in each of several rounds."""
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,9 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array, Subset, class_codes, target_kind
 from tamis._seeds import seed_of, stream
-from tamis.contract import Selection
+from tamis.contract import Record, Selection
 from tamis.contract.choice import SizeLike
+from tamis.contract.embedded import Given
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
 from tamis.meta.inner_search import (
@@ -24,6 +25,10 @@ from tamis.meta.inner_search import (
     walked,
 )
 from tamis.search.categories import for_columns
+from tamis.validation.splits import read_labels
+
+#: For "groups" and "environments": the distinct labels and the code of each row, or None.
+Labels: TypeAlias = "dict[str, tuple[NDArray[Any], Subset] | None]"
 
 
 @dataclass(eq=False, repr=False)
@@ -41,13 +46,16 @@ class Rounds(MetaEstimatorMixin):
     #: the search reads the columns.
     passes_nan: ClassVar[bool] = False
     passes_targets: ClassVar[bool] = False
+    #: Labels of the rows that ``fit`` accepts: "groups", "environments".
+    row_labels: ClassVar[tuple[str, ...]] = ()
 
     search: Selection
     _: KW_ONLY
     random_state: Any = None
     n_jobs: int | None = None
-    #: The units of the table, set by the selection.
+    #: The units of the table, and the labels of its rows, set by the selection.
     _units: Grouping = field(init=False)
+    _labels: Labels = field(init=False, default_factory=dict)
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -81,6 +89,20 @@ class Rounds(MetaEstimatorMixin):
                 f"{name} needs a search that orders the columns, but {inner} finds one subset of a "
                 f"given size. Use {name}(Forward(...)), or StabilitySelection({inner}(...))."
             )
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Given:
+        name, given = type(self).__name__, {key: params.get(key) for key in self.row_labels}
+        self._labels = {key: read_labels(name, key, given[key], len(X)) for key in given}
+        others = {key: value for key, value in params.items() if key not in given}
+        found: Given = super()._open(X, y, others, done)
+        return found
+
+    def _row_codes(self, name: str) -> Subset | None:
+        """Return the group or environment of each row as an integer, or None if not given."""
+        found = self._labels[name]
+        return None if found is None else found[1]
 
     @property
     def feature_groups(self) -> Any:
@@ -177,6 +199,18 @@ class Rounds(MetaEstimatorMixin):
             search = for_columns(search, order % units.n_columns, units.n_columns)
         labels = units.unit_of if labels is None else labels
         return walked(search, X, y, seed, size, None if units.plain else labels)
+
+
+def task_of(selection: Any, y: NDArray[Any]) -> str:
+    """Return the task of a meta-selector: its own, that of its criterion, or that of the target."""
+    if selection.task != "auto":
+        return str(selection.task)
+    criterion = getattr(walk_of(selection.search), "criterion", None)
+    asked = getattr(criterion, "task", "auto")
+    only = tuple(getattr(criterion, "targets", ()))
+    if asked == "auto" and len(only) == 1:
+        asked = only[0]
+    return target_kind(y) if asked == "auto" else str(asked)
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:

@@ -3,12 +3,14 @@ from tamis.report.charts.columns import interactions, ranking, redundancy
 from tamis.report.charts.curves import curve, tuning
 from tamis.report.charts.methods import comparison, rank_agreement
 from tamis.report.charts.search_path import path
-from tamis.report.charts.stability import stability
+from tamis.report.charts.stability import conditional_tests, environments, stability
 
 __all__ = [
     "classes",
     "comparison",
+    "conditional_tests",
     "curve",
+    "environments",
     "interactions",
     "path",
     "rank_agreement",

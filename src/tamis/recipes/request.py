@@ -105,6 +105,7 @@ def prepare(
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,
+    confirm: bool | None = None,
 ) -> Selection:
     """Return the selector that :func:`select` would fit.
 
@@ -115,7 +116,7 @@ def prepare(
     y : array or None, default=None
         The target. If given, the method is checked against it.
     n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features, scoring, cv, \
-    class_weight
+    class_weight, confirm
         As in :func:`select`.
     """
     kind = _kind(y, task)
@@ -139,7 +140,9 @@ def prepare(
     for name, given in (("feature_groups", feature_groups), ("fixed_features", fixed_features)):
         if given is not None:
             _set_units(selector, name, given)
-    _set_measures(selector, asked, scoring=scoring, cv=cv, class_weight=class_weight)
+    _set_measures(
+        selector, asked, scoring=scoring, cv=cv, class_weight=class_weight, confirm=confirm
+    )
     if random_state is not None:
         fix_seeds(selector, root=random_state)
     if n_jobs is not None:
@@ -163,6 +166,7 @@ def select(
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,
+    confirm: bool | None = None,
     device: str | None = None,
     **params: Any,
 ) -> Selection:
@@ -212,15 +216,19 @@ def select(
         frame are sorted by that column, and every test fold lies after its training rows.
     class_weight : dict or "balanced", optional
         Class weights if no method is named; see :class:`tamis.auto.Auto`.
+    confirm : bool, optional
+        Whether to test the columns given all others if no method is named; see
+        :class:`tamis.auto.Auto`.
     device : str, optional
         A torch device, such as "cuda". Kernel criteria (``HSIC``, ``ParzenInformation``,
         ``WeightNorm``, sensitivities of SVMs with a Gaussian kernel) compute their scores on it in
         double precision, and ``NewtonSVC`` and ``NewtonSVR`` are trained on it. Everything else
         runs on the CPU, with a warning. ``record_.places`` lists the device of each part.
     **params
-        Per-row metadata for ``fit``: ``sample_weight``, and ``groups``, whose rows stay together in
-        all folds. Each is an array, or the name of a column in the frame ``X``. That column is
-        removed from ``X``.
+        Per-row metadata for ``fit``: ``sample_weight``; ``groups``, whose rows stay together in
+        all folds; and ``environments`` (hospitals, years, sites), for the error in each environment
+        of a model trained on the others, and for :class:`tamis.meta.InvariantSelection`. Each is an
+        array, or the name of a column in the frame ``X``. That column is removed from ``X``.
 
     Returns
     -------
@@ -245,6 +253,7 @@ def select(
         "scoring": scoring,
         "cv": cv,
         "class_weight": class_weight,
+        "confirm": confirm,
     }
     if is_in_blocks(X):
         return _select_in_blocks(X, y, target, method, keep, device, options, params)

@@ -14,6 +14,7 @@ from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
 from tamis._format import format_count, format_number
 from tamis._frame import collected
+from tamis.auto.sentences import describe_error
 from tamis.contract.record import Interaction, installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
@@ -24,6 +25,8 @@ from tamis.report.charts.search_path import (
     criterion_curve,
     search_path,
 )
+from tamis.report.charts.stability import draw_environments
+from tamis.report.charts.style import PAGE
 from tamis.report.columns import correlations, shape_of, values_of
 from tamis.report.effects import EffectLine, effect_lines
 from tamis.report.error_curve import ErrorCurve
@@ -42,10 +45,13 @@ from tamis.report.estimates import (
 )
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
+from tamis.report.template import BARS
 from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 from tamis.table.frames import as_polars, is_frame
 
+#: Largest number of columns whose slopes in environments are shown.
+SLOPES = 10
 #: Number of selected columns shown in detail, because each takes 2 kB.
 DETAILED = 60
 #: Number of selected columns whose correlations with all others are computed.
@@ -131,6 +137,8 @@ class Report(Page):
     made : date
     cares : list of Caveat
         What to know before the columns are used.
+    environments : dict or None
+        Chart of the slopes in each environment, if the selection compares environments.
     details : list of (str, str)
         How the results were computed: terms and their values.
     command : str or None
@@ -173,6 +181,7 @@ class Report(Page):
     errors: Errors | None = None
     curve: ErrorCurve | None = None
     agreement: Agreement | None = None
+    environments: dict[str, Any] | None = None
     ranks: RankSpan | None = None
 
     @property
@@ -323,6 +332,7 @@ def report(
         effects={} if model is None else effect_lines(model, given.X, units),
         model="" if model is None else describe_model(write(model, strict=False)),
         **_measured(selection, units, given.y, results, method, metric),
+        environments=_environments(selection),
         details=_details(selection, given, results),
         command=command,
     )
@@ -450,6 +460,13 @@ def _measured(
     }
 
 
+def _environments(selection: Any) -> dict[str, Any] | None:
+    """Return the chart of the slopes in each environment, if the selection compares them."""
+    if not np.isfinite(getattr(inner_selection(selection), "p_equal_", np.nan)).any():
+        return None
+    return draw_environments(selection, SLOPES, PAGE, BARS)
+
+
 def _details(selection: Any, given: GivenTable, results: Results | None) -> list[tuple[str, str]]:
     """Return terms and values that describe how the selection was computed."""
     record = getattr(selection, "record_", None)
@@ -458,6 +475,10 @@ def _details(selection: Any, given: GivenTable, results: Results | None) -> list
         if hasattr(planned, "tried"):
             word = "Tried" if planned.tried else "Skipped"
             lines.append((word, f"{planned.name}: {planned.reason}".removesuffix(": ")))
+    elsewhere = getattr(inner_selection(selection), "environment_errors_", None) or {}
+    for label, error in elsewhere.items():
+        text = describe_error(error)
+        lines.append((f"Environment {label}", f"{text}, predicted from the other environments"))
     if record is not None:
         counts = (
             format_count(len(record.trace), "step"),

@@ -19,6 +19,7 @@ from tamis.report.error_curve import NBSP, Estimate
 from tamis.report.selection import CLOSE, Report
 from tamis.report.strips import MOST_GROUPS, strip_svg
 from tamis.report.template import BARS, WIDE, draw, draw_map, draw_with_names
+from tamis.report.units import Q_MEANING
 
 #: Rows shown in the table of all columns: in total without JavaScript, and per page with it.
 ROWS = 50
@@ -43,6 +44,7 @@ def context_of(report: Report) -> dict[str, Any]:
         "reason": _sentence(report.reason),
         "loss": _loss(report),
         "most_groups": MOST_GROUPS,
+        "q_meaning": _sentence(Q_MEANING),
         "strip_note": _strip_note(report),
         "strip_svg": strip_svg,
         "first": FIRST,
@@ -88,6 +90,8 @@ def _charts(report: Report) -> dict[str, Markup]:
         found["stability"] = draw_with_names(
             draw_stability(report.units, share, MAPPED, PAGE, BARS)
         )
+    if report.environments is not None:
+        found["environments"] = draw_with_names(report.environments)
     if report.walk is not None:
         found["path"] = draw(draw_path(report.walk, names, PAGE, WIDE, 220))
     if report.tuned is not None and not report.tuned.flat:

@@ -12,6 +12,12 @@ from tamis.contract.record import Interaction
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
 
+#: What a q-value means, as a part of a sentence.
+Q_MEANING = (
+    "q: conditional test of a column given all others, corrected over all columns; a small q means "
+    "that the column has information that no other column has"
+)
+
 
 @dataclass(frozen=True, repr=False)
 class ChosenUnits:
@@ -28,6 +34,8 @@ class ChosenUnits:
         Score of each unit, or NaN if it has none.
     units : Grouping
         Assignment of the columns to units.
+    q_values : array of float or None
+        The q-value of each unit, if a conditional test was made.
     """
 
     names: tuple[str, ...]
@@ -35,6 +43,7 @@ class ChosenUnits:
     order: Subset
     scores: Array
     units: Grouping
+    q_values: Array | None = None
 
     @property
     def best_kept(self) -> Subset:
@@ -76,7 +85,23 @@ def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUn
             f"A chart needs one name for each of the {units.n_columns} columns, not {len(names)}."
         )
     named = units.unit_names([str(name) for name in names])
-    return ChosenUnits(tuple(named), kept, order, scores, units)
+    return ChosenUnits(
+        tuple(named), kept, order, scores, units, unit_values(selection, "q_values_")
+    )
+
+
+def unit_values(selection: Any, name: str) -> Array | None:
+    """Return a fitted array with one value per unit, or None if the selection does not have it.
+
+    For a selection that encodes a frame, columns that were left out have NaN.
+    """
+    inner = inner_selection(selection)
+    values = getattr(inner, name, None)
+    if values is None or inner is selection:
+        return None if values is None else np.asarray(values)
+    found = np.full(selection.units_.n_units, np.nan)
+    found[selection._outside] = values
+    return found
 
 
 def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:

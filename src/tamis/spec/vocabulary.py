@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
-from tamis import choice, criteria, neural, search
+from tamis import choice, criteria, meta, neural, search
 from tamis.contract import Choice, Search, Selection
 from tamis.contract.criterion import Criterion
 from tamis.spec.plugins import find_plugins, load_plugin, load_plugins
@@ -73,7 +73,7 @@ def _own_catalogue() -> dict[str, dict[str, type]]:
         "searches": {"TableSelector": TableSelector} | _classes(search),
         "embedded": {k: v for k, v in gates.items() if issubclass(v, Selection)},
         "choices": dict(sorted(choices.items())),
-        "around a search": {k: v for k, v in rules.items() if not issubclass(v, Choice)},
+        "around a search": _classes(meta),
         "auto": {"Auto": Auto},
     }
 

@@ -184,7 +184,7 @@ class TableSelector(Composed):
         inside.n_features_in_ = X.shape[1]
         if not len(part.trace):
             return
-        outside = self._encoding.outside
+        self._outside = outside = self._encoding.outside
         inside._settle(part, X, y)
         left_out = np.setdiff1d(np.arange(len(self.order_)), outside)
         self.order_ = np.r_[outside[inside.order_], left_out]

@@ -80,6 +80,25 @@ def encode_target(y: NDArray[Any], task: str) -> Array:
     return found
 
 
+def train_model(
+    estimator: Any, X: Array, y: NDArray[Any], truth: Array, weights: Array | None = None
+) -> Any:
+    """Train a clone of an estimator, or a ridge regression if it is None.
+
+    A classifier is trained on ``y``. A regressor is trained on the columns of ``truth``, see
+    :func:`encode_target`.
+    """
+    model = Ridge() if estimator is None else clone(estimator)
+    given = {} if weights is None else {str(weights_name(model)): weights}
+    if is_classifier(model):
+        return model.fit(X, y, **given)
+    several = truth.shape[1] > 1
+    if several and not get_tags(model).target_tags.multi_output:
+        model = MultiOutputRegressor(model)
+    # most estimators need a vector for a single target
+    return model.fit(X, truth if several else truth[:, 0], **given)
+
+
 def held_out_losses(
     estimator: Any,
     X: Array,
@@ -125,18 +144,10 @@ def held_out_losses(
         mean = np.broadcast_to(truth[train].mean(axis=0), truth[test].shape)
         return between(mean, truth[test])
     known, scale = scaled_columns(X[train])
-    model = Ridge() if estimator is None else clone(estimator)
-    name = type(model).__name__
-    given = {} if weights is None else {str(weights_name(model)): weights[train]}
-    if is_classifier(model):
-        losses = squared_losses(model.fit(known, y[train], **given), scale(X[test]), y[test])
-    else:
-        several = truth.shape[1] > 1
-        if several and not get_tags(model).target_tags.multi_output:
-            model = MultiOutputRegressor(model)
-        # most estimators need a vector for a single target
-        model.fit(known, truth[train] if several else truth[train, 0], **given)
-        losses = squared_losses(model, scale(X[test]), truth[test])
+    own = None if weights is None else weights[train]
+    model = train_model(estimator, known, y[train], truth[train], own)
+    name = "Ridge" if estimator is None else type(estimator).__name__
+    losses = squared_losses(model, scale(X[test]), (y if is_classifier(model) else truth)[test])
     if not np.isfinite(losses).all():
         raise InvalidScore(
             f"{name}, trained on {X.shape[1]} column(s), predicts NaN or numbers too large for a "

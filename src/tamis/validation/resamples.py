@@ -65,18 +65,26 @@ def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> ND
 
 
 def folds_of(
-    y: NDArray[Any], rows: Subset, n_folds: int, seed: int, task: str | None = None
+    y: NDArray[Any],
+    rows: Subset,
+    n_folds: int,
+    seed: int,
+    task: str | None = None,
+    groups: Subset | None = None,
 ) -> Pairs:
     """Return (training rows, test rows) of shuffled folds, stratified for classification.
 
-    If ``task`` is None, the target decides between classification and regression.
+    If ``task`` is None, the target decides between classification and regression. Rows of the same
+    group are in the same fold. ``groups`` holds a number for each row of ``y``.
     """
     of_classes = (task or target_kind(y)) == "classification"
     # codes, because scikit-learn would treat some numeric labels as a regression target
     labels = np.unique(y[rows], return_inverse=True)[1] if of_classes else None
     try:
         with retold():
-            folds = deal_folds(n_folds, len(rows), labels, seed=seed)
+            folds = deal_folds(
+                n_folds, len(rows), labels, None if groups is None else groups[rows], seed
+            )
     except ValueError as error:
         raise InvalidParameter(
             f"{n_folds} folds cannot be made of {len(rows)} rows: {str(error).rstrip('.')}. Use "

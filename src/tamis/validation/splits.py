@@ -17,6 +17,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 
+from tamis._arrays import class_codes
 from tamis.exceptions import (
     DegenerateData,
     InvalidParameter,
@@ -77,6 +78,28 @@ def folds_of(name: str, n_folds: int, y: NDArray[Any], groups: Any, *, classes: 
         for train, _ in folds:
             _check_classes(name, y, train)
     return folds
+
+
+def read_labels(owner: str, name: str, given: Any, n_rows: int) -> tuple[NDArray[Any], Rows] | None:
+    """Return the distinct labels of rows and the code of each row, or None if none are given.
+
+    ``owner`` and ``name`` are the selector and the argument, such as "groups", for errors.
+    """
+    if given is None:
+        return None
+    labels = np.asarray(given)
+    if labels.shape != (n_rows,):
+        raise InvalidParameter(
+            f"{owner} needs {name} with one label for each of the {n_rows} rows, not an array of "
+            f"shape {labels.shape}."
+        )
+    try:
+        return class_codes(labels)
+    except TypeError as error:  # labels of several types cannot be sorted
+        raise InvalidParameter(
+            f"{owner} needs {name} with labels of one type, but they mix several ({error}). "
+            f"Convert them, for example with {name}.astype(str)."
+        ) from error
 
 
 def deal_folds(

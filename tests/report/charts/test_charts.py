@@ -7,6 +7,7 @@ import sys
 from html import unescape
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.feature_selection import SelectKBest
 from sklearn.svm import SVC
@@ -17,7 +18,7 @@ from tamis._format import format_name
 from tamis.criteria import Correlation, FisherScore
 from tamis.evaluation import Realizations, evaluate, friedman
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
-from tamis.meta import Probes
+from tamis.meta import ConditionalTest, InvariantSelection, Probes
 from tamis.report.charts.curves import push_apart as apart
 from tamis.report.charts.style import LETTERS, LIGHT, PAGE
 from tamis.report.error_curve import error_curves
@@ -443,3 +444,59 @@ def test_rank_agreement_of_results_is_a_mean(wine):
 def test_charts_refuse_wrong_input(draw):
     with pytest.raises(InvalidParameter, match=f"{draw.__name__} needs"):
         draw(3)
+
+
+def tested_frame():
+    """Return a frame with a text column, a decoy and two sites, one of which flips a relation."""
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 200))
+    site, colour = np.repeat(["x", "y"], 100), rng.choice(["red", "green", "blue"], 200)
+    target = a + 2 * np.where(site == "x", 1, -1) * b + (colour == "red") + rng.normal(size=200)
+    return pl.DataFrame({"a": a, "b": b, "c": c, "colour": colour}), target, site
+
+
+def test_conditional_tests_have_the_effects_and_q_values_of_columns():
+    X, y, _ = tested_frame()
+    test = ConditionalTest(Ranking(Correlation(), n_features_to_select=3), random_state=0)
+    found = tamis.select(X, y, test)
+    inner = found.search_
+    shown = rows(plot.conditional_tests(found, n=2), "intervals")
+    best = int(inner.p_values_.argmin())
+    assert shown[0]["name"] == found.feature_names_in_[best]
+    first, error = shown[0], inner.effect_errors_[best]
+    assert first["value"] == pytest.approx(inner.effects_[best])
+    assert first["high"] - first["low"] == pytest.approx(4 * error)
+    assert first["label"].startswith("q ")
+    assert len(shown) == 2
+    assert "effect given all other columns" in svg(plot.conditional_tests(found))
+    with pytest.raises(InvalidParameter, match="needs a fitted ConditionalTest"):
+        plot.conditional_tests(Ranking(FisherScore()).fit(X[["a", "b"]], y > 0))
+
+
+def test_environments_have_a_row_for_each_column_and_site():
+    X, y, site = tested_frame()
+    search = InvariantSelection(Ranking(Correlation(), n_features_to_select=4), random_state=0)
+    found = tamis.select(X, y, search, environments=site)
+    shown = rows(plot.environments(found), "intervals")
+    names = [row["name"] for row in shown]
+    assert {"a, x", "a, y", "b, x", "b, y", "colour (1), x"} <= set(names)
+    values = {row["name"]: row["value"] for row in shown}
+    assert values["b, x"] > 1
+    assert values["b, y"] < -1
+    assert {row["kept"] for row in shown if row["name"].startswith("b,")} == {False}
+    assert "slope per standard deviation" in svg(plot.environments(found))
+    with pytest.raises(InvalidParameter, match="needs a fitted InvariantSelection"):
+        plot.environments(Ranking(FisherScore()).fit(X[["a", "b"]], y > 0))
+
+
+def test_a_report_shows_tests_and_slopes():
+    X, y, site = tested_frame()
+    search = InvariantSelection(Ranking(Correlation(), n_features_to_select=4), random_state=0)
+    page = tamis.select(X, y, search, environments=site).report(X, y).html()
+    assert "Slopes by environment" in page
+    assert "Conditional test" not in page
+    test = ConditionalTest(Ranking(Correlation(), n_features_to_select=3), random_state=0)
+    page = tamis.select(X, y, test).report(X, y).html()
+    assert "Conditional test" in page
+    assert "not a test of this list" in page
+    assert "Slopes by environment" not in page

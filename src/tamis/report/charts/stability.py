@@ -1,11 +1,11 @@
-"""Chart of the share of resamples in which each column is selected."""
+"""Charts of how certain columns are: resamples that keep them, conditional tests, environments."""
 
 from typing import Any
 
 import numpy as np
 
 from tamis._arrays import Array
-from tamis._format import format_name
+from tamis._format import format_name, format_p_value
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
 from tamis.report.charts.scales import ROW, row_channel, row_names
@@ -19,7 +19,7 @@ from tamis.report.charts.style import (
     palette,
     to_altair,
 )
-from tamis.report.units import ChosenUnits, chosen_units
+from tamis.report.units import ChosenUnits, chosen_units, inner_selection, unit_values
 
 #: A column that is not selected is shown as a rival if at least this share of resamples selects it.
 RIVAL = 0.3
@@ -124,3 +124,154 @@ def draw_stability(
         stroke=by_rival(colours.accent, colours.mark),
     )
     return layered([stems, dots.with_hints(), row_names(chart, colours)], width, ROW * len(rows))
+
+
+def conditional_tests(
+    selection: Any, n: int = 20, *, theme: str = "light", width: int = 360
+) -> Any:
+    """Draw the effect of each column given all others, with its interval and its q-value.
+
+    The effect is the mean of R, see :class:`tamis.meta.ConditionalTest`. The bars are two standard
+    errors long on each side. Columns that no fold selected are left out.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        A fitted :class:`tamis.meta.ConditionalTest`, or an automatic selection with
+        ``confirm=True``.
+    n : int, default=20
+        Largest number of columns to show, those with the smallest p-values first.
+    theme : {"light", "page"}, default="light"
+        "page" uses the CSS variables of a report as colours.
+    width : int
+        Width of the plot, in pixels.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.datasets import load
+    >>> from tamis.meta import ConditionalTest
+    >>> from tamis.plot import conditional_tests
+    >>> from tamis.search import Ranking
+    >>> wine = load("wine")
+    >>> test = ConditionalTest(Ranking(Correlation(), n_features_to_select=5), random_state=0)
+    >>> chart = conditional_tests(test.fit(wine.X, wine.y), n=3)
+    >>> len(chart.to_dict()["data"]["values"])
+    3
+    """
+    names = ("p_values_", "effects_", "effect_errors_", "found_in_")
+    p, effects, errors, found_in = (unit_values(selection, name) for name in names)
+    units = chosen_units(selection)
+    q = units.q_values
+    if p is None or q is None or effects is None or errors is None or found_in is None:
+        raise InvalidParameter(
+            "conditional_tests needs a fitted ConditionalTest or Auto(confirm=True), got "
+            f"{type(selection).__name__} without tests."
+        )
+    shown = [unit for unit in np.argsort(p, kind="stable") if found_in[unit] > 0][:n]
+    rows = [
+        _interval(place, units.names[unit], effects[unit], errors[unit], bool(units.kept[unit]))
+        | {"label": f"q {format_p_value(float(q[unit]))}"}
+        for place, unit in enumerate(shown)
+    ]
+    return to_altair(draw_intervals(rows, "effect given all other columns", palette(theme), width))
+
+
+def environments(selection: Any, n: int = 10, *, theme: str = "light", width: int = 360) -> Any:
+    """Draw the slope of each column in each environment, with its interval.
+
+    Columns whose slopes differ are grey. The bars are two standard errors long on each side.
+
+    Parameters
+    ----------
+    selection : fitted selection
+        A fitted :class:`tamis.meta.InvariantSelection`.
+    n : int, default=10
+        Largest number of columns to show. Selected columns come first.
+    theme : {"light", "page"}, default="light"
+        "page" uses the CSS variables of a report as colours.
+    width : int
+        Width of the plot, in pixels.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.datasets import load
+    >>> from tamis.meta import InvariantSelection
+    >>> from tamis.plot import environments
+    >>> from tamis.search import Ranking
+    >>> wine = load("wine")
+    >>> site = np.arange(len(wine.y)) % 2
+    >>> search = InvariantSelection(Ranking(Correlation(), n_features_to_select=2), random_state=0)
+    >>> chart = environments(search.fit(wine.X, wine.y, environments=site))
+    >>> len(chart.to_dict()["data"]["values"])  # two columns in two environments
+    4
+    """
+    inner = inner_selection(selection)
+    if not hasattr(inner, "slopes_"):
+        raise InvalidParameter(
+            "environments needs a fitted InvariantSelection, got "
+            f"{type(selection).__name__}. Write InvariantSelection(...) around the search."
+        )
+    return to_altair(draw_environments(selection, n, palette(theme), width))
+
+
+def draw_environments(selection: Any, n: int, colours: Palette, width: int) -> dict[str, Any]:
+    """Draw the slopes of an InvariantSelection, one row for each column and environment."""
+    inner, outer = inner_selection(selection), chosen_units(selection)
+    outside = np.arange(len(outer.names)) if inner is selection else selection._outside
+    rows: list[dict[str, Any]] = []
+    for unit in [u for u in inner.order_ if np.isfinite(inner.p_equal_[u])][:n]:
+        columns, name = inner.units_.columns(np.array([unit])), outer.names[outside[unit]]
+        for k, column in enumerate(columns):
+            part = name if len(columns) == 1 else f"{name} ({k + 1})"
+            for place, label in enumerate(inner.environments_):
+                numbers = inner.slopes_[place, column], inner.slope_errors_[place, column]
+                shown = f"{part}, {label}"
+                p = format_p_value(float(inner.p_equal_[unit]))
+                row = _interval(len(rows), shown, *numbers, bool(inner.unit_support_[unit]))
+                rows.append(row | {"label": f"p {p}" if place == 0 and k == 0 else ""})
+    return draw_intervals(rows, "slope per standard deviation of the column", colours, width)
+
+
+def _interval(place: int, name: str, value: float, error: float, kept: bool) -> dict[str, Any]:
+    """Return a row of an interval chart. NaN is a row without a mark."""
+    known = bool(np.isfinite(value) and np.isfinite(error))
+    return {
+        "place": place,
+        "name": format_name(name, LETTERS),
+        "value": float(value) if known else None,
+        "low": float(value - 2 * error) if known else None,
+        "high": float(value + 2 * error) if known else None,
+        "kept": kept,
+        "hint": f"{format_name(name)}: {value:.3g} ± {error:.2g}" if known else format_name(name),
+    }
+
+
+def draw_intervals(
+    rows: list[dict[str, Any]], title: str, colours: Palette, width: int
+) -> dict[str, Any]:
+    """Draw a value with its interval in each row, and a line at 0."""
+    ends = [row[key] for row in rows for key in ("low", "high") if row[key] is not None]
+    scale = {"domain": [min([*ends, 0.0]), max([*ends, 0.0]) or 1.0], "nice": True}
+    x = field("value", scale=scale, axis=axis(colours, lines=True, title=title, tickCount=4))
+    chart = Layer(rows, "intervals").encode(y=row_channel(len(rows)))
+    hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}
+    colour = field("kept", "nominal", scale=hues, legend=None)
+    bars = chart.mark("rule", strokeWidth=2).encode(
+        x=field("low", scale=scale), x2={"field": "high"}, color=colour
+    )
+    dots = chart.mark("point", size=50, filled=True, opacity=1).encode(x=x, color=colour)
+    style = {"align": "left", "dx": 6, "fontSize": 11, "color": colours.soft}
+    labels = chart.text("label", colours, **style).encode(x={"value": width})
+    zero = chart.mark("rule", color=colours.soft, strokeDash=[3, 3]).encode(x={"datum": 0})
+    layers = [zero, bars, dots.with_hints(), labels, row_names(chart, colours)]
+    return layered(layers, width, ROW * max(len(rows), 1))

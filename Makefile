@@ -7,11 +7,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-<<<<<<< HEAD
-.PHONY: demo test test-gpu test-slow test-experiments loops lint bench bench-check fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
-=======
-.PHONY: demo test test-gpu test-slow test-experiments loops lint review dist bench fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
->>>>>>> release
+.PHONY: demo test test-gpu test-slow test-experiments loops lint review dist bench bench-check fuzz fuzz-paths fuzz-searches docs format clean reproduce-fast book screenshots
 
 demo: $(VENV)/.app
 	$(BIN)/tamis demo

@@ -14,7 +14,7 @@ from pathlib import Path
 from tamis._format import format_count, format_p_value
 from tamis.report.charts.style import LIGHT
 from tamis.report.svg import to_svg
-from tamis_book.cells import COMPARED, Cell, interval, mark_words
+from tamis_book.cells import COMPARED, Cell, interval, mark_words, win_of
 from tamis_book.chart import cells_of, draw_published
 from tamis_book.experiment import UNSOUND, Experiment, unsound_mark
 from tamis_book.files import experiments
@@ -27,6 +27,17 @@ BOOK = Path(__file__).parent
 DRAWN, WIDTH, HEIGHT = 6, 480, 230
 #: Greatest number of tests on a page. Files of ``tamis reproduce`` have all of them.
 TESTED = 40
+#: Figures of a publication without numbers, drawn from our runs by ``docs.thesis_pictures``.
+FIGURES = {
+    "thesis-4.1": {
+        "4.1": "Density of the target at a row, and with the only column permuted (figure 4.1)."
+    },
+    "thesis-6.3": {
+        "1.4": "Validation error on sonar for every lambda (figure 1.4).",
+        "6.1": "Multipliers and outputs between breakpoints, on sonar (figure 6.1).",
+        "6.2": "Cross-validated error on svmguide3 for every lambda (figure 6.2).",
+    },
+}
 #: Shares that the index quotes, and what they are shares of.
 SHARES = {"placebos =": "placebos", "far =": "far", "far placebos =": "far"}
 WINS = ("kept", "lost", "reversed")
@@ -62,7 +73,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> str:
-    """Return the index: a table of all experiments, and the totals in words."""
+    """Return the index: a table of all experiments, and the totals as text."""
     total = total_tally(one for _, one in stored)
     computed = [one for _, one in stored if one is not None]
     no_data = [one.found.experiment.name for one in computed if not one.found.cells]
@@ -125,7 +136,7 @@ def in_words(total: Counter[str]) -> str:
         f"agree, ours is lower in {full['+']} and higher in {full['-']}. "
         f"{sum(total[mark] for mark in UNSOUND.values())} are not compared: {total['!']} are "
         f"impossible, {total['?']} depend on settings that are not specified, and {total['~']} are "
-        f"contradicted by the same publication. Agreement alone says little: our numbers also "
+        f"contradicted by the same publication. Agreement alone proves little: our numbers also "
         f"agree with {share.get('placebos =', 0)} % of the published numbers of other methods in "
         "the same row. If the two published numbers differ by more than the reach of the "
         f"comparison, our number agrees with its own in {share.get('far =', 0)} % and with that of "
@@ -147,7 +158,8 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
     if one is None:
         lines += [_plain(waiting().get(experiment.name, "Not computed yet.")), ""]
         reasons = [f"{unsound_mark(why)} {name}: {why}" for name, why in experiment.unsound.items()]
-        lines += [*_notes([*reasons, *experiment.notes]), *_computed(experiment)]
+        lines += _figures(experiment) + _notes([*reasons, *experiment.notes])
+        lines += _computed(experiment)
         return "\n".join(lines)
     report = reproduced(one.found)
     if one.found.cells:
@@ -158,7 +170,8 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
         fact = care.fact.partition(". ")[0].rstrip(".")  # the first sentence
         lines += [_plain(f"{fact}. {care.consequence}"), ""]
     lines += _numbers(report) + _pictures(report, pictures) + _tests(report)
-    lines += _wins(one) + _notes(report.notes) + _computed(experiment, one)
+    lines += _wins(one) + _figures(experiment) + _notes(report.notes)
+    lines += _computed(experiment, one)
     return "\n".join(lines)
 
 
@@ -260,8 +273,15 @@ def _tests(report: ReproductionReport) -> list[str]:
     return [*_heading("Tests", "-"), title, "", *_table(heads, rows)]
 
 
+def _figures(experiment: Experiment) -> list[str]:
+    lines = []
+    for number, caption in FIGURES.get(experiment.name, {}).items():
+        lines += [f".. figure:: ../_static/book/figure-{number}.svg", "", f"   {caption}", ""]
+    return [*_heading("Figures", "-"), *lines] if lines else []
+
+
 def _wins(one: StoredReproduction) -> list[str]:
-    """Return how many of the published differences between methods come out."""
+    """Return how many published differences between methods come out, and which are reversed."""
     tally = one.found.tally()
     if not (n := sum(tally[word] for word in WINS)):
         return []
@@ -270,6 +290,13 @@ def _wins(one: StoredReproduction) -> list[str]:
         f"{one.found.experiment.reference} and another method: {tally['kept']} come out in our "
         f"results, {tally['lost']} do not, {tally['reversed']} are reversed."
     )
+    reversed_at: dict[str, list[str]] = {}
+    for cell in one.found.cells:
+        if cell.mark in COMPARED and win_of(cell) == "reversed":
+            reversed_at.setdefault(f"{cell.method} ({cell.part})", []).append(str(cell.size))
+    if reversed_at:
+        several = (f"{name} with {', '.join(sizes)} columns" for name, sizes in reversed_at.items())
+        sentence += f" Reversed: {'; '.join(several)}."
     return [*_heading("Who wins", "-"), _plain(sentence), ""]
 
 

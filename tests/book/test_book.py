@@ -5,8 +5,7 @@ import re
 import pytest
 
 from book import pages, run
-from tamis_book import names, read, reproduce
-from tamis_book import result_files
+from tamis_book import names, read, reproduce, result_files
 from tamis_book.result_files import ENDING, RESULTS, load_results, results_path
 
 #: Its two realizations take a second, on data that are always available.
@@ -87,3 +86,10 @@ def test_pages_show_published_and_computed_numbers(tmp_path, monkeypatch):
 
 def test_special_characters_are_escaped():
     assert pages._plain("RMB* of a_b, `x` |y|") == r"RMB\* of a\_b, \`x\` \|y\|"
+
+
+def test_every_figure_that_a_page_shows_is_drawn():
+    static = pages.BOOK.parent / "docs" / "_static" / "book"
+    shown = {f"figure-{number}.svg" for some in pages.FIGURES.values() for number in some}
+    assert {path.name for path in static.iterdir()} == shown
+    assert pages.FIGURES.keys() <= set(names())

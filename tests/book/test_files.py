@@ -61,6 +61,28 @@ def test_every_experiment_file_can_be_read():
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
 
+def test_published_signs_agree_with_the_published_means():
+    for experiment in experiments():
+        for part in experiment.parts:
+            for method, signs in part.signs.items():
+                for size, sign in zip(part.sizes, signs, strict=True):
+                    means = [
+                        part.at(part.published, of, size) for of in (experiment.reference, method)
+                    ]
+                    wins = (means[0] < means[1]) != experiment.greater_is_better
+                    assert not sign or sign == ("+" if wins else "-"), (
+                        experiment.name,
+                        method,
+                        size,
+                    )
+
+
+def test_tables_of_balanced_errors_are_tuned_by_them():
+    read_so = [one for one in experiments() if one.metric == "ber" and one.tuning is not None]
+    assert read_so
+    assert {one.tuning.get("scoring") for one in read_so} == {"balanced_accuracy"}
+
+
 def test_every_promised_published_table_exists():
     wanted = {"thesis-3.1", "thesis-3.2", "thesis-4.1", "thesis-5.2", "thesis-5.4", "svr-1"}
     wanted |= {

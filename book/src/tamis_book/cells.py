@@ -80,6 +80,19 @@ def mark_words(experiment: Experiment) -> dict[str, str]:
     return {**MARKS, "+": MARKS["-"], "-": MARKS["+"]}
 
 
+def win_of(cell: Cell) -> str | None:
+    """Return what became of a published significant difference from the reference.
+
+    It is "kept" if ours is significant too, "lost" if it is not, and "reversed" if it has the
+    opposite sign. None if no difference is published.
+    """
+    if not cell.published_sign or cell.sign is None:
+        return None
+    if cell.sign == cell.published_sign:
+        return "kept"
+    return "reversed" if cell.sign else "lost"
+
+
 def mark_cell(experiment: Experiment, cell: Cell, published: float) -> str:
     """Return the mark of a cell, by the experiment's rule.
 

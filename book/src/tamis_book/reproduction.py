@@ -11,7 +11,7 @@ from scipy.stats import norm
 from tamis._frame import frame_of
 from tamis.evaluation import Results, mark, paired_t, stability
 from tamis.exceptions import TamisError
-from tamis_book.cells import COMPARED, MARKS, Cell, agreement_range, mark_cell
+from tamis_book.cells import COMPARED, MARKS, Cell, agreement_range, mark_cell, win_of
 from tamis_book.experiment import Experiment, Part, unsound_mark
 
 
@@ -75,9 +75,8 @@ class Reproduction:
                 counts["all " * (compared and cell.all_columns) + cell.mark] += 1
             if compared and not cell.all_columns:
                 rows.setdefault((cell.part, cell.size), []).append(cell)
-            if compared and cell.published_sign and cell.sign is not None:
-                same = cell.sign == cell.published_sign
-                counts["kept" if same else "reversed" if cell.sign else "lost"] += 1
+            if compared and (win := win_of(cell)) is not None:
+                counts[win] += 1
         for cells in rows.values():
             for cell in cells:
                 low, high = agreement_range(self.experiment, cell)

@@ -81,9 +81,10 @@ def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> st
     lines = [
         *_heading("The book of results", "="),
         f"These pages show the results of {len(stored)} experiment files. "
-        f"{len(computed) - len(no_data)} are computed, with the published number of realizations. "
-        f"{len(no_data)} need data that are not freely available ({', '.join(no_data)}), and "
-        f"{missing} are not computed yet. {in_words(total)}",
+        f"{len(computed) - len(no_data)} are computed, {len(no_data)} lack their data "
+        f"({', '.join(no_data)}), and {missing} are not computed yet.",
+        "",
+        *(f"* {sentence}" for sentence in describe_totals(total)),
         "",
         "Each page has our numbers with a 95 % interval, the published ones in brackets, charts of "
         "both, and the settings. Published numbers and formulas that are wrong have "
@@ -124,27 +125,28 @@ def total_tally(several: Iterable[StoredReproduction | None]) -> Counter[str]:
     return total
 
 
-def in_words(total: Counter[str]) -> str:
+def describe_totals(total: Counter[str]) -> list[str]:
     """Return sentences about the counts of all experiments."""
     compared = sum(total[mark] for mark in COMPARED)
     full = {mark: total[f"all {mark}"] for mark in COMPARED}
-    share = {k: round(100 * total[k] / total[of]) for k, of in SHARES.items() if total[of]}
-    return (
-        f"In {compared} published numbers columns are selected: {total['=']} do not differ "
-        f"significantly from ours, our error is lower in {total['+']} and higher in {total['-']}. "
-        f"In {sum(full.values())} more all columns are used, so nothing is selected: {full['=']} "
-        f"agree, ours is lower in {full['+']} and higher in {full['-']}. "
+    share = {k: f"{100 * total[k] / max(total[of], 1):.0f} %" for k, of in SHARES.items()}
+    return [
+        f"{compared} published numbers are for selected columns: {total['=']} do not differ "
+        f"significantly from ours, our error is lower in {total['+']} and higher in {total['-']}.",
+        f"{sum(full.values())} more are for all columns, where nothing is selected: {full['=']} "
+        f"agree, our error is lower in {full['+']} and higher in {full['-']}.",
         f"{sum(total[mark] for mark in UNSOUND.values())} are not compared: {total['!']} are "
         f"impossible, {total['?']} depend on settings that are not specified, and {total['~']} are "
-        f"contradicted by the same publication. Agreement alone proves little: our numbers also "
-        f"agree with {share.get('placebos =', 0)} % of the published numbers of other methods in "
-        "the same row. If the two published numbers differ by more than the reach of the "
-        f"comparison, our number agrees with its own in {share.get('far =', 0)} % and with that of "
-        f"the other method in {share.get('far placebos =', 0)} %. Of "
-        f"{sum(total[word] for word in WINS)} published significant differences between methods, "
-        f"{total['kept']} come out in our results, {total['lost']} do not, and "
-        f"{total['reversed']} are reversed."
-    )
+        "contradicted by the same publication.",
+        "Agreement alone proves little. Our numbers also agree with "
+        f"{share['placebos =']} of the published numbers of *other* methods in the same row, a "
+        "placebo. If the two published numbers differ by more than the reach of the comparison, "
+        f"our number agrees with its own in {share['far =']} and with the placebo in "
+        f"{share['far placebos =']}.",
+        f"Of {sum(total[word] for word in WINS)} published significant differences between "
+        f"methods, {total['kept']} come out in our results, {total['lost']} do not, and "
+        f"{total['reversed']} are reversed.",
+    ]
 
 
 def _document(name: str) -> str:
@@ -353,4 +355,4 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\*`|_])", r"\\\1", " ".join(str(text).split()))
 
 
-__all__ = ["cell_lines", "in_words", "total_tally", "waiting", "write_book"]
+__all__ = ["cell_lines", "describe_totals", "total_tally", "waiting", "write_book"]

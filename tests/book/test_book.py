@@ -80,7 +80,8 @@ def test_pages_show_published_and_computed_numbers(tmp_path, monkeypatch):
     index = (tmp_path / "index.rst").read_text()
     assert all(f":doc:`{one.name}`" in index for one in some)
     assert "1 are computed" in index
-    assert "1 need data that are not freely available (thesis-3.7)" in index
+    assert "1 lack their data (thesis-3.7)" in index
+    assert re.search(r"agrees with its own in \d+ % and with the placebo in \d+ %", index)
     assert "left out" in (tmp_path / "thesis-3.7.rst").read_text()  # its table is not available
 
 

@@ -45,6 +45,7 @@ def test_the_summary_shows_stored_results_without_running_an_experiment(tamis, f
     assert "no data" in result.stdout
     assert "placebo %" in result.stdout
     assert "No experiment is called 'thesis-9.9'" in refused("reproduce", "--summary", "thesis-9.9")
+    assert "Write --output summary.csv" in refused("reproduce", "--summary", "--folder", "out")
 
 
 def test_our_numbers_are_next_to_the_published_ones(tamis, folder):

@@ -10,7 +10,7 @@ from tamis.evaluation import Contrast
 from tamis.exceptions import InvalidParameter
 from tamis.report.page import Caveat, Page
 from tamis.report.sheets import Sheet, Value
-from tamis_book.cells import COMPARED, MARKS, Cell, mark_words
+from tamis_book.cells import COMPARED, Cell, mark_words
 from tamis_book.experiment import UNSOUND
 from tamis_book.layout import (
     SIGNS,
@@ -83,8 +83,7 @@ class ReproductionReport(Page):
         for mark in ("+", "-"):
             if n := counts.get(mark, 0):
                 sentences.append(f"Ours {'is' if n == 1 else 'are'} {words[mark]} in {n}.")
-        left = {word: counts[mark] for mark, word in MARKS.items() if mark in counts}
-        unsound = [f"{n} {word}" for word, n in left.items() if word in UNSOUND]
+        unsound = [f"{counts[mark]} {kind}" for kind, mark in UNSOUND.items() if mark in counts]
         if unsound:
             sentences.append(f"Not compared (see the notes): {', '.join(unsound)}.")
         return " ".join(sentences)

@@ -106,6 +106,11 @@ def _check(asked: ReproduceOptions, n_experiments: int) -> None:
         raise InvalidParameter(
             "tamis reproduce needs the name of an experiment. tamis reproduce --list lists them."
         )
+    if asked.summary and (asked.report is not None or asked.folder is not None):
+        raise InvalidParameter(
+            "--summary needs --output to write files, got --report or --folder. Write "
+            "--output summary.csv."
+        )
     for path in asked.output:
         check_output(path, None, endings=ENDINGS)
     check_output(asked.report, None, endings=(".html",))

@@ -302,7 +302,7 @@ def same_rate(first: tuple[int, int], second: tuple[int, int], *, mid_p: bool = 
     >>> round(same_rate((27, 30), (19, 30)), 3)
     0.03
     >>> round(same_rate((27, 30), (19, 30), mid_p=True), 3)
-    0.018
+    0.024
     """
     (hits, n), (other_hits, other_n) = first, second
     p_value = float(stats.fisher_exact([[hits, n - hits], [other_hits, other_n - other_hits]])[1])

@@ -1,33 +1,46 @@
 """Pages of the book: the results of every experiment, read from files.
 
-``book/results`` has a file for each experiment that ``make book`` has run, and
+``tamis_book/results`` has a file for each experiment that ``make book`` has run, and
 ``book/waiting.toml`` a sentence for each of the others. The pages are written whenever the
 documentation is built.
 """
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tamis._format import format_count, format_p_value
 from tamis.report.charts.style import LIGHT
 from tamis.report.svg import to_svg
-from tamis_book.cells import Cell, interval
+from tamis_book.cells import COMPARED, Cell, interval, mark_words, win_of
 from tamis_book.chart import cells_of, draw_published
-from tamis_book.experiment import Experiment
+from tamis_book.experiment import UNSOUND, Experiment, unsound_mark
 from tamis_book.files import experiments
-from tamis_book.layout import SIGNS, digits_of
+from tamis_book.layout import SIGNS, SUMMARY_LEGEND, digits_of, summarize
 from tamis_book.report import ReproductionReport, reproduced
-from tamis_book.reproduction import Reproduction
-from tamis_book.result_files import ENDING, StoredReproduction, load_results
+from tamis_book.result_files import StoredReproduction, stored_results
 
 BOOK = Path(__file__).parent
-RESULTS = BOOK / "results"
 #: Greatest number of charts on a page, and their width and height in pixels.
 DRAWN, WIDTH, HEIGHT = 6, 480, 230
 #: Greatest number of tests on a page. Files of ``tamis reproduce`` have all of them.
 TESTED = 40
+#: Figures of a publication without numbers, drawn from our runs by ``docs.thesis_pictures``.
+FIGURES = {
+    "thesis-4.1": {
+        "4.1": "Density of the target at a row, and with the only column permuted (figure 4.1)."
+    },
+    "thesis-6.3": {
+        "1.4": "Validation error on sonar for every lambda (figure 1.4).",
+        "6.1": "Multipliers and outputs between breakpoints, on sonar (figure 6.1).",
+        "6.2": "Cross-validated error on svmguide3 for every lambda (figure 6.2).",
+    },
+}
+#: Shares that the index quotes, and what they are shares of.
+SHARES = {"placebos =": "placebos", "far =": "far", "far placebos =": "far"}
+WINS = ("kept", "lost", "reversed")
 #: Publications by the prefix of the experiments' names, in the order of the book.
 DOCUMENTS = {
     "fspp": "Sensitivity of posterior probabilities (Shen and others 2008)",
@@ -36,12 +49,6 @@ DOCUMENTS = {
     "gates": "Gated networks (Varshney 2019)",
     "": "Other experiments",
 }
-MARKS = {"=": "agree", "+": "better", "-": "worse", "?": "unsound"}
-
-
-def results_path(name: str) -> Path:
-    """Return the file of the results of an experiment."""
-    return RESULTS / f"{name}{ENDING}"
 
 
 def waiting() -> dict[str, str]:
@@ -52,16 +59,11 @@ def waiting() -> dict[str, str]:
 def write_book(folder: Path) -> None:
     """Write a page for each experiment, and an index."""
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
-    stored = {one.name: _stored(one) for one in experiments()}
-    for experiment in experiments():
-        page = _page(experiment, stored[experiment.name], folder / "pictures")
+    stored = [(one, stored_results(one)) for one in experiments()]
+    for experiment, one in stored:
+        page = _page(experiment, one, folder / "pictures")
         _replace(folder / f"{experiment.name}.rst", page)
     _replace(folder / "index.rst", _index(stored))
-
-
-def _stored(experiment: Experiment) -> StoredReproduction | None:
-    path = results_path(experiment.name)
-    return load_results(path, experiment) if path.is_file() else None
 
 
 def _replace(path: Path, text: str) -> None:
@@ -70,55 +72,85 @@ def _replace(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _index(stored: dict[str, StoredReproduction | None]) -> str:
-    """Return the index: how our numbers compare, for each publication."""
-    done = [one for one in stored.values() if one is not None]
-    total = _counts(one.found for one in done)
-    sound = sum(total[mark] for mark in "=+-")
+def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> str:
+    """Return the index: a table of all experiments, and the totals as text."""
+    total = total_tally(one for _, one in stored)
+    computed = [one for _, one in stored if one is not None]
+    no_data = [one.found.experiment.name for one in computed if not one.found.cells]
+    missing = len(stored) - len(computed)
     lines = [
         *_heading("The book of results", "="),
-        "These pages show the results of all experiment files, with the published number of "
-        "realizations if the computation did not take too long. They are made from the scores "
-        f"that ``make book`` saved. {len(done)} of {len(stored)} experiments are computed so far. "
-        f"They have {sound} published numbers that can be right: {total['=']} do not differ "
-        f"significantly from ours, ours are better in {total['+']} and worse in {total['-']}. "
-        f"{total['?']} published numbers cannot be right, and their pages explain why.",
+        f"These pages show the results of {len(stored)} experiment files. "
+        f"{len(computed) - len(no_data)} are computed, {len(no_data)} lack their data "
+        f"({', '.join(no_data)}), and {missing} are not computed yet.",
+        "",
+        *(f"* {sentence}" for sentence in describe_totals(total)),
         "",
         "Each page has our numbers with a 95 % interval, the published ones in brackets, charts of "
         "both, and the settings. Published numbers and formulas that are wrong have "
-        ":doc:`a page of their own <../unsound>`.",
+        ":doc:`a page of their own <../unsound>`. :doc:`../sources` lists the pages by chapter and "
+        "formula.",
         "",
         "The numbers of a table share their splits. With few test rows, all of them may be above "
         "or below the published ones together: a column of ``-`` is one finding, not several.",
         "",
+        ".. code-block:: console",
+        "",
+        "   $ tamis reproduce --summary",
+        "",
+        _plain(SUMMARY_LEGEND),
+        "",
     ]
-    for begin, title in DOCUMENTS.items():
-        mine = {name: one for name, one in stored.items() if _document(name) == begin}
-        rows = [_index_row(name, one) for name, one in mine.items()]
-        heads = ("page", "realizations", *MARKS.values())
-        lines += [*_heading(title, "-"), *_table(heads, rows, "64 12 6 6 6 6")]
-        lines += [".. toctree::", "   :hidden:", "", *(f"   {name} <{name}>" for name in mine), ""]
+    for begin, title in (*DOCUMENTS.items(), (None, "All experiments")):
+        mine = [pair for pair in stored if begin in (None, _document(pair[0].name))]
+        sheet = summarize(mine)
+        *rows, last = sheet.texts()
+        if begin is None:  # the rows of all publications are above
+            rows = []
+        shown = [[f":doc:`{name}`", *rest] for name, *rest in rows] + [last]
+        lines += [*_heading(title, "-"), *_table(sheet.headings, shown)]
+        if begin is not None:
+            names = [experiment.name for experiment, _ in mine]
+            lines += [".. toctree::", "   :hidden:", ""]
+            lines += [*(f"   {name} <{name}>" for name in names), ""]
     return "\n".join(lines)
+
+
+def total_tally(several: Iterable[StoredReproduction | None]) -> Counter[str]:
+    """Return the counts of all stored results."""
+    total: Counter[str] = Counter()
+    for one in several:
+        if one is not None:
+            total.update(one.found.tally())
+    return total
+
+
+def describe_totals(total: Counter[str]) -> list[str]:
+    """Return sentences about the counts of all experiments."""
+    compared = sum(total[mark] for mark in COMPARED)
+    full = {mark: total[f"all {mark}"] for mark in COMPARED}
+    share = {k: f"{100 * total[k] / max(total[of], 1):.0f} %" for k, of in SHARES.items()}
+    return [
+        f"{compared} published numbers are for selected columns: {total['=']} do not differ "
+        f"significantly from ours, our error is lower in {total['+']} and higher in {total['-']}.",
+        f"{sum(full.values())} more are for all columns, where nothing is selected: {full['=']} "
+        f"agree, our error is lower in {full['+']} and higher in {full['-']}.",
+        f"{sum(total[mark] for mark in UNSOUND.values())} are not compared: {total['!']} are "
+        f"impossible, {total['?']} depend on settings that are not specified, and {total['~']} are "
+        "contradicted by the same publication.",
+        "Agreement alone proves little. Our numbers also agree with "
+        f"{share['placebos =']} of the published numbers of *other* methods in the same row, a "
+        "placebo. If the two published numbers differ by more than the reach of the comparison, "
+        f"our number agrees with its own in {share['far =']} and with the placebo in "
+        f"{share['far placebos =']}.",
+        f"Of {sum(total[word] for word in WINS)} published significant differences between "
+        f"methods, {total['kept']} come out in our results, {total['lost']} do not, and "
+        f"{total['reversed']} are reversed.",
+    ]
 
 
 def _document(name: str) -> str:
     return next(begin for begin in DOCUMENTS if name.startswith(begin))
-
-
-def _counts(several: Iterable[Reproduction]) -> dict[str, int]:
-    marks = [cell.mark for found in several for cell in found.cells]
-    return {mark: marks.count(mark) for mark in MARKS}
-
-
-def _index_row(name: str, one: StoredReproduction | None) -> list[str]:
-    if one is None or not one.found.cells:
-        return [f":doc:`{name}`", "none yet" if one is None else "no data", *[""] * len(MARKS)]
-    counts = _counts([one.found])
-    published = any(counts.values())
-    numbers = [str(count) if published else "" for count in counts.values()]
-    of = one.found.experiment.realizations
-    n = str(one.realizations) if one.realizations == of else f"{one.realizations} of {of}"
-    return [f":doc:`{name}`", n, *numbers]
 
 
 def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path) -> str:
@@ -127,7 +159,9 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
         lines += [f"*{_plain(experiment.source)}.*", ""]
     if one is None:
         lines += [_plain(waiting().get(experiment.name, "Not computed yet.")), ""]
-        lines += [*_notes([*experiment.unsound.items()], experiment.notes), *_computed(experiment)]
+        reasons = [f"{unsound_mark(why)} {name}: {why}" for name, why in experiment.unsound.items()]
+        lines += _figures(experiment) + _notes([*reasons, *experiment.notes])
+        lines += _computed(experiment)
         return "\n".join(lines)
     report = reproduced(one.found)
     if one.found.cells:
@@ -138,7 +172,8 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
         fact = care.fact.partition(". ")[0].rstrip(".")  # the first sentence
         lines += [_plain(f"{fact}. {care.consequence}"), ""]
     lines += _numbers(report) + _pictures(report, pictures) + _tests(report)
-    lines += _notes([], report.notes) + _computed(experiment, one)
+    lines += _wins(one) + _figures(experiment) + _notes(report.notes)
+    lines += _computed(experiment, one)
     return "\n".join(lines)
 
 
@@ -171,9 +206,10 @@ def _legend(report: ReproductionReport) -> str:
         rule = "the published number lies within our range"
     if not isinstance(experiment.agreement, str):
         rule = f"the difference is at most {experiment.agreement:g}"
+    words = mark_words(experiment)
     legend = (
-        f"{ours}, and below it the published number. =: {rule}; +: ours is better; -: ours is "
-        "worse; ?: the published number cannot be right."
+        f"{ours}, and below it the published number. =: {rule}; +: ours is {words['+']}; -: ours "
+        f"is {words['-']}. Not compared: ! impossible, ? not specified, ~ contradicted."
     )
     if any(cell.published_sign is not None for cell in cells):
         legend += f" {SIGNS.format(experiment.reference)}."
@@ -239,9 +275,35 @@ def _tests(report: ReproductionReport) -> list[str]:
     return [*_heading("Tests", "-"), title, "", *_table(heads, rows)]
 
 
-def _notes(unsound: Sequence[tuple[str, str]], notes: Iterable[str]) -> list[str]:
-    """Return the notes of the file, and why published numbers are wrong."""
-    notes = [*(f"? {name}: {why}" for name, why in unsound), *notes]
+def _figures(experiment: Experiment) -> list[str]:
+    lines = []
+    for number, caption in FIGURES.get(experiment.name, {}).items():
+        lines += [f".. figure:: ../_static/book/figure-{number}.svg", "", f"   {caption}", ""]
+    return [*_heading("Figures", "-"), *lines] if lines else []
+
+
+def _wins(one: StoredReproduction) -> list[str]:
+    """Return how many published differences between methods come out, and which are reversed."""
+    tally = one.found.tally()
+    if not (n := sum(tally[word] for word in WINS)):
+        return []
+    sentence = (
+        f"{format_count(n, 'published significant difference')} between "
+        f"{one.found.experiment.reference} and another method: {tally['kept']} come out in our "
+        f"results, {tally['lost']} do not, {tally['reversed']} are reversed."
+    )
+    reversed_at: dict[str, list[str]] = {}
+    for cell in one.found.cells:
+        if cell.mark in COMPARED and win_of(cell) == "reversed":
+            reversed_at.setdefault(f"{cell.method} ({cell.part})", []).append(str(cell.size))
+    if reversed_at:
+        several = (f"{name} with {', '.join(sizes)} columns" for name, sizes in reversed_at.items())
+        sentence += f" Reversed: {'; '.join(several)}."
+    return [*_heading("Who wins", "-"), _plain(sentence), ""]
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    """Return the notes of the file, and why published numbers are not compared."""
     return [*_heading("Notes", "-"), *(f"* {_plain(note)}" for note in notes), ""] if notes else []
 
 
@@ -293,4 +355,4 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\*`|_])", r"\\\1", " ".join(str(text).split()))
 
 
-__all__ = ["cell_lines", "results_path", "waiting", "write_book"]
+__all__ = ["cell_lines", "describe_totals", "total_tally", "waiting", "write_book"]

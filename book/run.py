@@ -5,7 +5,7 @@ python -m book.run thesis-3.1 thesis-3.2    # these two
 python -m book.run --most 3600              # those that take at most an hour of processor time
 
 Finished tasks are saved in a store, so that the same command resumes an interrupted run. Each
-experiment writes a small file to ``book/results``, from which ``make docs`` makes its page.
+experiment writes a small file to ``tamis_book/results``, from which ``make docs`` makes its page.
 """
 
 import argparse
@@ -14,11 +14,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from book.pages import BOOK, RESULTS, results_path
+from book.pages import BOOK
 from tamis.exceptions import TamisError
 from tamis_book.experiment import Experiment
 from tamis_book.files import by_cost, names, read
-from tamis_book.result_files import load_results, save_results
+from tamis_book.result_files import RESULTS, results_path, save_results, stored_results
 from tamis_book.runner import reproduce
 
 
@@ -53,11 +53,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def is_done(experiment: Experiment, realizations: int) -> bool:
     """Return whether there are results of the current experiment file and enough realizations."""
-    path = results_path(experiment.name)
-    if not path.is_file():
-        return False
-    stored = load_results(path, experiment)
-    return stored.is_current and stored.realizations >= realizations
+    stored = stored_results(experiment)
+    return stored is not None and stored.is_current and stored.realizations >= realizations
 
 
 def compute(experiment: Experiment, realizations: int, store: Path, jobs: int | None) -> bool:

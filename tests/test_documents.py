@@ -96,11 +96,22 @@ def test_the_figures_that_pages_quote_agree_with_the_stored_ones():
 @pytest.mark.slow
 def test_the_counts_of_the_book_agree_with_its_results():
     pages = pytest.importorskip("book.pages")
-    stored = [pages._stored(one) for one in experiments()]
-    counts = pages._counts(one.found for one in stored if one is not None)
-    found = [counts["="] + counts["+"] + counts["-"], counts["="], counts["+"], counts["-"]]
-    quoted = ["book_sound", "book_agree", "book_better", "book_worse"]
-    assert [int(FIGURES[name].replace(" ", "")) for name in quoted] == found
+    from tamis_book.result_files import stored_results
+
+    total = pages.total_tally(map(stored_results, experiments()))
+    compared = total["="] + total["+"] + total["-"]
+    wins = {word: total[word] for word in ("kept", "lost", "reversed")}
+    found = {
+        "compared": compared,
+        "agree": total["="],
+        "share": round(100 * total["="] / compared),
+        "placebo": round(100 * total["placebos ="] / total["placebos"]),
+        "lower": total["+"],
+        "higher": total["-"],
+        "wins": sum(wins.values()),
+        **wins,
+    }
+    assert {name: int(FIGURES[f"book_{name}"].replace(" ", "")) for name in found} == found
 
 
 def test_every_formula_can_be_rendered(monkeypatch):

@@ -19,7 +19,7 @@ Fisher = "Ranking(FisherScore())"
 Later = "Forward(NotYetThere())"
 Odd = "Ranking(Correlation())"
 [unsound]
-Odd = "the formula is another"
+Odd = "not specified: the formula"
 [[parts]]
 name = "100 rows"
 data = { make = "make_weston", n_samples = 300 }
@@ -36,13 +36,25 @@ def test_the_list_has_a_name_and_title_per_line(tamis):
     assert [line.split(maxsplit=1)[1] for line in lines] == [read(name).title for name in names()]
 
 
+def test_the_summary_shows_stored_results_without_running_an_experiment(tamis, folder, refused):
+    result = tamis("reproduce", "--summary", "thesis-5.10", "thesis-3.7", "-o", "all.csv")
+    assert result.exit_code == 0, result.output
+    rows = pl.read_csv("all.csv").to_dicts()
+    assert [row["experiment"] for row in rows] == ["thesis-5.10", "thesis-3.7", "all"]
+    assert rows[0]["agree"] == rows[2]["agree"] > 0
+    assert "no data" in result.stdout
+    assert "placebo %" in result.stdout
+    assert "No experiment is called 'thesis-9.9'" in refused("reproduce", "--summary", "thesis-9.9")
+    assert "Write --output summary.csv" in refused("reproduce", "--summary", "--folder", "out")
+
+
 def test_our_numbers_are_next_to_the_published_ones(tamis, folder):
     (folder / "own.toml").write_text(OWN)
     result = tamis("reproduce", "own.toml", "--realizations", 3, "--store", "s.sqlite")
     assert result.exit_code == 0
     assert "0 (0) =" in result.stdout
     assert "(30) ?" in result.stdout
-    assert "? Odd: the formula is another" in result.stdout
+    assert "? Odd: not specified: the formula" in result.stdout
     assert "A note." in result.stdout
     assert "1 =, 1 ?." in result.stdout
     assert result.stderr.startswith("tamis: own: Later is left out: ")
@@ -90,8 +102,6 @@ steps = [1, 2]
 methods = { J3 = 'Forward(Scatter("J3"), n_features_to_select=1.0)' }
 published = { J3 = [10, 99.5] }
 published_columns = { J3 = [1.4, 2] }
-unsound = "nobody gets there"
-unsound_above = 99
 """
     )
     result = tamis("reproduce", "own.toml", "--realizations", 2)
@@ -105,9 +115,8 @@ unsound_above = 99
         ["J3", "2", "2.0", "(2.0)"],
     ]
     assert "(10.00) +" in rows[0]
-    assert "(99.50) ?" in rows[1]
-    assert "= difference of at most 2" in result.stdout
-    assert "? iris: nobody gets there" in result.stdout
+    assert "(99.50) -" in rows[1]
+    assert "= difference of at most 2  + ours higher  - ours lower" in result.stdout
 
 
 def test_several_parts_are_printed_as_rows_with_ranges(tamis, folder):
@@ -118,7 +127,7 @@ agreement = "range"
 [methods]
 SVM = "SVC()"
 """
-    for name, odd in (("one", ""), ("two", 'unsound = "the label leaks"')):
+    for name, odd in (("one", ""), ("two", 'unsound = "impossible: the label leaks"')):
         text += f"""
 [[parts]]
 name = "{name}"
@@ -130,8 +139,8 @@ published = {{ SVM = 0.999 }}
     (folder / "own.toml").write_text(text)
     result = tamis("reproduce", "own.toml", "--realizations", 3)
     assert re.search(r"^one +0\.\d{3}-0\.\d{3} \(0\.999\) \+", result.stdout, re.MULTILINE)
-    assert re.search(r"^two .*\(0\.999\) \?", result.stdout, re.MULTILINE)
-    assert "? two: the label leaks" in result.stdout
+    assert re.search(r"^two .*\(0\.999\) !", result.stdout, re.MULTILINE)
+    assert "! two: impossible: the label leaks" in result.stdout
     assert "= published number within ours" in result.stdout
 
 
@@ -214,7 +223,7 @@ def test_an_experiment_is_written_in_every_format(tamis, folder):
 def test_published_tables_are_written_too(tamis, folder):
     (folder / "own.toml").write_text(OWN)
     assert tamis("reproduce", "own.toml", "--realizations", 3, "-o", "x.csv", "-q").exit_code == 0
-    assert pl.read_csv("x.csv")["mark"].to_list() == ["equal", "unsound"]
+    assert pl.read_csv("x.csv")["mark"].to_list() == ["agree", "not specified"]
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_any_work(refused, folder):

@@ -27,7 +27,7 @@ notes = ["A note."]
 Fisher = "Ranking(FisherScore())"
 MI = "Ranking(MutualInformation())"
 [unsound]
-MI = "the formula is another"
+MI = "not specified: the formula"
 [[parts]]
 name = "wine"
 data = {{ load = "wine" }}
@@ -72,10 +72,10 @@ def test_the_report_counts_the_numbers_that_agree(experiment):
     page = reproduced(Reproduction(own, tuple(cells), ("MI is late.",))).html()
     assert "<h1>Errors on wine</h1>" in page
     text = said(page)
-    assert "1 of 3 numbers agree with the published ones. Ours is better in 1." in text
-    assert "Ours is worse in 1. 1 published number cannot be right" in text
+    assert "1 of 3 numbers agree with the published ones. Ours is lower in 1." in text
+    assert "Ours is higher in 1. Not compared (see the notes): 1 not specified." in text
     assert "20.00 (8.00) −" in text
-    assert "? MI: the formula is another" in text
+    assert "? MI: not specified: the formula" in text
     assert "20 realizations of 30." in text
     assert "MI is late." in text
     assert 'class="worse"' in page

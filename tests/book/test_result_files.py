@@ -9,11 +9,11 @@ import pytest
 
 from tamis.evaluation import Store
 from tamis.exceptions import InvalidStore
-from tamis_book import read, reproduce
-from tamis_book.cells import interval
+from tamis_book import Cell, Reproduction, read, reproduce
+from tamis_book.cells import interval, mark_cell
 from tamis_book.files import by_cost
-from tamis_book.layout import contrasts
-from tamis_book.result_files import load_results, save_results
+from tamis_book.layout import contrasts, summarize
+from tamis_book.result_files import load_results, results_path, save_results, stored_results
 
 COSTS = {"a": None, "b": 0.5, "c": 3.0}
 
@@ -186,3 +186,79 @@ def test_identical_tables_share_their_tasks(tmp_path):
     save_results(errors, tmp_path / "mse.json.gz", realizations=2)
     again = load_results(tmp_path / "mse.json.gz", errors.experiment)
     assert {row.metric for row in again.found.results["additive"].rows()} == {"mse"}
+
+
+TALLY = """
+title = "Errors"
+source = "Nobody (2020)"
+scale = 100
+reference = "A"
+[methods]
+A = "Ranking(FisherScore())"
+B = "Ranking(Scatter())"
+C = "Ranking(Correlation())"
+[unsound]
+C = "not specified: the correlation"
+[[parts]]
+name = "wine"
+data = { load = "wine" }
+train = 100
+sizes = [1, 13]
+published = { A = [10, 5], B = [30, 5], C = [1, 1] }
+signs = { B = ["+", ""], C = ["+", ""] }
+"""
+
+
+def tally_case(tmp_path, numbers, signs):
+    """Return the table of TALLY with these numbers of ours and signs of our tests."""
+    path = tmp_path / "own.toml"
+    path.write_text(TALLY)
+    experiment = read(str(path))
+    cells = []
+    for (method, size), ours in numbers.items():
+        part = experiment.parts[0]
+        cell = Cell("wine", method, size, ours, 2.0, ours - 1, ours + 1, 30)
+        published = part.at(part.published, method, size)
+        mark = "?" if method == "C" else mark_cell(experiment, cell, published)
+        sign = part.signs.get(method, ("", ""))[part.sizes.index(size)]
+        cell = cell._replace(published=published, mark=mark, published_sign=sign)
+        cells.append(cell._replace(sign=signs.get(method), all_columns=size == 13))
+    return Reproduction(experiment, tuple(cells), ())
+
+
+def test_agreement_with_a_placebo_is_counted(tmp_path):
+    """With standard deviation 2 and 30 realizations, a difference above 1.06 is significant."""
+    numbers = {("A", 1): 10.0, ("B", 1): 10.5, ("C", 1): 10.0}
+    tally = tally_case(tmp_path, numbers, {}).tally()
+    assert (tally["="], tally["+"], tally["?"]) == (1, 1, 1)
+    # our A against the published B differs; our B against the published A agrees
+    assert (tally["placebos"], tally["placebos ="]) == (2, 1)
+    assert (tally["far"], tally["far placebos ="], tally["far ="]) == (2, 1, 1)
+
+
+def test_numbers_with_all_columns_are_counted_apart(tmp_path):
+    numbers = {("A", 1): 10.0, ("A", 13): 5.0, ("B", 13): 3.0}
+    tally = tally_case(tmp_path, numbers, {}).tally()
+    assert (tally["="], tally["all ="], tally["all +"], tally["placebos"]) == (1, 1, 1, 0)
+
+
+@pytest.mark.parametrize(("sign", "word"), [("+", "kept"), ("", "lost"), ("-", "reversed")])
+def test_published_differences_between_methods_are_compared_with_ours(tmp_path, sign, word):
+    numbers = {("A", 1): 10.0, ("B", 1): 30.0, ("C", 1): 30.0}
+    tally = tally_case(tmp_path, numbers, {"B": sign, "C": sign}).tally()
+    assert {key: tally[key] for key in ("kept", "lost", "reversed") if tally[key]} == {word: 1}
+
+
+def test_cells_with_all_columns_are_recognised():
+    found = load_results(results_path("thesis-5.10")).found
+    assert {cell.size for cell in found.cells if cell.all_columns} == {13}
+
+
+def test_the_summary_adds_up():
+    some = [read(name) for name in ("thesis-5.10", "thesis-3.6", "thesis-3.7", "fspp-3")]
+    sheet = summarize((one, stored_results(one)) for one in some)
+    assert [row[0] for row in sheet.rows] == [*(one.name for one in some), "all"]
+    assert sheet.rows[2][2] == "no data"
+    for name in ("agree", "lower", "higher", "not specified", "wins kept"):
+        *parts, total = (row[sheet.headings.index(name)] or 0 for row in sheet.rows)
+        assert sum(parts) == total > 0

@@ -108,6 +108,13 @@ def test_a_selection_agrees_with_a_direct_computation():
         assert_allclose(values["ber"], 1 - balanced_accuracy_score(WINE.y[test], predicted))
 
 
+def test_scores_of_one_method_can_be_read_alone():
+    methods = {name: Ranking(FisherScore()) for name in ("one", "two")}
+    found = evaluate(methods, load("iris"), Realizations(2), estimators=SVC(), sizes=[1, 2])
+    assert [*found.rows("two")] == [row for row in found.rows() if row.method == "two"]
+    assert len([*found.rows("two")]) == 4
+
+
 def test_a_method_gets_only_scaled_training_rows():
     Chosen.seen.clear()
     plan = Realizations(2, train=0.4)

@@ -1,5 +1,7 @@
 """Tests of paired scores, compared with scipy, hand calculations and published examples."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -214,6 +216,15 @@ def test_bootstrap_interval_of_equal_values_is_a_point():
 
 def test_same_rate_agrees_with_fishers_exact_test():
     assert_allclose(same_rate((27, 30), (19, 30)), stats.fisher_exact([[27, 3], [19, 11]]).pvalue)
+
+
+@pytest.mark.parametrize(("hits", "others"), [(27, 19), (30, 25), (30, 30), (0, 6)])
+def test_the_mid_p_value_counts_half_of_the_observed_table(hits, others):
+    both = hits + others
+    ways = [comb(30, k) * comb(30, both - k) for k in range(max(0, both - 30), min(30, both) + 1)]
+    seen = comb(30, hits) * comb(30, others)
+    expected = (sum(way for way in ways if way <= seen) - seen / 2) / sum(ways)
+    assert_allclose(same_rate((hits, 30), (others, 30), mid_p=True), expected)
 
 
 @pytest.mark.parametrize(

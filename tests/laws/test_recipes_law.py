@@ -22,7 +22,8 @@ SEE_PAIRS = {
     *("lasso-mlp", "moi-rfe", "hsic-rfe", "mi-pw", "mi-rsde", "random-forest-rfe"),
     *("nnfs", "annigma"),
     *("forest-rfe", "boosting-rfe", "boruta", "relieff", "surf", "multisurf"),
-    *("grad-w2-rfe", "rmb-rfe", "rmb-rfe-retrain", "span-rfe", "span-rfe-retrain", "ga-knn"),
+    *("grad-w2-rfe", "grad-w2-init", "rmb-rfe", "rmb-rfe-retrain", "span-rfe"),
+    *("span-rfe-retrain", "ga-knn", "divergence-parzen-sffs"),
 }
 
 #: Published forms that are known to fail, since the machine makes up for what is removed or its

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
+from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged, TamisWarning
 from tamis.neural import GateSelector, NetworkClassifier
 from tamis.neural.network import deal, held_out_rows, train
 
@@ -261,3 +261,14 @@ def test_an_exclusive_or_gets_more_than_one_hidden_unit():
         NetworkClassifier("a").fit(some, target)
     with pytest.raises(InvalidParameter, match=r"GateSelector needs .* hidden='auto'"):
         GateSelector(network=NetworkClassifier("auto")).fit(some, target)
+
+
+def test_a_network_with_more_weights_than_rows_and_nothing_against_overfitting_is_reported():
+    X, y = load_iris(return_X_y=True)
+    plain = {"decay": 0, "validation": None, "random_state": 0, "max_iter": 5}
+    few = slice(None, None, 2)  # 75 rows
+    with pytest.warns(TamisWarning, match="has 83 weights for 75 rows"):
+        NetworkClassifier(10, **plain).fit(X[few], y[few])
+    NetworkClassifier(5, **plain).fit(X[few], y[few])  # 43 weights
+    NetworkClassifier(10, **plain | {"decay": 0.01}).fit(X[few], y[few])
+    NetworkClassifier(10, **plain | {"validation": 5}).fit(X[few], y[few])

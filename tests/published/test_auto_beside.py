@@ -7,8 +7,7 @@ the stored results are current.
 import numpy as np
 import pytest
 
-from book.pages import results_path
-from tamis_book.result_files import load_results
+from tamis_book.result_files import load_results, results_path
 
 
 @pytest.fixture(scope="module")

@@ -428,3 +428,28 @@ def test_forests_are_evaluated_without_altered_copies(monkeypatch):
 def test_all_but_two_recipes_need_a_target():
     free = {n for n in names() if not recipe(n).__sklearn_tags__().target_tags.required}
     assert free == {"column-subset", "ufescor"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("svm-init", {}), ("grad-w2-init", {"estimator": SVC(kernel="linear")})],
+)
+def test_norm_init_recipes_rank_by_the_squared_weights_of_one_linear_svm(name, options):
+    X, y, *_ = load("wdbc")
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    weights = SVC(kernel="linear").fit(X, y).coef_[0] ** 2
+    ranked = recipe(name, n_features_to_select=5, **options).fit(X, y)
+    assert list(ranked.order_[:5]) == list(np.argsort(-weights)[:5])
+
+
+def test_the_parzen_divergence_finds_classes_with_equal_means_and_spreads():
+    """Two clusters of a class have nearly the mean and the variance of the other class."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    clusters = rng.choice([-1.0, 1.0], 100) + 0.1 * rng.normal(size=100)
+    both = np.concatenate([clusters, rng.normal(size=100)])
+    X = np.c_[rng.normal(size=(200, 2)), both]
+    found = recipe("divergence-parzen-sffs", n_features_to_select=1).fit(X, y)
+    assert list(found.get_support(indices=True)) == [2]
+    gaussian = recipe("divergence-sffs", n_features_to_select=1).fit(X, y)
+    assert gaussian.trace_[0].value < found.trace_[0].value

@@ -1,16 +1,19 @@
 """Comparison of published numbers with ours."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from tamis.evaluation import hit_interval, same_rate
-from tamis.evaluation.metrics import metric
-from tamis_book.experiment import Experiment
+from tamis_book.experiment import UNSOUND, Experiment
 
 #: Significance level of a difference between our number and the published number.
 LEVEL = 0.05
+#: Marks and their words, for a metric such as an error. The first three are of compared numbers.
+MARKS = {"=": "agree", "+": "lower", "-": "higher", **{mark: k for k, mark in UNSOUND.items()}}
+COMPARED = ("=", "+", "-")
 
 
 class Cell(NamedTuple):
@@ -28,9 +31,11 @@ class Cell(NamedTuple):
     n_realizations : int
     published : float or None
     mark : str
-        "=" if the two numbers agree, "+" if ours is better, "-" if it is worse, "?" if the
-        published number is wrong, empty if one of them is missing. Hit counts are compared by
-        Fisher's exact test, and means by about two standard errors of their difference, with our
+        "=" if the two numbers agree. "+" if our error is lower (or our accuracy or number of hits
+        higher), "-" if it is higher. "!" if the published number is impossible, "?" if the
+        publication does not specify how it was computed, "~" if another number of the same
+        publication contradicts it. Empty if one of the numbers is missing. Hit counts are compared
+        by a mid-p test, and means by about two standard errors of their difference, with our
         standard deviation for both. An experiment may instead require that the published number
         lies between ``low`` and ``high``, or set a greatest difference.
     sign, published_sign : str or None
@@ -40,6 +45,8 @@ class Cell(NamedTuple):
         Mean number of columns in experiments with baselines, and the published mean number.
     beside : str or None
         For a baseline, the method whose numbers of columns it copies.
+    all_columns : bool
+        Whether the number is for all columns of the table, so that nothing is selected.
 
     Examples
     --------
@@ -63,6 +70,27 @@ class Cell(NamedTuple):
     n_features: float | None = None
     published_n_features: float | None = None
     beside: str | None = None
+    all_columns: bool = False
+
+
+def mark_words(experiment: Experiment) -> dict[str, str]:
+    """Return a word for each mark: whether our number is lower or higher than the published one."""
+    if not experiment.greater_is_better:
+        return MARKS
+    return {**MARKS, "+": MARKS["-"], "-": MARKS["+"]}
+
+
+def win_of(cell: Cell) -> str | None:
+    """Return what became of a published significant difference from the reference.
+
+    It is "kept" if ours is significant too, "lost" if it is not, and "reversed" if it has the
+    opposite sign. None if no difference is published.
+    """
+    if not cell.published_sign or cell.sign is None:
+        return None
+    if cell.sign == cell.published_sign:
+        return "kept"
+    return "reversed" if cell.sign else "lost"
 
 
 def mark_cell(experiment: Experiment, cell: Cell, published: float) -> str:
@@ -78,8 +106,7 @@ def mark_cell(experiment: Experiment, cell: Cell, published: float) -> str:
     hit = experiment.metric == "hit"
     if low - slack <= published <= high + slack or (not hit and np.isclose(cell.ours, published)):
         return "="
-    better = hit or metric(experiment.metric).greater_is_better
-    return "+" if (published < low) == better else "-"
+    return "+" if (published < low) == experiment.greater_is_better else "-"
 
 
 def agreement_range(experiment: Experiment, cell: Cell) -> tuple[float, float]:
@@ -89,16 +116,21 @@ def agreement_range(experiment: Experiment, cell: Cell) -> tuple[float, float]:
     """
     n, n_published = cell.n_realizations, experiment.realizations
     if experiment.metric == "hit":
-        ours = int(cell.ours), n
-        counts = range(n_published + 1)
-        same = [count for count in counts if same_rate(ours, (count, n_published)) >= LEVEL]
-        return float(same[0]), float(same[-1])
+        return _same_hits(int(cell.ours), n, n_published)
     if experiment.is_range:
         return cell.low, cell.high
     reach = experiment.agreement
     if isinstance(reach, str):
         reach = _reach(cell, n_published)
     return cell.ours - reach, cell.ours + reach
+
+
+@cache
+def _same_hits(hits: int, n: int, n_published: int) -> tuple[float, float]:
+    """Return the smallest and the greatest published count that does not differ from ours."""
+    counts = range(n_published + 1)
+    same = [k for k in counts if same_rate((hits, n), (k, n_published), mid_p=True) >= LEVEL]
+    return float(same[0]), float(same[-1])
 
 
 def interval(experiment: Experiment, cell: Cell) -> tuple[float, float]:
@@ -122,5 +154,9 @@ def _reach(cell: Cell, n_published: float) -> float:
     n = cell.n_realizations
     if n < 2:
         return float("nan")
-    error = cell.deviation * np.sqrt(1 / n + 1 / n_published)
-    return float(stats.t.ppf(1 - LEVEL / 2, n - 1) * error)
+    return _quantile(n - 1) * cell.deviation * float(np.sqrt(1 / n + 1 / n_published))
+
+
+@cache
+def _quantile(degrees: int) -> float:
+    return float(stats.t.ppf(1 - LEVEL / 2, degrees))

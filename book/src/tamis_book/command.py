@@ -18,6 +18,8 @@ class ReproduceOptions(Options):
 
     tamis reproduce --list
 
+    tamis reproduce --summary
+
     tamis reproduce thesis-3.1 --realizations 10 --jobs 2
 
     tamis reproduce thesis-5.10 --store wine.sqlite
@@ -29,6 +31,7 @@ class ReproduceOptions(Options):
 
     experiments: list[str] = argument("Experiments (see --list) or *.toml files.", "NAME...", ())
     list_names: bool = flag("List all experiments.", "--list")
+    summary: bool = flag("Summarize the stored results of all (or NAME...).", "--summary")
     everything: bool = flag("Run all experiments.", "--all")
     realizations: int | None = option("Number of realizations [default: as published].", "N", min=1)
     jobs: int | None = option("Number of processes.", "N", callback=check_processes)

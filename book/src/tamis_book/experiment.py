@@ -17,6 +17,7 @@ from tamis._checks import (
     one_of,
 )
 from tamis.evaluation import CrossValidation, Realizations
+from tamis.evaluation.metrics import metric
 from tamis.evaluation.realizations import Plan
 
 TEXT = instance_of(str, "a text")
@@ -25,6 +26,27 @@ TEXTS = Constraint(
     lambda value: isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()),
 )
 INTS = Constraint(("a list of ints",), lambda value: all(is_int(k) for k in value))
+
+#: Marks of published numbers that are not compared with ours, by the first words of the reason.
+UNSOUND = {"impossible": "!", "not specified": "?", "contradicted": "~"}
+BEGIN = "a text that begins with " + " or ".join(f"'{kind}: '" for kind in UNSOUND)
+REASON = Constraint(
+    (BEGIN,), lambda value: isinstance(value, str) and unsound_mark(value) is not None
+)
+REASONS = Constraint(
+    (f"for every name {BEGIN}",),
+    lambda value: isinstance(value, Mapping) and all(map(REASON.accepts, value.values())),
+)
+
+
+def unsound_mark(reason: str) -> str | None:
+    """Return the mark for the reason why a published number is not compared with ours.
+
+    >>> unsound_mark("not specified: the number of bins")
+    '?'
+    """
+    return UNSOUND.get(reason.partition(": ")[0])
+
 
 #: For each method, one number per size or step, or None if the table has none.
 Numbers = Mapping[str, tuple[float | None, ...]]
@@ -68,9 +90,7 @@ class Part:
     estimators : dict of str to str
         Models of this part, instead of those of the experiment.
     unsound : str
-        Why the published numbers of this part are wrong. Empty if they are not.
-    unsound_above : float or None
-        Only published numbers above this value are wrong. None if all are.
+        Why the published numbers of this part are not compared with ours. Empty if they are.
     note : str
 
     Examples
@@ -81,10 +101,10 @@ class Part:
     """
 
     _constraints: ClassVar[Constraints] = {
-        **dict.fromkeys(("name", "splits", "unsound", "note"), TEXT),
+        **dict.fromkeys(("name", "splits", "note"), TEXT),
         **dict.fromkeys(("methods", "estimators"), TEXTS),
         **dict.fromkeys(("sizes", "steps"), INTS),
-        "unsound_above": number() | NONE,
+        "unsound": REASON | one_of(""),
     }
 
     name: str
@@ -103,7 +123,6 @@ class Part:
     signs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     estimators: Mapping[str, str] = field(default_factory=dict)
     unsound: str = ""
-    unsound_above: float | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -122,11 +141,6 @@ class Part:
         """Return the number of a method at a size or step, or None if there is none."""
         row = table.get(method)
         return None if row is None else row[0 if point is None else self.points.index(point)]
-
-    def is_sound(self, published: float) -> bool:
-        """Return whether a published number is not known to be wrong."""
-        above = self.unsound_above
-        return not self.unsound or (above is not None and published <= above)
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +176,9 @@ class Experiment:
     reference : str or None
         The method that the published tests compare with the others.
     unsound : dict of str to str
-        Methods whose published numbers are wrong, and why.
+        Methods whose published numbers are not compared with ours, and why. A reason begins with
+        "impossible: " (a proof follows), "not specified: " (what the publication does not state) or
+        "contradicted: " (by another number of the same publication).
     notes : tuple of str
     cost : float or None
         Approximate processor seconds of a realization. The fastest experiments run first.
@@ -176,7 +192,8 @@ class Experiment:
 
     _constraints: ClassVar[Constraints] = {
         **dict.fromkeys(("title", "source", "metric"), TEXT),
-        **dict.fromkeys(("methods", "baselines", "estimators", "unsound"), TEXTS),
+        **dict.fromkeys(("methods", "baselines", "estimators"), TEXTS),
+        "unsound": REASONS,
         "agreement": one_of("chance", "range") | number(least=0),
         "realizations": integer(1),
         "scale": number(),
@@ -226,6 +243,11 @@ class Experiment:
         together.
         """
         return "n_features" if self.metric == "stability" else self.metric
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether a greater number is better, as for hits and accuracies."""
+        return metric(self.metric).greater_is_better
 
     @property
     def is_range(self) -> bool:

@@ -26,8 +26,8 @@
     estimator = "svm"
     grid = { C = [1, 8], gamma = [0.1, 1] }
 
-    [unsound]                            # published rows that are wrong, and why
-    mRMR = "does not follow from the stated formula"
+    [unsound]                            # published rows that are not compared, and why:
+    mRMR = "not specified: the bins"     # not specified, impossible or contradicted
 
     [[parts]]                            # one block of columns of the table
     name = "200"

@@ -1,13 +1,17 @@
 """Layout of cells as tables, with a legend, notes and tests."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tamis._format import format_duration
 from tamis.evaluation import Contrast, compare
 from tamis.exceptions import InvalidParameter
-from tamis_book.cells import Cell
-from tamis_book.experiment import Experiment
+from tamis.report.sheets import Sheet, Value
+from tamis_book.cells import COMPARED, MARKS, Cell, mark_words
+from tamis_book.experiment import UNSOUND, Experiment, unsound_mark
 from tamis_book.reproduction import Reproduction
+from tamis_book.result_files import StoredReproduction
 
 LEGENDS = {
     "chance": "ours (published)  = no significant difference",
@@ -15,7 +19,7 @@ LEGENDS = {
     "stability": "ours [interval] (published)  = published number within the interval",
 }
 NEAR = "ours (published)  = difference of at most {:g}"
-LEGEND = "  + ours better  - ours worse  ? published number wrong"
+LEGEND = "  + ours {}  - ours {}  ! impossible  ? not specified  ~ contradicted"
 SIGNS = "./+: paired t-test, ours / published; + if {} wins"
 
 
@@ -100,16 +104,18 @@ def format_cell(cell: Cell, experiment: Experiment) -> str:
 def legend(experiment: Experiment) -> str:
     """Return a text that explains the marks of the cells."""
     rule = "stability" if experiment.metric == "stability" else experiment.agreement
-    return (LEGENDS[rule] if isinstance(rule, str) else NEAR.format(rule)) + LEGEND
+    words = mark_words(experiment)
+    start = LEGENDS[rule] if isinstance(rule, str) else NEAR.format(rule)
+    return start + LEGEND.format(words["+"], words["-"])
 
 
 def footnotes(found: Reproduction) -> Sequence[str]:
-    """Return why published numbers are wrong, and the notes of the experiment file."""
-    experiment = found.experiment
-    shown = {cell.method for cell in found.cells if cell.mark == "?"}
-    unsound = [f"? {name}: {why}" for name, why in experiment.unsound.items() if name in shown]
-    run = found.parts
-    unsound += [f"? {p.name}: {p.unsound}" for p in experiment.parts if p.unsound and p.name in run]
+    """Return why published numbers are not compared, and the notes of the experiment file."""
+    experiment, run = found.experiment, found.parts
+    shown = {cell.method for cell in found.cells if cell.mark and cell.mark not in COMPARED}
+    reasons = [(name, why) for name, why in experiment.unsound.items() if name in shown]
+    reasons += [(p.name, p.unsound) for p in experiment.parts if p.unsound and p.name in run]
+    unsound = [f"{unsound_mark(why)} {name}: {why}" for name, why in reasons]
     parts = [f"{part.name}: {part.note}" for part in experiment.parts if part.note]
     return [*unsound, *experiment.notes, *parts]
 
@@ -128,3 +134,65 @@ def contrasts(found: Reproduction) -> list[tuple[str, Contrast]]:
             continue
         tested += [(part, contrast) for contrast in compared.contrasts]
     return tested
+
+
+# -- summary --------------------------------------------------------------------------------------
+
+SUMMARY = ("experiment", "metric", "realizations", *(MARKS[mark] for mark in COMPARED), "agree %")
+SUMMARY += ("placebo %", *UNSOUND, "all columns", "wins kept", "lost", "reversed")
+#: Explanation of the columns of a summary.
+SUMMARY_LEGEND = (
+    "lower and higher: our error differs significantly from the published one; for hits, "
+    "accuracies and correlations, lower means a higher number of ours. placebo %: share of pairs "
+    "that agree if our number is compared with the published number of another method. "
+    "impossible, not specified, contradicted: numbers that are not compared. all columns: agree / "
+    "lower / higher with all columns, where nothing is selected. wins: published significant "
+    "differences that are significant in our results too, that are not, and that have the opposite "
+    "sign."
+)
+
+
+def summarize(stored: Iterable[tuple[Experiment, StoredReproduction | None]]) -> Sheet:
+    """Return a table of experiments: how the stored results compare with published numbers."""
+    rows: list[list[Value]] = []
+    total: Counter[str] = Counter()
+    computed = 0
+    for experiment, one in stored:
+        tally = Counter() if one is None else one.found.tally()
+        named = experiment.name, experiment.metric, _state(experiment, one)
+        rows.append([*named, *_tally_cells(tally)])
+        total.update(tally)
+        computed += one is not None and bool(one.found.cells)
+    rows.append(["all", None, f"{computed} of {len(rows)}", *_tally_cells(total)])
+    return Sheet("stored results next to published numbers", SUMMARY, rows)
+
+
+def _state(experiment: Experiment, one: StoredReproduction | None) -> str:
+    """Return the number of realizations, or why there are none."""
+    n = experiment.realizations
+    if one is None:
+        cost = experiment.cost
+        return "none" if cost is None else f"none, takes {format_duration(cost * n)}"
+    if not one.found.cells:
+        return "no data"
+    return str(n) if one.realizations == n else f"{one.realizations} of {n}"
+
+
+def _tally_cells(tally: Counter[str]) -> list[Value]:
+    """Return the cells of a row. They are empty if nothing is compared."""
+    marks: list[Value] = [tally[mark] for mark in COMPARED]
+    n = sum(tally[mark] for mark in COMPARED)
+    full = [tally[f"all {mark}"] for mark in COMPARED]
+    wins: list[Value] = [tally[word] for word in ("kept", "lost", "reversed")]
+    return [
+        *(marks if n else [None] * 3),
+        _percent(tally["="], n),
+        _percent(tally["placebos ="], tally["placebos"]),
+        *(tally[mark] or None for mark in UNSOUND.values()),
+        " / ".join(map(str, full)) if any(full) else None,
+        *(wins if any(wins) else [None] * 3),
+    ]
+
+
+def _percent(count: int, of: int) -> str | None:
+    return f"{100 * count / of:.0f}" if of else None

@@ -10,7 +10,8 @@ from tamis.evaluation import Contrast
 from tamis.exceptions import InvalidParameter
 from tamis.report.page import Caveat, Page
 from tamis.report.sheets import Sheet, Value
-from tamis_book.cells import Cell
+from tamis_book.cells import COMPARED, Cell, mark_words
+from tamis_book.experiment import UNSOUND
 from tamis_book.layout import (
     SIGNS,
     CellTable,
@@ -27,13 +28,6 @@ from tamis_book.reproduction import Reproduction
 TESTED = 5
 #: Greatest number of parts with a chart, because each takes 10 to 40 kB. Tables contain all parts.
 DRAWN = 14
-#: Text for each mark.
-MARKS = {
-    "=": "agrees",
-    "+": "ours is better",
-    "-": "ours is worse",
-    "?": "the published number is wrong",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,23 +77,28 @@ class ReproductionReport(Page):
             rest = f"{published} are published, but a comparison needs more realizations"
             numbers = f"{format_count(len(cells), 'number')} over {format_count(n, 'realization')}"
             return f"{numbers}; {rest if published else 'none is published'}."
-        sound = format_count(sum(n for mark, n in counts.items() if mark != "?"), "number")
+        words = mark_words(self.found.experiment)
+        sound = format_count(sum(counts.get(mark, 0) for mark in COMPARED), "number")
         sentences = [f"{counts.get('=', 0)} of {sound} agree with the published ones."]
-        for mark, adjective in (("+", "better"), ("-", "worse")):
+        for mark in ("+", "-"):
             if n := counts.get(mark, 0):
-                sentences.append(f"Ours {'is' if n == 1 else 'are'} {adjective} in {n}.")
-        if n := counts.get("?", 0):
-            sentences.append(
-                f"{format_count(n, 'published number')} cannot be right, see the notes."
-            )
+                sentences.append(f"Ours {'is' if n == 1 else 'are'} {words[mark]} in {n}.")
+        unsound = [f"{counts[mark]} {kind}" for kind, mark in UNSOUND.items() if mark in counts]
+        if unsound:
+            sentences.append(f"Not compared (see the notes): {', '.join(unsound)}.")
         return " ".join(sentences)
 
     def __repr__(self) -> str:
         return f"<ReproductionReport of {self.found.experiment.name}>"
 
     def _context(self) -> dict[str, Any]:
+        words, counts = mark_words(self.found.experiment), self.found.counts()
         return {
             "legend": self._legend(),
+            "compared": {
+                "Agree" if mark == "=" else f"Ours {words[mark]}": counts.get(mark, 0)
+                for mark in COMPARED
+            },
             "tables": [(one, [self._row(row) for row in one.rows]) for one in self.tables],
             "parts": [self._draw(part) for part in self.found.parts[:DRAWN]],
             "tests": tests_sheet(self.found) if self.tests else None,
@@ -122,7 +121,8 @@ class ReproductionReport(Page):
                 shown.append("")
                 continue
             text = format_cell(cell, self.found.experiment).strip().replace("-", "−")
-            tip = f"{format_name(cell.method)}: {MARKS[cell.mark]}" if cell.mark else ""
+            words = mark_words(self.found.experiment)
+            tip = f"{format_name(cell.method)}: {words[cell.mark]}" if cell.mark else ""
             css = {"+": "better", "-": "worse"}.get(cell.mark, "")
             shown.append({"text": text, "tip": tip, "css": css})
         return shown
@@ -138,7 +138,7 @@ class ReproductionReport(Page):
         width = WIDE - 120 if lines else BARS
         chart = draw_published(cells, self.found.experiment, PAGE, width, 260)
         svg = draw(chart, 190) if lines else draw_with_names(chart)
-        marks = [cell.mark for cell in cells if cell.mark and cell.mark != "?"]
+        marks = [cell.mark for cell in cells if cell.mark in COMPARED]
         caption = f"{format_count(len(cells), 'number')} of ours."
         if marks:
             caption = f"{marks.count('=')} of {format_count(len(marks), 'number')} agree."

@@ -1,5 +1,6 @@
 """A reproduced experiment: the cells of its table, computed from the scores of its parts."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,10 +10,9 @@ from scipy.stats import norm
 
 from tamis._frame import frame_of
 from tamis.evaluation import Results, mark, paired_t, stability
-from tamis.evaluation.metrics import metric
 from tamis.exceptions import TamisError
-from tamis_book.cells import Cell, mark_cell
-from tamis_book.experiment import Experiment, Part
+from tamis_book.cells import COMPARED, MARKS, Cell, agreement_range, mark_cell, win_of
+from tamis_book.experiment import Experiment, Part, unsound_mark
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +51,49 @@ class Reproduction:
     def counts(self) -> dict[str, int]:
         """Return the number of cells with each mark."""
         marks = [cell.mark for cell in self.cells if cell.mark]
-        return {mark: marks.count(mark) for mark in "=+-?" if mark in marks}
+        return {mark: marks.count(mark) for mark in MARKS if mark in marks}
+
+    def tally(self) -> Counter[str]:
+        """Count agreements, placebos and wins.
+
+        The counts of several experiments can be added. The keys are:
+
+        * the marks of cells, and "all =", "all +", "all -" for cells with all columns;
+        * "placebos" and "placebos =": pairs of our number and the published number of another
+          method at the same part and size, and those that agree;
+        * "far" and "far placebos =", "far =": pairs whose two published numbers differ by more than
+          the reach of the comparison, how many of them agree, and in how many our number agrees
+          with its own published number;
+        * "kept", "lost", "reversed": published significant differences from the reference that are
+          significant in our results too, are not significant, and have the opposite sign.
+        """
+        counts: Counter[str] = Counter()
+        rows: dict[tuple[str, int | None], list[Cell]] = {}
+        for cell in self.cells:
+            compared = cell.mark in COMPARED
+            if cell.mark:
+                counts["all " * (compared and cell.all_columns) + cell.mark] += 1
+            if compared and not cell.all_columns:
+                rows.setdefault((cell.part, cell.size), []).append(cell)
+            if compared and (win := win_of(cell)) is not None:
+                counts[win] += 1
+        for cells in rows.values():
+            for cell in cells:
+                low, high = agreement_range(self.experiment, cell)
+                for other in cells:
+                    if other is not cell and None not in (cell.published, other.published):
+                        counts.update(self._placebo(cell, other, (high - low) / 2))
+        return counts
+
+    def _placebo(self, cell: Cell, other: Cell, reach: float) -> Counter[str]:
+        """Compare our number with the published number of another method."""
+        assert cell.published is not None
+        assert other.published is not None
+        agree = mark_cell(self.experiment, cell, other.published) == "="
+        counts = Counter({"placebos": 1, "placebos =": agree})
+        if abs(cell.published - other.published) > reach:
+            counts.update({"far": 1, "far placebos =": agree, "far =": cell.mark == "="})
+        return counts
 
     @property
     def parts(self) -> list[str]:
@@ -175,15 +217,18 @@ class _PartTable:
         ours = float(scaled.sum() if hits else scaled.mean())
         spread = float(scaled.std(ddof=1)) if n > 1 else float("nan")
         low, high = float(scaled.min()), float(scaled.max())
-        return Cell(self.part.name, method, size, ours, spread, low, high, n)
+        n_columns = self.found.tasks[0].outcome.n_features
+        full = not self.part.steps and size == n_columns
+        named = self.part.name, method, size
+        return Cell(*named, ours, spread, low, high, n, all_columns=full)
 
     def _compare(self, cell: Cell) -> Cell:
         """Return the cell with the published number and the mark added."""
         published = self.part.at(self.part.published, cell.method, cell.size)
         if published is None:
             return cell
-        sound = self.part.is_sound(published) and cell.method not in self.experiment.unsound
-        mark = mark_cell(self.experiment, cell, published) if sound else "?"
+        why = self.part.unsound or self.experiment.unsound.get(cell.method, "")
+        mark = unsound_mark(why) or mark_cell(self.experiment, cell, published)
         return cell._replace(published=published, mark=mark)
 
     def _with_signs(self, cell: Cell, scores: Mapping[int, float]) -> Cell:
@@ -201,5 +246,5 @@ class _PartTable:
         if len(common) < 2:
             return cell
         test = paired_t([against[i] for i in common], [scores[i] for i in common])
-        better = metric(metric_name).greater_is_better
+        better = self.experiment.greater_is_better
         return cell._replace(sign=mark(test, greater_is_better=better))

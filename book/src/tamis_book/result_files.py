@@ -26,6 +26,8 @@ from tamis_book.experiment import Experiment
 from tamis_book.files import read
 from tamis_book.reproduction import Reproduction, tabulate
 
+#: Results of full runs, one file per experiment.
+RESULTS = Path(__file__).parent / "results"
 ENDING = ".json.gz"
 FORMAT = 1
 #: Number of digits of a score: enough to compare results, and few enough for small files.
@@ -33,7 +35,7 @@ DIGITS = 9
 #: Fields of an experiment and of its parts that do not affect our numbers.
 SHOWN = {"name", "title", "source", "agreement", "realizations", "scale", "tuning", "reference"}
 SHOWN |= {"unsound", "notes", "parts", "cost"}
-SHOWN_OF_PARTS = {"published", "published_columns", "signs", "unsound", "unsound_above", "note"}
+SHOWN_OF_PARTS = {"published", "published_columns", "signs", "unsound", "note"}
 
 #: Errors that occur if a file is damaged or of a different kind.
 UNREADABLE = (
@@ -132,6 +134,17 @@ def load_results(
             f"{path} cannot be read as results of an experiment ({error!r}). "
             "Compute them again: make book."
         ) from error
+
+
+def results_path(name: str) -> Path:
+    """Return the file with the results of a full run of an experiment."""
+    return RESULTS / f"{name}{ENDING}"
+
+
+def stored_results(experiment: Experiment) -> StoredReproduction | None:
+    """Return the results of the full run of an experiment, or None if there are none."""
+    path = results_path(experiment.name)
+    return load_results(path, experiment) if path.is_file() else None
 
 
 def hash_protocol(experiment: Experiment) -> str:

@@ -19,14 +19,24 @@ from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.report.charts.style import LIGHT
 from tamis.report.sheets import Sheet, Value, csv_text, json_text, table_text
 from tamis.report.svg import to_svg
-from tamis_book.cells import Cell
+from tamis_book.cells import Cell, mark_words
 from tamis_book.chart import cells_of, draw_published
 from tamis_book.command import ReproduceOptions
 from tamis_book.experiment import Experiment
 from tamis_book.files import by_cost, names, read, titles
-from tamis_book.layout import SIGNS, contrasts, footnotes, format_cell, lay_out, legend
+from tamis_book.layout import (
+    SIGNS,
+    SUMMARY_LEGEND,
+    contrasts,
+    footnotes,
+    format_cell,
+    lay_out,
+    legend,
+    summarize,
+)
 from tamis_book.report import reproduced, tests_sheet, without_empty
 from tamis_book.reproduction import Reproduction
+from tamis_book.result_files import stored_results
 from tamis_book.runner import reproduce
 
 #: File formats in which tables can be written.
@@ -34,8 +44,6 @@ ENDINGS = (".csv", ".md", ".tex", ".json")
 #: Width of a chart in pixels: twice the width of a column in a paper.
 CHART = 480
 CELLS = ("part", "method", "columns", "ours", "deviation", "realizations", "published", "mark")
-#: Marks as words for CSV, because spreadsheets would read signs as formulas.
-WORDS = {"=": "equal", "+": "better", "-": "worse", "?": "unsound", "": None}
 
 
 def run_reproduce(asked: ReproduceOptions) -> None:
@@ -44,9 +52,13 @@ def run_reproduce(asked: ReproduceOptions) -> None:
         for name, title in titles().items():
             typer.echo(mask_control(f"{name}  {title}"))
         return
-    chosen = names() if asked.everything else asked.experiments
+    everything = asked.everything or (asked.summary and not asked.experiments)
+    chosen = names() if everything else asked.experiments
     _check(asked, len(chosen))
     experiments = [read(name) for name in chosen]  # a wrong name raises an error before any work
+    if asked.summary:
+        _print_summary(summarize((one, stored_results(one)) for one in experiments), asked.output)
+        return
     if asked.everything:
         experiments = by_cost(experiments)  # an interrupted run has finished as many as possible
     done: list[Reproduction] = []
@@ -93,6 +105,11 @@ def _check(asked: ReproduceOptions, n_experiments: int) -> None:
     if not n_experiments:
         raise InvalidParameter(
             "tamis reproduce needs the name of an experiment. tamis reproduce --list lists them."
+        )
+    if asked.summary and (asked.report is not None or asked.folder is not None):
+        raise InvalidParameter(
+            "--summary needs --output to write files, got --report or --folder. Write "
+            "--output summary.csv."
         )
     for path in asked.output:
         check_output(path, None, endings=ENDINGS)
@@ -171,7 +188,9 @@ def _long_sheet(several: Sequence[Reproduction]) -> Sheet:
             test = tests.get((cell.part, cell.method, cell.size)) if cell.beside is None else None
             named = (found.experiment.name, cell.part, cell.method)
             tested = (None, None) if test is None else (test.p_value, test.p_adjusted)
-            rows.append([*named, *_numbers(cell), WORDS[cell.mark], *tested])
+            # words, because spreadsheets would read signs as formulas
+            mark = mark_words(found.experiment).get(cell.mark)
+            rows.append([*named, *_numbers(cell), mark, *tested])
     return Sheet("", ("experiment", *CELLS, "p", "adjusted_p"), rows)
 
 
@@ -234,6 +253,25 @@ def _print(found: Reproduction) -> None:
     console.print()
     for sentence in found.missing:
         notify(f"{experiment.name}: {sentence}")
+
+
+def _print_summary(sheet: Sheet, paths: Sequence[Path]) -> None:
+    """Print a summary of stored results, and write it to files."""
+    console = stdout()
+    table = make_table(sheet.headings, right=sheet.headings[3:])
+    for row in sheet.texts():
+        table.add_row(*map(text, row))
+    if not console.is_terminal:
+        console.width = max(PIPED, 14 * len(sheet.headings))
+    console.print(table)
+    console.print(text(SUMMARY_LEGEND, style="dim"))
+    for path in paths:
+        ending = path.suffix.lower()
+        if ending == ".json":
+            rows = [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows]
+            replace_file(path, json_text({"experiments": rows}))
+        else:
+            replace_file(path, csv_text(sheet) if ending == ".csv" else table_text(sheet, ending))
 
 
 def _cell(cell: Cell | None, experiment: Experiment) -> Any:

@@ -142,9 +142,11 @@ class Results:
             )
         return self.metrics[name]
 
-    def rows(self) -> Iterator[Row]:
-        """Yield every score of every finished task."""
+    def rows(self, of: str | None = None) -> Iterator[Row]:
+        """Yield every score of every finished task, or of the tasks of one method."""
         for method, data, realization, outcome in self.tasks:
+            if of is not None and method != of:
+                continue
             for s in outcome.scores:
                 yield Row(data, method, s.estimator, s.size, s.rule, s.metric, realization, s.value)
 
@@ -191,7 +193,7 @@ class Results:
             How that number was determined, such as "step 3".
         """
         asked = dict(metric=metric, method=method, data=data, estimator=estimator, rule=rule)
-        rows = self._of_each_realization("scores", self.rows(), {**asked, "size": size})
+        rows = self._of_each_realization("scores", self.rows(method), {**asked, "size": size})
         return {realization: row.value for realization, row in rows.items()}
 
     def losses(

@@ -286,21 +286,30 @@ def hit_interval(n_hits: int, n_trials: int, *, level: float = 0.95) -> Interval
     return Interval(n_hits / n_trials, float(limits.low), float(limits.high), level)
 
 
-def same_rate(first: tuple[int, int], second: tuple[int, int]) -> float:
+def same_rate(first: tuple[int, int], second: tuple[int, int], *, mid_p: bool = False) -> float:
     """Return the p-value of Fisher's exact test that two hit rates are equal.
 
     Parameters
     ----------
     first, second : tuple of int
         Number of hits and number of trials of each method.
+    mid_p : bool, default=False
+        Whether to return the mid-p-value, which counts half of the probability of the observed
+        table. Fisher's test rejects equal rates less often than its level; mid-p is close to it.
 
     Examples
     --------
     >>> round(same_rate((27, 30), (19, 30)), 3)
     0.03
+    >>> round(same_rate((27, 30), (19, 30), mid_p=True), 3)
+    0.024
     """
-    table = [[hits, trials - hits] for hits, trials in (first, second)]
-    return float(stats.fisher_exact(table).pvalue)
+    (hits, n), (other_hits, other_n) = first, second
+    p_value = float(stats.fisher_exact([[hits, n - hits], [other_hits, other_n - other_hits]])[1])
+    if not mid_p:
+        return p_value
+    observed = stats.hypergeom.pmf(hits, n + other_n, hits + other_hits, n)
+    return p_value - float(observed) / 2
 
 
 def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._arrays import Array, ColumnScale, Mask, class_codes, is_int, scaled_columns
 from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
 from tamis._seeds import draw_seed, stream
-from tamis.exceptions import InvalidTarget, NotConverged
+from tamis.exceptions import InvalidTarget, NotConverged, TamisWarning
 from tamis.neural._objectives import ACTIVATIONS, LOSSES, NetworkLoss, Stack
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
 from tamis.neural.solver import SOLVERS, GateSolver, Runs
@@ -150,6 +150,15 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         if settings.hidden == "auto":
             settings.hidden = _choose_hidden(settings, Z, codes)
         self.hidden_ = settings.hidden
+        n_weights = settings.hidden * (Z.shape[1] + 1 + len(self.classes_)) + len(self.classes_)
+        if settings.decay == 0 and settings.validation is None and n_weights >= len(Z):
+            warn(
+                f"NetworkClassifier has {n_weights} weights for {len(Z)} rows, and neither weight "
+                "decay nor held-out rows, so it can fit any target. Use fewer hidden units, "
+                "decay='auto' or validation=5.",
+                TamisWarning,
+                stacklevel=2,
+            )
         trained = train(settings, Z, codes, held_out)
         self._stack, self._best = trained.stack, trained.best
         self.validation_score_ = float(trained.accuracy[self._best])

@@ -124,6 +124,15 @@ def divergence_sffs(ridge: float | str = "auto", **options: Any) -> Selection:
     return search.FloatingForward(criteria.Divergence(ridge=ridge), **options)
 
 
+@register("Theodoridis and Koutroumbas (2009), Pattern Recognition, sec. 5.6 and 5.7")
+def divergence_parzen_sffs(sigma: float | str = "likelihood", **options: Any) -> Selection:
+    """Floating forward selection by the divergence of classes that need not be Gaussian.
+
+    The densities of the classes are estimated by Parzen windows.
+    """
+    return search.FloatingForward(criteria.Divergence("parzen", sigma=sigma), **options)
+
+
 @register("Farahat, Elgohary, Ghodsi and Kamel (2015), Greedy column subset selection")
 def column_subset(**options: Any) -> Selection:
     """Forward selection by the least-squares reconstruction of all columns; needs no target."""
@@ -162,6 +171,29 @@ def svr_rfe(
 
 def _svm(estimator: Any) -> Any:
     return SVC() if estimator is None else estimator
+
+
+@register("Guyon et al. (2002); Shen, Ong, Li and Wilder-Smith (2008), figures 3a and 4a")
+def svm_init(
+    C: float = 1.0, kernel: str = "linear", gamma: Any = "scale", **options: Any
+) -> Selection:
+    """Rank by the change of the norm of one support vector machine, trained on all columns.
+
+    ``svm-rfe`` trains again after each removal, which is slower and usually better.
+    """
+    norm = criteria.WeightNorm(SVC(C=C, kernel=kernel, gamma=gamma))
+    return search.Ranking(norm, **{"by": "removal"} | options)
+
+
+@register("Rakotomamonjy (2003); Shen, Ong, Li and Wilder-Smith (2008), figures 3a and 4a")
+def grad_w2_init(estimator: Any = None, **options: Any) -> Selection:
+    """Rank by the derivative of the weight norm of one SVM, trained on all columns.
+
+    The derivative is taken with respect to the scale of a column. The default estimator is
+    ``SVC()``. An ``SVR`` works as well.
+    """
+    norm = criteria.WeightNorm(_svm(estimator), order=1)
+    return search.Ranking(norm, **{"by": "removal"} | options)
 
 
 @register("Rakotomamonjy (2003), Variable selection using SVM-based criteria")

@@ -4,7 +4,8 @@
 """
 
 from tamis.auto.held_out import CurvePoint, HeldOut, LostError
+from tamis.auto.lists import ColumnList
 from tamis.auto.plan import Planned
 from tamis.auto.selection import Auto
 
-__all__ = ["Auto", "CurvePoint", "HeldOut", "LostError", "Planned"]
+__all__ = ["Auto", "ColumnList", "CurvePoint", "HeldOut", "LostError", "Planned"]

@@ -4,7 +4,8 @@ A candidate is an order of the columns, a model and a number of columns. Its hel
 computed for every bootstrap draw of the rows, so that candidates are compared on the same rows.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +37,23 @@ class Allowed(NamedTuple):
     gain : float
         Limit as a share of the best candidate's gain over the baseline. With a rare class or a weak
         signal, that gain may be less than a few per cent of the loss.
+    floor : float
+        Share of the gain that is always allowed by ``share``. If hardly any loss is left, a share
+        of it is too strict.
     """
 
     n_errors: float
     share: float = float("inf")
     gain: float = float("inf")
+    floor: float = 0.0
 
     def limit(self, least: Array, errors: Array, baseline: Array) -> Array:
         """Return how far the loss of each candidate may lie above the lowest loss."""
-        limit = self.n_errors * errors
+        limit, gain = self.n_errors * errors, np.maximum(baseline - least, 0.0)
         if np.isfinite(self.share):  # infinity times a loss of 0 is NaN
-            limit = np.minimum(limit, self.share * least)
+            limit = np.minimum(limit, np.maximum(self.share * least, self.floor * gain))
         if np.isfinite(self.gain):
-            limit = np.minimum(limit, self.gain * np.maximum(baseline - least, 0.0))
+            limit = np.minimum(limit, self.gain * gain)
         return np.asarray(limit)
 
 
@@ -108,6 +113,39 @@ class Losses(NamedTuple):
     def standard_error(self) -> float:
         """Standard deviation of the loss across the draws."""
         return float(np.nanstd(self.drawn, ddof=1))
+
+
+def smoothing_of(curves: Sequence[Any], sizes: Subset) -> Array:
+    """Return the matrix that smooths the losses of candidates along their curves.
+
+    Half of a smoothed loss is the loss itself, and half is the mean loss of the neighbouring sizes.
+
+    Parameters
+    ----------
+    curves : sequence
+        The curve of each candidate: its order and model.
+    sizes : array of int
+        Number of columns of each candidate.
+
+    Examples
+    --------
+    >>> smoothing_of(["a", "a", "a", "b"], np.array([1, 2, 5, 9]))
+    array([[0.5 , 0.5 , 0.  , 0.  ],
+           [0.25, 0.5 , 0.25, 0.  ],
+           [0.  , 0.5 , 0.5 , 0.  ],
+           [0.  , 0.  , 0.  , 1.  ]])
+    """
+    found = np.eye(len(sizes))
+    by_curve: dict[Any, list[int]] = {}
+    for candidate in np.argsort(sizes, kind="stable"):
+        by_curve.setdefault(curves[candidate], []).append(int(candidate))
+    for held in by_curve.values():
+        for position, candidate in enumerate(held):
+            near = [*held[max(position - 1, 0) : position], *held[position + 1 : position + 2]]
+            if near:
+                found[candidate] /= 2
+                found[candidate, near] = 0.5 / len(near)
+    return found
 
 
 def paired_errors(drawn: Array) -> Array:

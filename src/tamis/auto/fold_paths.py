@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from tamis._arrays import EMPTY, Array, Subset, class_codes, target_kind
 from tamis._parallel import report_progress
 from tamis._seeds import seed_of
-from tamis.auto.held_out import NONE, HeldOut, pack_predictions, plain_error
+from tamis.auto.held_out import BASELINE, NONE, HeldOut, pack_predictions, plain_error
+from tamis.auto.machine import KernelTuning
 from tamis.auto.models import estimator_of, predict_rows
-from tamis.auto.paths import SCREENED, path_of
-from tamis.auto.plan import ALL, AutoPlan
+from tamis.auto.orders import PATHS, Order, find_orders
+from tamis.auto.plan import AutoPlan
 from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract.units import Grouping
 from tamis.exceptions import RecordMismatch
 from tamis.meta.conditional_test import NEIGHBOURS, HeldOutRows
-from tamis.meta.inner_search import unheard, walk_of, walked
+from tamis.meta.inner_search import unheard
 from tamis.validation.resamples import parts_of
 from tamis.validation.splits import Fold
 
@@ -38,7 +39,7 @@ CONFIRMING, N_DRAWS = 5, 20
 
 
 class Work(NamedTuple):
-    """Everything that a round (one path in one fold) needs, except the table and its target.
+    """Everything that a round (one fold) needs, except the table and its target.
 
     Attributes
     ----------
@@ -62,62 +63,48 @@ class Work(NamedTuple):
     unit: float = 1.0
 
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
-        """Run a path in a fold.
+        """Order the columns and train the models in a fold.
 
-        Return the name of the path, the test rows, the order of the units and the predictions.
+        Return the test rows, the selected units by path and size, the candidates (path, model,
+        size and position of the predictions), and the predictions. Candidates with the same columns
+        and model share their predictions.
         """
-        repeat, path, fold = self.plan.rounds[index]
-        train, test = self.splits[repeat * self.plan.n_folds + fold]
-        given = X, train, test, seed_of(seed, "models", index)
-        if path == ALL:
-            entries = self.entries(*given, (NONE,), EMPTY)
-            if self.plan.everything:
-                everything = np.arange(self.units.n_units)
-                entries += self.entries(*given, self.plan.everything, everything)
-            return [path, test.tolist(), [], entries]
-        order = self.ordered(path, X, y, train, seed_of(seed, path, index))
-        entries = []
-        for size in report_progress(self.plan.sizes, len(self.plan.sizes)):
-            entries += self.entries(*given, self.plan.models_at(size), order[:size])
-        return [path, test.tolist(), order[: self.plan.sizes[-1]].tolist(), entries]
-
-    def entries(
-        self,
-        X: Array,
-        train: Subset,
-        test: Subset,
-        seed: int,
-        models: Sequence[str],
-        units: Subset,
-    ) -> list[list[Any]]:
-        """Return, for each model, its name, the number of units and its held-out predictions."""
-        X, truth = X[:, self.units.columns(np.sort(units))], self.truth
-        found = [predict_rows(model, X, truth, train, test, seed) for model in models]
-        return [
-            [model, len(units), pack_predictions(predicted, truth.centre)]
-            for model, predicted in zip(models, found, strict=True)
-        ]
-
-    def _candidates(self, path: str) -> list[tuple[str, int]]:
-        """Return the model and the number of units for each entry in a round of this path."""
-        if path == ALL:
-            return [(NONE, 0), *((name, self.units.n_units) for name in self.plan.everything)]
-        return [(name, n) for n in self.plan.sizes for name in self.plan.models_at(n)]
+        train, test = self.splits[index]
+        orders = self.orders(self.plan.paths, X, y, train, seed_of(seed, "orders", index))
+        own, centre = seed_of(seed, "models", index), self.truth.centre
+        tunings: dict[int, KernelTuning] = {}
+        entries: list[list[Any]] = [[*BASELINE, 0]]
+        nothing = predict_rows(NONE, X[:, :0], self.truth, train, test, own)
+        packed, shared = [pack_predictions(nothing, centre)], {}
+        for path, model, size in report_progress(self.plan.candidates, len(self.plan.candidates)):
+            units = np.sort(orders[path].first(size))
+            key = model, units.tobytes()
+            if key not in shared:
+                shared[key] = len(packed)
+                given = X[:, self.units.columns(units)], self.truth, train, test, own, tunings
+                packed.append(pack_predictions(predict_rows(model, *given), centre))
+            entries.append([path, model, size, shared[key]])
+        subsets = {
+            path: {str(size): order.first(size).tolist() for size in self.plan.sizes}
+            for path, order in orders.items()
+        }
+        return [test.tolist(), subsets, entries, packed]
 
     def check(self, rounds: dict[str, list[Any]]) -> None:
         """Raise an error if the rounds stored in a record do not match this plan."""
-        for index, (path, _, _, entries) in rounds.items():
-            expected = self.plan.rounds[int(index)].path
-            given = [(name, n) for name, n, *_ in entries]
-            if path != expected or given != self._candidates(path):
+        for _, _, entries, _ in rounds.values():
+            given = [(path, model, size) for path, model, size, _ in entries]
+            if given != [BASELINE, *self.plan.candidates]:
                 raise RecordMismatch(
                     "The record was made by another version of Auto, which compares other models "
                     "or numbers of columns. Resume it with that version, or call fit to start from "
                     "scratch."
                 )
 
-    def ordered(self, path: str, X: Array, y: NDArray[Any], rows: Subset, seed: int) -> Subset:
-        """Return all units in the order that a path finds on the given rows.
+    def orders(
+        self, paths: Sequence[str], X: Array, y: NDArray[Any], rows: Subset, seed: int
+    ) -> dict[str, Order]:
+        """Return the orders of all units that paths find on the given rows.
 
         If a search cannot use these rows, fixed units come first and the others follow by index.
         """
@@ -125,15 +112,17 @@ class Work(NamedTuple):
         if not len(rows):
             everything = np.arange(self.units.n_units)
             free = np.setdiff1d(everything, self.units.fixed_units)
-            return np.concatenate([self.units.fixed_units, free])
-        search, fixed = path_of(path, self.task, self.units.n_units), self.units.fixed_units
-        size = min(self.plan.sizes[-1], SCREENED[path]) if walk_of(search).grows else 1
-        if len(fixed):
-            firsts = np.unique(self.units.unit_of, return_index=True)[1]
-            search.set_params(fixed_features=firsts[fixed].tolist())
-        labels = None if self.units.plain else self.units.unit_of
+            return dict.fromkeys(paths, Order(np.concatenate([self.units.fixed_units, free])))
         read = as_classes(y[rows]) if self.task == "classification" else y[rows]
-        return walked(search, X[rows], read, seed, max(size, len(fixed)), labels).order_
+        size = min(max(self.plan.sizes_of[self.plan.models[0]]), self.units.n_units)
+        seeds = {path: seed_of(seed, path) for path in PATHS}
+        return find_orders(paths, X[rows], read, self.task, self.units, size, seeds)
+
+    def selected(
+        self, path: str, size: int, X: Array, y: NDArray[Any], rows: Subset, seed: int
+    ) -> Subset:
+        """Return the units that a path selects on the given rows, sorted."""
+        return np.sort(self.orders([path], X, y, rows, seed)[path].first(size))
 
     def elsewhere(
         self, path: str, model: str, size: int, X: Array, y: NDArray[Any], codes: Subset, seed: int
@@ -147,15 +136,14 @@ class Work(NamedTuple):
         for code in range(codes.max() + 1):
             train, test = np.flatnonzero(codes != code), np.flatnonzero(codes == code)
             own = seed_of(seed, "environment", code)
-            order = self.ordered(path, X, y, train, own)
-            columns = self.units.columns(np.sort(order[:size]))
+            columns = self.units.columns(self.selected(path, size, X, y, train, own))
             predicted = predict_rows(model, X[:, columns], self.truth, train, test, own)
             mean = self.truth.take(train).mean
             found.append(plain_error(predicted, self.truth.take(test), mean, self.unit))
         return found
 
     def tests(
-        self, outcome: Any, X: Array, y: NDArray[Any], width: float, seed: int
+        self, outcome: Any, X: Array, y: NDArray[Any], tuning: KernelTuning, seed: int
     ) -> list[list[Any]]:
         """Run the selected order and model in fresh folds, for a conditional test of each unit."""
         path, model, size = outcome.path, outcome.model, outcome.size
@@ -163,9 +151,9 @@ class Work(NamedTuple):
         given = truth.strata, len(X), truth.groups, CONFIRMING
         for fold, (train, test) in enumerate(balanced_folds(*given, seed_of(seed, "confirm"))):
             own = seed_of(seed, "confirm", fold)
-            units = np.sort(self.ordered(path, X, y, train, own)[:size])
+            units = self.selected(path, size, X, y, train, own)
             columns = self.units.columns(units)
-            estimator = estimator_of(model, len(columns), "regression", own, width)
+            estimator = estimator_of(model, len(columns), "regression", own, tuning)
             rows = HeldOutRows(
                 *(X, y, train, test, self.task, self.units, estimator),
                 np.random.default_rng(own),

@@ -1,7 +1,7 @@
 """Held-out predictions of all candidates, the selected candidate, and its error."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,11 +16,11 @@ from tamis.auto.candidate_choice import (
     Losses,
     paired_errors,
     select_candidates,
+    smoothing_of,
 )
-from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions
-from tamis.auto.models import PREDICTORS
-from tamis.auto.paths import PATHS
-from tamis.auto.plan import ALL
+from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions, RowMean
+from tamis.auto.models import MODELS
+from tamis.auto.orders import PATHS
 from tamis.auto.target import Truth
 from tamis.exceptions import InvalidParameter
 from tamis.validation.stability import Stability, stability
@@ -94,7 +94,7 @@ class LostError(NamedTuple):
     rmse, rmse_error : float or None
         Difference between the root mean squared errors, and its standard error.
     scores : dict of str to (float, float)
-        Difference in each score, all columns minus selected columns, and its standard error.
+        Difference in each score and its standard error, positive if the first is worse.
 
     Examples
     --------
@@ -140,10 +140,12 @@ Key = tuple[str, str, int]
 
 
 class Gathered(NamedTuple):
-    """Held-out predictions of each candidate (path, model, size), all columns and the baseline."""
+    """Held-out predictions of each candidate (path, model, size), and of the baseline.
+
+    A candidate with ``n_units`` units uses all columns.
+    """
 
     candidates: dict[Key, Predictions]
-    everything: dict[str, Predictions]
     baseline: Predictions
     n_units: int
 
@@ -156,7 +158,6 @@ class Gathered(NamedTuple):
         """Return the predictions for the given rows."""
         return Gathered(
             {key: of.take(rows) for key, of in self.candidates.items()},
-            {model: of.take(rows) for model, of in self.everything.items()},
             self.baseline.take(rows),
             self.n_units,
         )
@@ -180,7 +181,9 @@ def unpack_predictions(text: str, n_rows: int, centre: Array) -> Array:
     return shifted + centre
 
 
-def gather(found: Sequence[Sequence[Any]], truth: Truth, unit: float = 1.0) -> Gathered:
+def gather(
+    found: Sequence[Sequence[Any]], truth: Truth, n_units: int, unit: float = 1.0
+) -> Gathered:
     """Return the predictions of all rounds, grouped by candidate.
 
     If candidates tie, the first of them is selected. Predictions are multiplied by ``unit``,
@@ -188,39 +191,59 @@ def gather(found: Sequence[Sequence[Any]], truth: Truth, unit: float = 1.0) -> G
     """
     shape = truth.values.shape
     layers: dict[Key, list[Predictions]] = {}
-    for fold, (path, rows, _, entries) in enumerate(found):
+    for fold, (rows, _, entries, packed) in enumerate(found):
         here = np.array(rows, dtype=np.intp)
-        for model, size, packed in entries:
+        values = [unit * unpack_predictions(text, len(here), truth.centre) for text in packed]
+        for path, model, size, number in entries:
             held = layers.setdefault((path, model, int(size)), [])
             free = next((one for one in held if (one.folds[here] < 0).all()), None)
             if free is None:  # with repeated cross-validation, a row has one prediction per repeat
                 free = Predictions(np.full(shape, np.nan), np.full(shape[0], -1))
                 held.append(free)
-            free.values[here] = unit * unpack_predictions(packed, len(here), truth.centre)
+            free.values[here] = values[number]
             free.folds[here] = fold
     stacked = {
         key: Predictions(*(np.stack(part) for part in zip(*held, strict=True)))
         for key, held in layers.items()
     }
-    keys = sorted((key for key in stacked if key[0] != ALL), key=_order)
-    return Gathered(
-        {key: stacked[key] for key in keys},
-        {key[1]: stacked[key] for key in stacked if key[0] == ALL and key[1] != NONE},
-        stacked[ALL, NONE, 0],
-        max(size for path, _, size in stacked if path == ALL),
-    )
+    baseline = stacked.pop(BASELINE)
+    return Gathered({key: stacked[key] for key in sorted(stacked, key=_order)}, baseline, n_units)
+
+
+#: Key of the baseline.
+BASELINE = NONE, NONE, 0
 
 
 def _order(key: Key) -> tuple[int, int, int]:
     path, model, size = key
-    return PATHS.index(path), list(PREDICTORS).index(model), size
+    return PATHS.index(path), MODELS.index(model), size
+
+
+class ListOutcome(NamedTuple):
+    """One of the lists of columns that Auto reports.
+
+    Attributes
+    ----------
+    path, model : str
+    size : int
+        Number of units.
+    error : HeldOut
+    lost : LostError
+        Difference from the error of the list with the lowest loss.
+    """
+
+    path: str
+    model: str
+    size: int
+    error: HeldOut
+    lost: LostError
 
 
 class AutoOutcome(NamedTuple):
     """The selected candidate and its errors.
 
-    ``size`` is the number of selected units. It is 0 if nothing is selected. ``n_short`` is the
-    number of units that Auto would select with ``size="short"``.
+    ``size`` is the number of selected units. It is 0 if nothing is selected. ``lists`` holds the
+    candidate that each rule selects.
     """
 
     path: str
@@ -233,7 +256,7 @@ class AutoOutcome(NamedTuple):
     curve: list[CurvePoint]
     curve_all: CurvePoint | None
     lost: LostError | None = None
-    n_short: int = 0
+    lists: Mapping[str, ListOutcome] = {}  # noqa: RUF012 (never written to)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as lists and numbers that can be stored in a record."""
@@ -241,6 +264,9 @@ class AutoOutcome(NamedTuple):
         plain["curve"] = [list(point) for point in self.curve]
         for name in PARTS:
             plain[name] = None if plain[name] is None else list(plain[name])
+        plain["lists"] = {
+            name: [*one[:3], list(one.error), list(one.lost)] for name, one in self.lists.items()
+        }
         return plain
 
     @classmethod
@@ -250,11 +276,21 @@ class AutoOutcome(NamedTuple):
         plain["curve"] = [CurvePoint(*point) for point in plain["curve"]]
         for name, kind in PARTS.items():
             if plain[name] is not None:
-                plain[name] = kind(*plain[name])
-            if name != "curve_all" and plain[name] is not None:  # a file stores tuples as lists
-                scores = {of: (float(v), float(e)) for of, (v, e) in plain[name].scores.items()}
-                plain[name] = plain[name]._replace(scores=scores)
+                plain[name] = _restored(kind, plain[name])
+        plain["lists"] = {
+            name: ListOutcome(*one[:3], _restored(HeldOut, one[3]), _restored(LostError, one[4]))
+            for name, one in plain["lists"].items()
+        }
         return cls(**plain)
+
+
+def _restored(kind: Any, numbers: Sequence[Any]) -> Any:
+    """Return a named tuple from a record, in which tuples are stored as lists."""
+    found = kind(*numbers)
+    if not hasattr(found, "scores"):
+        return found
+    scores = {name: (float(v), float(e)) for name, (v, e) in found.scores.items()}
+    return found._replace(scores=scores)
 
 
 #: Class of each field of an outcome that is itself a named tuple.
@@ -264,99 +300,121 @@ PARTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Trials(NamedTuple):
-    """Candidates, their losses, and the index of the candidate selected in each draw."""
+class Table(NamedTuple):
+    """Losses of candidates by one measure.
 
-    candidates: list[Predictions]
-    sizes: Subset
-    deciding: Losses
+    ``smoothed`` are the losses that a rule compares, and ``errors`` the standard errors of their
+    differences. ``baseline`` holds the loss of the baseline.
+    """
+
+    losses: Losses
+    smoothed: Losses
     errors: Array
-    baseline: float
-    of_draw: Subset
-    measured: dict[Measure, Losses]
+    baseline: Losses
 
-    def selected(self, allowed: Allowed) -> int:
-        """Return the index of the candidate that the rule selects on all rows."""
-        given = self.errors, self.sizes, allowed, np.array([self.baseline])
-        return int(select_candidates(self.deciding.whole[None], *given)[0])
+
+class Pick(NamedTuple):
+    """The candidate that a rule selects on all rows, and the one that it selects in each draw."""
+
+    whole: int
+    of_draw: Subset
 
 
 class Judge:
     """Computes the losses of candidates on all held-out rows and on bootstrap draws of them."""
 
     def __init__(
-        self, measures: Measures, truth: Truth, baseline: Predictions, rng: np.random.Generator
+        self, measures: Measures, truth: Truth, gathered: Gathered, rng: np.random.Generator
     ):
         self.measures, self.truth = measures, truth
+        self.keys = list(gathered.candidates)
+        self.candidates = list(gathered.candidates.values())
+        self.sizes = np.array([size for *_, size in self.keys])
+        self._baseline = gathered.baseline
         self._draws = Draws.of(len(truth.values), rng, truth.groups, truth.weights)
-        self._baseline = baseline
+        self._smoothing = smoothing_of([key[:2] for key in self.keys], self.sizes)
+        self._tables: dict[Measure, Table] = {}
 
     def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
         """Return the losses of the candidates by this measure."""
-        found = [measure.losses(one, self.truth, self._draws.weights) for one in candidates]
+        weights = self._draws.weights
+        if isinstance(measure, RowMean):
+            rows = np.column_stack([measure.row_losses(one, self.truth) for one in candidates])
+            with np.errstate(invalid="ignore"):  # a draw may contain all rows
+                return self._draws.part(weights @ rows / weights.sum(axis=1, keepdims=True))
+        found = [measure.losses(one, self.truth, weights) for one in candidates]
         return self._draws.part(np.column_stack(found))
 
-    def try_all(
-        self,
-        candidates: Sequence[Predictions],
-        sizes: Subset,
-        allowed: Allowed,
-        measure: Measure | None = None,
-    ) -> Trials:
-        """Return the losses of candidates, and the candidate that the rule selects in each draw.
+    def table(self, measure: Measure) -> Table:
+        """Return the losses of all candidates by a measure."""
+        if measure not in self._tables:
+            losses = self.losses(measure, self.candidates)
+            baseline = self.losses(measure, [self._baseline])
+            usable: Any = np.isfinite(losses.drawn).all(axis=1)  # a draw may lack a class
+            drawn = np.where(usable[:, None], losses.drawn, losses.whole)
+            nothing = np.where(usable[:, None], baseline.drawn, baseline.whole)
+            losses = losses._replace(drawn=drawn)
+            smooth = self._smoothing.T
+            smoothed = Losses(losses.whole @ smooth, drawn @ smooth, losses.left_out)
+            errors = paired_errors(smoothed.drawn)
+            self._tables[measure] = Table(
+                losses, smoothed, errors, baseline._replace(drawn=nothing)
+            )
+        return self._tables[measure]
 
-        The default ``measure`` is the one by which candidates are compared.
-        """
-        measure = self.measures.decides if measure is None else measure
-        deciding = self.losses(measure, candidates)
-        baseline = self.losses(measure, [self._baseline])
-        usable: Any = np.isfinite(deciding.drawn).all(axis=1)  # a draw may lack a class
-        drawn = np.where(usable[:, None], deciding.drawn, deciding.whole)
-        errors = paired_errors(drawn)
-        nothing = np.where(usable, baseline.drawn[:, 0], baseline.whole)
-        of_draw = select_candidates(drawn, errors, sizes, allowed, nothing)
-        deciding = deciding._replace(drawn=drawn)
-        whole = float(baseline.whole[0])
-        return Trials(list(candidates), sizes, deciding, errors, whole, of_draw, {})
+    def pick(self, allowed: Allowed, among: Subset, measure: Measure | None = None) -> Pick:
+        """Select one of the candidates ``among`` by a rule, on all rows and in each draw."""
+        table = self.table(measure or self.measures.decides)
+        errors, sizes = table.errors[np.ix_(among, among)], self.sizes[among]
+        whole, drawn = (
+            among[select_candidates(losses[:, among], errors, sizes, allowed, baseline)]
+            for losses, baseline in (
+                (table.smoothed.whole[None], table.baseline.whole),
+                (table.smoothed.drawn, table.baseline.drawn[:, 0]),
+            )
+        )
+        return Pick(int(whole[0]), drawn)
 
-    def is_significant(self, trials: Trials, allowed: Allowed) -> bool:
+    def is_significant(self, allowed: Allowed, among: Subset) -> bool:
         """Return whether the selection is significantly better than the baseline.
 
         The two are compared on the rows outside each bootstrap draw. If a class is rare, a
         significant AUC is also sufficient. The squared loss can miss a clear signal if the rare
         class has only a few dozen rows.
         """
-        gain, error = self._gain(trials, allowed, self.measures.tests)
+        gain, error = self._gain(allowed, among, self.measures.tests)
         if gain > 0 and gain > SIGNIFICANT * error:
             return True
         auc = self.measures.rare_auc
         if auc is None:
             return False
-        gain, error = self._gain(trials, allowed, auc)
+        gain, error = self._gain(allowed, among, auc)
         null_error = auc.null_error(self._baseline.folds[0], self.truth)
         return bool(gain > SIGNIFICANT_AUC * max(error, null_error))
 
-    def _gain(self, trials: Trials, allowed: Allowed, measure: Measure) -> tuple[float, float]:
+    def _gain(self, allowed: Allowed, among: Subset, measure: Measure) -> tuple[float, float]:
         """Return the gain over the baseline by a measure, and the standard error of the gain."""
-        if measure is not self.measures.decides:
-            trials = self.try_all(trials.candidates, trials.sizes, allowed, measure)
-        own = trials.deciding.of(trials.of_draw)
-        nothing = self.losses(measure, [self._baseline])
-        base = nothing.of(np.zeros(len(nothing.drawn), dtype=np.intp))
+        table = self.table(measure)
+        own = table.losses.of(self.pick(allowed, among, measure).of_draw)
+        base = table.baseline.of(np.zeros(len(own.drawn), dtype=np.intp))
         return float(base.honest - own.honest), _spread(base.drawn - own.drawn)
 
-    def measured(self, trials: Trials, measure: Measure) -> Losses:
-        """Return the losses of the candidate that each draw selected, by the given measure."""
-        if measure not in trials.measured:
-            n_draws = len(trials.of_draw)
-            found = np.empty((2, n_draws))
-            for one in np.unique(trials.of_draw):
-                own = np.flatnonzero(trials.of_draw == one)
-                weights = self._draws.weights[np.concatenate([1 + own, 1 + n_draws + own])]
-                losses = measure.losses(trials.candidates[one], self.truth, weights)
-                found[:, own] = losses.reshape(2, -1)
-            trials.measured[measure] = Losses(trials.deciding.whole, *found)
-        return trials.measured[measure]
+    def measured(self, pick: Pick | None, measure: Measure) -> Losses:
+        """Return the losses of the candidate that each draw selected, or of the baseline."""
+        table = self._tables.get(measure)
+        n_draws = len(self._draws.weights) // 2
+        if pick is None:
+            baseline = self.losses(measure, [self._baseline])
+            return baseline.of(np.zeros(n_draws, dtype=np.intp))
+        if table is not None:
+            return table.losses.of(pick.of_draw)
+        found = np.empty((2, n_draws))
+        for one in np.unique(pick.of_draw):
+            own = np.flatnonzero(pick.of_draw == one)
+            weights = self._draws.weights[np.concatenate([1 + own, 1 + n_draws + own])]
+            losses = measure.losses(self.candidates[one], self.truth, weights)
+            found[:, own] = losses.reshape(2, -1)
+        return Losses(np.empty(0), *found)
 
     @property
     def _others(self) -> list[Measure]:
@@ -364,55 +422,58 @@ class Judge:
         every = dict.fromkeys((self.measures.decides, *self.measures.reported))
         return [measure for measure in every if measure not in (SQUARED, WRONG, PARTIAL)]
 
-    def error(self, trials: Trials, baseline: "Trials | None" = None) -> HeldOut:
-        """Return the error of the selection, averaged over the bootstrap draws."""
-        decided = trials.deciding.of(trials.of_draw)
+    def error(self, pick: Pick | None) -> HeldOut:
+        """Return the error of a selection, or of the baseline, averaged over the draws."""
+        decided = self.measured(pick, self.measures.decides)
         loss = decided.honest, decided.standard_error
         scores = {}
         for measure in self._others:
-            found = self.measured(trials, measure)
+            found = self.measured(pick, measure)
             scores[measure.name] = float(measure.shown(found.honest)), found.standard_error
         if self.truth.codes is not None:
-            wrong = self.measured(trials, WRONG)
+            wrong = self.measured(pick, WRONG)
             return HeldOut(*loss, wrong.honest, wrong.standard_error, scores=scores)
         if self.truth.censored is not None:
             return HeldOut(*loss, scores=scores)
-        mean, r2 = self.measured(trials, SQUARED).honest, 0.0
-        if baseline is not None and (guessed := self.measured(baseline, SQUARED).honest):
+        mean, r2 = self.measured(pick, SQUARED).honest, 0.0
+        if pick is not None and (guessed := self.measured(None, SQUARED).honest):
             r2 = float(1 - mean / guessed)
         return HeldOut(*loss, rmse=float(np.sqrt(mean)), r2=r2, scores=scores)
 
-    def lost(self, mine: Trials, others: Trials, error: HeldOut, error_all: HeldOut) -> LostError:
+    def lost(self, mine: Pick, other: Pick, error: HeldOut, other_error: HeldOut) -> LostError:
         """Return the difference between two errors, and the standard error of this difference.
 
         The standard error is computed from differences on the same rows.
         """
 
         def spread(measure: Measure, shown: Any = lambda loss: loss) -> float:
-            one, two = (shown(self.measured(of, measure).drawn) for of in (mine, others))
+            one, two = (shown(self.measured(of, measure).drawn) for of in (mine, other))
             return _spread(one - two)
 
         scores = {
             measure.name: (
-                error_all.scores[measure.name][0] - error.scores[measure.name][0],
+                other_error.scores[measure.name][0] - error.scores[measure.name][0],
                 spread(measure),
             )
             for measure in self._others
         }
-        loss = error.loss - error_all.loss
+        loss = error.loss - other_error.loss
         lost = LostError(loss, spread(self.measures.decides), scores=scores)
-        if error.wrong is not None and error_all.wrong is not None:
-            return lost._replace(wrong=error.wrong - error_all.wrong, wrong_error=spread(WRONG))
-        if error.rmse is not None and error_all.rmse is not None:
-            change = error.rmse - error_all.rmse
+        if error.wrong is not None and other_error.wrong is not None:
+            return lost._replace(wrong=error.wrong - other_error.wrong, wrong_error=spread(WRONG))
+        if error.rmse is not None and other_error.rmse is not None:
+            change = error.rmse - other_error.rmse
             return lost._replace(rmse=change, rmse_error=spread(SQUARED, np.sqrt))
         return lost
 
-    def curve(self, trials: Trials, keys: Sequence[Key]) -> list[CurvePoint]:
-        """Return the loss of every candidate on all rows."""
-        spread = trials.deciding.drawn.std(axis=0, ddof=1)
-        points = zip(keys, trials.deciding.whole, spread, strict=True)
-        return [CurvePoint(*key, float(loss), float(error)) for key, loss, error in points]
+    def curve(self, among: Subset) -> list[CurvePoint]:
+        """Return the loss of candidates on all rows."""
+        losses = self.table(self.measures.decides).losses
+        spread = losses.drawn.std(axis=0, ddof=1)
+        return [
+            CurvePoint(*self.keys[one], float(losses.whole[one]), float(spread[one]))
+            for one in among
+        ]
 
 
 def _spread(values: Array) -> float:
@@ -423,50 +484,59 @@ def decide(
     gathered: Gathered,
     truth: Truth,
     measures: Measures,
-    allowed: Allowed,
-    short: Allowed,
+    rules: Mapping[str, Allowed],
+    wanted: str,
     rng: np.random.Generator,
-    *,
-    asked: bool,
+    asked: int | None = None,
 ) -> AutoOutcome:
-    """Select a candidate by the rule, and estimate its error.
+    """Select a candidate by each rule, and estimate its error.
 
     Parameters
     ----------
-    allowed, short : Allowed
-        How much worse a candidate with fewer columns may be: ``allowed`` for this fit, ``short``
-        for ``size="short"``.
-    asked : bool
-        Whether the number of columns was given. If so, a candidate is always selected.
+    rules : dict of str to Allowed
+        How much worse a candidate with fewer columns may be. The rule "best" allows nothing.
+    wanted : str
+        Name of the rule that decides which columns are selected.
+    asked : int or None
+        Number of units that was asked for. If it is given, a candidate is always selected.
     """
     rows = np.flatnonzero(gathered.is_held_out)
     gathered, truth = gathered.take(rows), truth.take(rows)
-    judge = Judge(measures, truth, gathered.baseline, rng)
-    keys = list(gathered.candidates)
-    sizes = np.array([size for *_, size in keys])
-    mine = judge.try_all(list(gathered.candidates.values()), sizes, allowed)
-    nothing = judge.try_all([gathered.baseline], np.zeros(1, dtype=np.intp), allowed)
-    path, model, size = keys[mine.selected(allowed)]
-    found = judge.is_significant(mine, allowed)
-    guess = judge.error(nothing)
+    judge = Judge(measures, truth, gathered, rng)
+    everything = np.flatnonzero(judge.sizes == gathered.n_units)
+    among = np.arange(len(judge.keys))
+    if asked is not None:
+        among = np.flatnonzero(judge.sizes == asked)
+    picks = {name: judge.pick(allowed, among) for name, allowed in rules.items()}
+    mine = picks[wanted]
+    path, model, size = judge.keys[mine.whole]
+    found = judge.is_significant(rules[wanted], among)
+    guess = judge.error(None)
     error, error_all, lost, point = guess, None, None, None
-    if found or asked:
-        error = judge.error(mine, nothing)
-    if gathered.everything:
-        models = list(gathered.everything)
-        every = np.full(len(models), gathered.n_units)
-        whole = judge.try_all(list(gathered.everything.values()), every, Allowed(0.0))
-        points = judge.curve(whole, [(ALL, name, gathered.n_units) for name in models])
-        point = points[whole.selected(Allowed(0.0))]
-        error_all = judge.error(whole, nothing)
-        if found or asked:
+    lists: dict[str, ListOutcome] = {}
+    if found or asked is not None:
+        errors = {name: judge.error(pick) for name, pick in picks.items()}
+        error = errors[wanted]
+        lists = {
+            name: ListOutcome(
+                *judge.keys[pick.whole],
+                errors[name],
+                judge.lost(pick, picks["best"], errors[name], errors["best"]),
+            )
+            for name, pick in picks.items()
+        }
+    if len(everything):
+        whole = judge.pick(Allowed(0.0), everything)
+        (point,) = judge.curve(np.array([whole.whole]))
+        error_all = judge.error(whole)
+        if found or asked is not None:
             if size == gathered.n_units:
                 error_all = error
             else:
                 lost = judge.lost(mine, whole, error, error_all)
     return AutoOutcome(
-        path, model, size if found or asked else 0, found, error, error_all, guess,
-        judge.curve(mine, keys), point, lost, int(sizes[mine.selected(short)]),
+        path, model, size if found or asked is not None else 0, found, error, error_all, guess,
+        judge.curve(among), point, lost, lists,
     )  # fmt: skip
 
 
@@ -478,7 +548,7 @@ def stability_of(
     It is None if all units are selected. The orders in ``found`` are positions in ``offered``, the
     array of units that are not constant.
     """
-    selected = [np.array(one[2][:size], dtype=np.intp) for one in found if one[0] == path]
+    selected = [np.array(one[1][path][str(size)], dtype=np.intp) for one in found]
     try:
         index = stability(selected, len(offered))
     except InvalidParameter:  # stability is undefined if all columns are selected, or none

@@ -18,6 +18,8 @@ from tamis.validation.resamples import parts_of
 
 #: C of the SVM, and epsilon of its regression variant.
 COST, TUBE = 4.0, 0.1
+#: Values of C that are tried at the best width, with the default first.
+COSTS = (COST, 1.0, 16.0, 64.0)
 #: Kernel width (gamma times the number of columns): the default, the values to try, and the
 #: relative gain that is needed to replace the default. With few rows, smaller gains are due to
 #: chance. Each value is twice the one before it.
@@ -32,56 +34,63 @@ TOLERANCE, MOST_STEPS = 1e-3, 100_000
 
 
 class KernelTuning(NamedTuple):
-    """Kernel width (gamma times the number of columns), and the slope of the probabilities."""
+    """Kernel width (gamma times the number of columns), slope of the probabilities, and C."""
 
     width: float = WIDTH
     slope: float = SLOPE
+    cost: float = COST
 
 
-def predict_svm(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
-    """Return the predictions of a tuned SVM for the rows ``asked``. Columns must be scaled."""
-    tuning = tune_svm(known, truth, seed)
+def predict_svm(known: Array, truth: Truth, asked: Array, tuning: KernelTuning) -> Array:
+    """Return the predictions of an SVM for the rows ``asked``. Columns must be scaled."""
     kernel = Kernel("rbf", tuning.width / known.shape[1])
-    outputs = _outputs(kernel(known, known), kernel(asked, known), truth)
+    outputs = _outputs(kernel(known, known), kernel(asked, known), truth, tuning.cost)
     if truth.codes is None:
         return outputs
     return _shares(outputs, tuning.slope, np.unique(truth.codes), truth.values.shape[1])
 
 
-def make_svm(n_columns: int, task: str, width: float) -> Any:
+def make_svm(n_columns: int, task: str, tuning: KernelTuning) -> Any:
     """Return the SVM as an untrained estimator. It expects scaled columns."""
-    gamma = width / n_columns
+    gamma = tuning.width / n_columns
     if task == "classification":
-        return SVC(C=COST, gamma=gamma)
-    svr = SVR(C=COST, gamma=gamma, epsilon=TUBE)
+        return SVC(C=tuning.cost, gamma=gamma)
+    svr = SVR(C=tuning.cost, gamma=gamma, epsilon=TUBE)
     return TransformedTargetRegressor(svr, transformer=StandardScaler())
 
 
 def tune_svm(known: Array, truth: Truth, seed: int) -> KernelTuning:
-    """Return the width and slope with the lowest squared loss in inner cross-validation.
+    """Return the width, C and slope with the lowest squared loss in inner cross-validation.
 
-    The default width is kept unless another width is clearly better. Both defaults are kept if
-    there are too few rows for inner folds.
+    The width is chosen first, with the default C. A default is kept unless another value is clearly
+    better, or if there are too few rows for inner folds.
     """
     rows = _inner_rows(truth, seed)
     if not len(rows):
         return KernelTuning()
     known, truth = known[rows], truth.take(rows)
     slopes = (SLOPE,) if truth.codes is None else SLOPES
-    losses = np.zeros((len(WIDTHS), len(slopes)))
     folds = list(_inner_folds(truth, seed))
-    K = Kernel("rbf", WIDTHS[0] / known.shape[1])(known, known)
-    for index, row in enumerate(losses):
-        if index:
-            K *= K  # the width is doubled
-        for train, test in folds:
-            row += _losses(K, truth, train, test)
-    if not losses.any():  # no fold could be made
+    if not folds:
         return KernelTuning()
-    least, default = losses.min(axis=1), WIDTHS.index(WIDTH)
+    kernels = [Kernel("rbf", WIDTHS[0] / known.shape[1])(known, known)]
+    kernels += [kernels[0] ** 2**i for i in range(1, len(WIDTHS))]  # the width is doubled
+
+    def losses(K: Array, cost: float) -> Array:
+        return np.sum([_losses(K, truth, *fold, cost) for fold in folds], axis=0)
+
+    by_width = np.array([losses(K, COST) for K in kernels])
+    width = _clearly_best(by_width, WIDTHS.index(WIDTH))
+    by_cost = np.array([by_width[width], *(losses(kernels[width], cost) for cost in COSTS[1:])])
+    cost = _clearly_best(by_cost, 0)
+    return KernelTuning(WIDTHS[width], slopes[int(by_cost[cost].argmin())], COSTS[cost])
+
+
+def _clearly_best(losses: Array, default: int) -> int:
+    """Return the row with the lowest loss, or the default if the gain is small."""
+    least = losses.min(axis=1)
     best = int(least.argmin())
-    best = best if least[best] < (1 - MARGIN) * least[default] else default
-    return KernelTuning(WIDTHS[best], slopes[int(losses[best].argmin())])
+    return best if least[best] < (1 - MARGIN) * least[default] else default
 
 
 def _inner_rows(truth: Truth, seed: int) -> Subset:
@@ -116,11 +125,11 @@ def _inner_folds(truth: Truth, seed: int) -> Iterator[tuple[Subset, Subset]]:
             yield train, test
 
 
-def _losses(K: Array, truth: Truth, train: Subset, test: Subset) -> Array:
+def _losses(K: Array, truth: Truth, train: Subset, test: Subset, cost: float) -> Array:
     """Return the squared loss of an SVM on the test rows, for each slope of its probabilities."""
     target = truth.values[test]
     weights = 1.0 if truth.weights is None else truth.weights[test]
-    outputs = _outputs(K[np.ix_(train, train)], K[np.ix_(test, train)], truth.take(train))
+    outputs = _outputs(K[np.ix_(train, train)], K[np.ix_(test, train)], truth.take(train), cost)
     if truth.codes is None:
         return np.array([(weights * (outputs - target)[:, 0] ** 2).sum()])
     classes = np.unique(truth.codes[train])
@@ -128,7 +137,7 @@ def _losses(K: Array, truth: Truth, train: Subset, test: Subset) -> Array:
     return np.array([(weights * ((shares - target) ** 2).sum(axis=1)).sum() for shares in found])
 
 
-def _outputs(K: Array, asked: Array, truth: Truth) -> Array:
+def _outputs(K: Array, asked: Array, truth: Truth, cost: float) -> Array:
     """Train an SVM, and return its outputs for the rows of ``asked``.
 
     There is a column for each pair of classes, which is positive for the first class, or a single
@@ -136,7 +145,7 @@ def _outputs(K: Array, asked: Array, truth: Truth) -> Array:
     the kernel values between the rows to predict and the training rows.
     """
     n = len(K)
-    upper = np.full(n, COST) if truth.weights is None else COST * truth.weights
+    upper = np.full(n, cost) if truth.weights is None else cost * truth.weights
     if truth.codes is None:
         y = truth.values[:, 0]
         centre, spread = y.mean(), y.std() or 1.0

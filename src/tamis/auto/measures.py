@@ -79,14 +79,18 @@ class RowMean(Measure):
 
     of_rows: Callable[[Array, Truth], Array]
 
-    def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
+    def row_losses(self, predictions: Predictions, truth: Truth) -> Array:
+        """Return the loss of each row, averaged over the repeats in which it is held out."""
         losses = np.stack([self.of_rows(values, truth) for values in predictions.values])
         known = ~np.isnan(losses)
-        times = known.sum(axis=0)
-        means = np.where(known, losses, 0.0).sum(axis=0) / np.maximum(times, 1)
-        weights = weights * (times > 0)
+        sums = np.where(known, losses, 0.0).sum(axis=0)
+        return np.asarray(sums / np.maximum(known.sum(axis=0), 1))
+
+    def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
+        weights = weights * (predictions.folds >= 0).any(axis=0)
         with np.errstate(invalid="ignore"):  # a draw may contain all rows, so none are outside it
-            return np.asarray(weights @ means / weights.sum(axis=1))
+            found = weights @ self.row_losses(predictions, truth)
+            return np.asarray(found / weights.sum(axis=1))
 
     def shown(self, loss: Any) -> Any:
         return loss

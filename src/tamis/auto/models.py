@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from tamis._arrays import Array, Subset, scaled_columns
 from tamis._seeds import stream
 from tamis.auto.cox import RidgeCoxCV
-from tamis.auto.machine import WIDTH, make_svm, predict_svm, tune_svm
+from tamis.auto.machine import KernelTuning, make_svm, predict_svm, tune_svm
 from tamis.auto.target import Truth
 from tamis.compiled.thresholds import shared_calls
 
@@ -27,6 +32,8 @@ PENALTIES = np.logspace(-1, 4, 11)
 N_TREES = 100
 #: Share of the columns that each split of a regression forest considers.
 SHARE = 1 / 3
+#: Parameters of gradient boosting.
+BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "early_stopping": False}
 
 
 #: Function of training rows, their target, the rows to predict and a seed, which returns
@@ -35,9 +42,28 @@ Predictor = Callable[[Array, Truth, Array, int], Array]
 
 
 def predict_rows(
-    model: str, X: Array, truth: Truth, train: Subset, test: Subset, seed: int
+    model: str,
+    X: Array,
+    truth: Truth,
+    train: Subset,
+    test: Subset,
+    seed: int,
+    tunings: dict[int, KernelTuning] | None = None,
 ) -> Array:
-    """Train a model on the rows ``train``, and return its predictions for the rows ``test``."""
+    """Train a model on the rows ``train``, and return its predictions for the rows ``test``.
+
+    Parameters
+    ----------
+    model : str
+    X : array
+        The selected columns.
+    truth : Truth
+    train, test : array of int
+    seed : int
+    tunings : dict or None
+        Parameters of SVMs that were tuned on the same training rows, by the number of digits of the
+        number of columns. An SVM on other columns uses them as well, and missing ones are added.
+    """
     known = truth.take(train)
     if known.weights is not None and not known.weights.all():  # solvers reject a weight of 0
         train = train[known.weights > 0]
@@ -47,8 +73,21 @@ def predict_rows(
     Z, scale = scaled_columns(X[train])
     with warnings.catch_warnings():  # scikit-learn warns if a target has many small classes
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = PREDICTORS[model](Z, known, scale(X[test]), seed)
+        if model == "machine":
+            tuning = _tuning(Z, known, seed, {} if tunings is None else tunings)
+            found = predict_svm(Z, known, scale(X[test]), tuning)
+        else:
+            found = PREDICTORS[model](Z, known, scale(X[test]), seed)
     return found if truth.codes is None else _as_shares(found)
+
+
+def _tuning(
+    known: Array, truth: Truth, seed: int, tunings: dict[int, KernelTuning]
+) -> KernelTuning:
+    digits = known.shape[1].bit_length()
+    if digits not in tunings:
+        tunings[digits] = tune_svm(known, truth, seed)
+    return tunings[digits]
 
 
 def _as_shares(found: Array) -> Array:
@@ -122,31 +161,49 @@ class ForestImportances(BaseEstimator):
         return self
 
 
+def _boosting(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
+    if truth.codes is None:
+        centre, spread = truth.mean[0], truth.values.std()
+        y = (truth.values[:, 0] - centre) / spread  # leaves stop at a fixed size of the gradients
+        regressor = HistGradientBoostingRegressor(**BOOSTING, random_state=seed)
+        found = regressor.fit(known, y, sample_weight=truth.weights).predict(asked)
+        return np.asarray(centre + spread * found)[:, None]
+    classifier = HistGradientBoostingClassifier(**BOOSTING, random_state=seed)
+    classifier.fit(known, truth.codes, sample_weight=truth.weights)
+    shares = np.zeros((len(asked), truth.values.shape[1]))
+    shares[:, classifier.classes_] = classifier.predict_proba(asked)
+    return shares
+
+
 def _cox(known: Array, truth: Truth, asked: Array, seed: int) -> Array:
     model = RidgeCoxCV().fit(known, truth.censored, sample_weight=truth.weights)
     return np.asarray(model.predict(asked))[:, None]
 
 
-#: Predictor of each model. If several models are equally good, the first is chosen.
+#: Names of the models. If several are equally good, the first is chosen.
+MODELS = ("ridge", "machine", "trees", "boosting", "cox")
+#: Predictor of each model but the SVM, which is tuned.
 PREDICTORS: dict[str, Predictor] = {
-    "ridge": _ridge, "machine": predict_svm, "trees": _trees, "cox": _cox,
+    "ridge": _ridge, "boosting": _boosting, "trees": _trees, "cox": _cox,
 }  # fmt: skip
 
 
-def width_of(model: str, X: Array, truth: Truth, seed: int) -> float:
-    """Return the kernel width of the SVM, tuned on the given rows and columns.
+def tuning_of(model: str, X: Array, truth: Truth, seed: int) -> KernelTuning:
+    """Return the parameters of the SVM, tuned on the given rows and columns.
 
-    For any other model, return the default width.
+    For any other model, return the default parameters.
     """
     if model != "machine" or not X.shape[1] or truth.is_one:
-        return WIDTH
-    return tune_svm(scaled_columns(X)[0], truth, seed).width
+        return KernelTuning()
+    return tune_svm(scaled_columns(X)[0], truth, seed)
 
 
-def estimator_of(model: str, n_columns: int, task: str, seed: int, width: float = WIDTH) -> Any:
+def estimator_of(
+    model: str, n_columns: int, task: str, seed: int, tuning: KernelTuning = KernelTuning()
+) -> Any:
     """Return an untrained estimator of the given model for the selected columns.
 
-    ``width`` is the kernel width of the SVM; see :func:`tamis.auto.machine.tune_svm`.
+    ``tuning`` holds the parameters of the SVM; see :func:`tamis.auto.machine.tune_svm`.
     """
     classes = task == "classification"
     if model == "cox":
@@ -154,10 +211,15 @@ def estimator_of(model: str, n_columns: int, task: str, seed: int, width: float 
     if model == "ridge":
         last = RidgeClassifierCV(PENALTIES) if classes else RidgeCV(PENALTIES)
         return make_pipeline(StandardScaler(), last)
+    if model == "boosting":
+        if classes:
+            return HistGradientBoostingClassifier(**BOOSTING, random_state=seed)
+        boosted = HistGradientBoostingRegressor(**BOOSTING, random_state=seed)
+        return TransformedTargetRegressor(boosted, transformer=StandardScaler())
     if model == "trees":
         if classes:
             return ExtraTreesClassifier(N_TREES, random_state=seed)
         forest = ExtraTreesRegressor(N_TREES, max_features=SHARE, random_state=seed)
         # a forest treats variances below 1e-16 as 0
         return TransformedTargetRegressor(forest, transformer=StandardScaler())
-    return make_pipeline(StandardScaler(), make_svm(n_columns, task, width))
+    return make_pipeline(StandardScaler(), make_svm(n_columns, task, tuning))

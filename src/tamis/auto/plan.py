@@ -4,39 +4,54 @@ The plan depends on the size of the table and on the estimated costs below, not 
 The same table therefore has the same plan on every computer. Costs are seconds on one core.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tamis.auto.machine import INNER_FOLDS, INNER_ROWS, WIDTHS
+from tamis.auto.machine import COSTS, INNER_FOLDS, INNER_ROWS, WIDTHS
+from tamis.auto.models import BOOSTING
 from tamis.auto.models import N_TREES as TREES
-from tamis.auto.paths import LEAVING, N_TREES, PATHS, SCREENED
+from tamis.auto.orders import DISTINCT, LEAVING, N_TREES, PATHS, PERMUTATIONS, RANKED, SCREENED
 from tamis.blocks.survival import SURVIVAL
 
-#: Maximum number of rows used. With 5000 rows, the standard error of an error rate is at most
-#: 0.7 %. There is also time for a forest in every fold. A forest finds non-linear effects in tables
-#: with many rows.
-MOST_ROWS = 5_000
+#: Maximum number of rows on which models are trained.
+MOST_ROWS = 50_000
 #: Maximum number of rows used for a censored target. It is smaller, because rows are compared in
 #: pairs.
 MOST_CENSORED_ROWS = 2_000
-#: Maximum number of rows for an SVM. Its training time grows with the square of the number of rows.
-MOST_SVM_ROWS = 2000
+#: Numbers of columns that are compared. Large numbers are further apart because neighbouring large
+#: numbers have almost the same error.
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 28, 40)
+#: Range of the number of rows for which a model is used. The training time of an SVM grows with the
+#: square of the number of rows, and boosting needs many rows for its histograms.
+ROWS_OF = {"machine": (0, 2000), "boosting": (300, MOST_ROWS), "trees": (0, 5000)}
 #: With fewer than ``FEW_ROWS`` rows, cross-validation is run up to ``MOST_REPEATS`` times. With few
 #: rows, results vary more between folds than between candidates.
 FEW_ROWS, MOST_REPEATS = 200, 3
 #: Share of the budget up to which cross-validation is repeated. The remaining share is a reserve,
 #: because repeats multiply the errors of the rough cost estimates.
 REPEATING = 0.55
-#: Numbers of columns at which a forest is trained. The list is short, because a forest takes as
-#: long as all other models together. Small numbers are needed for targets such as y = (x > 0), to
-#: which only a forest can be fitted well.
-TREE_SIZES = (1, 2, 5, 10, 20, 40)
+#: Numbers of columns at which a slower model is trained. They are few if the SVM is trained at all
+#: numbers, if there are more than 5000 rows, or if there is no time for all of them.
+FEW_SIZES = (1, 2, 3, 5, 10, 20, 40)
+#: Orders whose lists the slower models are trained on, and their numbers of columns. Other models
+#: are trained on the lists of all orders.
+PATHS_OF = {
+    "boosting": ("distinct forest", "interactions"),
+    "trees": ("information", "distinct forest", "interactions"),
+}
+#: Numbers of columns beyond those of short lists. Only an order that ranks all columns has them.
+WIDE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+#: Share of the budget for the first orders and models. If they need more, the rows are halved.
+BASE = 0.35
 #: The sample of rows is not halved below this number, even if the table has very many columns.
 FEWEST_ROWS = 500
 #: A regression SVM has two variables per row, and takes this many times as long to train.
 SVR_TIMES = 4
+#: Share of the units that a further order selects in addition to those of other orders. Equal lists
+#: are evaluated once.
+NEW = 0.6
 
 
 class Planned(NamedTuple):
@@ -67,69 +82,69 @@ class Planned(NamedTuple):
     reason: str
 
 
-class Round(NamedTuple):
-    """A unit of work: one path on the training rows of one fold."""
-
-    repeat: int
-    path: str
-    fold: int
-
-
 class AutoPlan(NamedTuple):
     """The orders, models and numbers of columns that Auto tries on a table.
 
-    ``everything`` lists the models that are also trained on all columns. ``trees_at`` lists the
-    numbers of columns at which a forest is trained.
+    ``sizes_of`` lists the numbers of columns at which each model is trained, ``wide`` the larger
+    ones of the forest order, and ``everything`` the models that are trained on all columns.
     """
 
     n_rows: int
     n_folds: int
     n_repeats: int
     paths: tuple[str, ...]
-    models: tuple[str, ...]
+    sizes_of: Mapping[str, tuple[int, ...]]
+    wide: tuple[int, ...]
     everything: tuple[str, ...]
-    sizes: tuple[int, ...]
-    trees_at: tuple[int, ...]
+    n_units: int
     steps: tuple[Planned, ...]
 
     @property
-    def rounds(self) -> list[Round]:
-        """All rounds, sorted by path, so that a fit that is stopped early has complete paths."""
-        paths = [*self.paths[:1], ALL, *self.paths[1:]]
-        return [
-            Round(repeat, path, fold)
-            for repeat in range(self.n_repeats)
-            for path in paths
-            for fold in range(self.n_folds)
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(self.sizes_of)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """All numbers of columns, in ascending order."""
+        return tuple(sorted({*self.wide}.union(*self.sizes_of.values())))
+
+    @property
+    def candidates(self) -> list[tuple[str, str, int]]:
+        """The path, model and number of columns of all candidates."""
+        found = [
+            (path, model, size)
+            for path in self.paths
+            for model, sizes in self.sizes_of.items()
+            if path in judged_paths(model, self.paths)
+            for size in sizes
         ]
+        found += [("forest", model, size) for model in self.everything for size in self.wide]
+        found += [(self.paths[0], model, self.n_units) for model in self.everything]
+        return list(dict.fromkeys(found))
 
     @property
     def seconds(self) -> float:
         """Estimated time of all steps that are tried, in seconds."""
         return sum(step.seconds for step in self.steps if step.tried)
 
-    def models_at(self, size: int) -> tuple[str, ...]:
-        """Return the names of the models that are trained on this number of columns."""
-        return tuple(model for model in self.models if model != "trees" or size in self.trees_at)
+
+def judged_paths(model: str, paths: Sequence[str]) -> list[str]:
+    """Return the orders on whose lists a model is trained: at least the first."""
+    return [path for path in paths if path in PATHS_OF.get(model, paths)] or [paths[0]]
 
 
-#: Name of the SVM in plans and records.
-SVM = "machine"
 #: Name of the step that uses only a sample of the rows.
 ROWS = "rows"
-#: Name of the path that uses all columns.
+#: Start of the name of a step that trains a model on all columns.
 ALL = "all columns"
-
-
-def tree_sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the numbers of columns at which a forest is trained, always including the largest."""
-    return tuple(sorted({*sizes} & {*TREE_SIZES, sizes[-1]}))
 
 
 class Costs(NamedTuple):
     """Estimated time of each step of a plan, in seconds.
 
-    A unit is a single column, or a group of columns that are selected together.
+    A unit is a single column, or a group of columns that are selected together. ``n_classes`` is 1
+    for a numeric target.
     """
 
     n_rows: int
@@ -137,7 +152,7 @@ class Costs(NamedTuple):
     n_columns: int
     n_folds: int
     sizes: tuple[int, ...]
-    task: str
+    n_classes: int
 
     @property
     def _fold_rows(self) -> int:
@@ -145,60 +160,71 @@ class Costs(NamedTuple):
 
     def search_seconds(self, path: str) -> float:
         """Return the time of a search on each fold and once on all rows."""
-        return (self.n_folds + 1) * self._one_search(path)
-
-    def _one_search(self, path: str) -> float:
-        n, d = self._fold_rows, min(self.n_columns, SCREENED[path])
+        n, d = self._fold_rows, min(self.n_columns, SCREENED.get(path, self.n_columns))
+        if path in DISTINCT:
+            return 0.0
         if path == "cox":
-            return 5e-8 * n * self.n_columns
-        if path == "forest":
+            seconds = 5e-8 * n * self.n_columns
+        elif path == "floating":
+            seconds = 1e-9 * n * (d * min(d, 500) / 5 + 8 * self.n_columns) + 2e-4 * self.sizes[-1]
+        elif path == "interactions":
+            return (self.n_folds + sum(PERMUTATIONS) / 4) * (1e-2 + 2e-9 * n * d**2)
+        elif path == "forest":
             held = [d]
             while held[-1] > 1:
                 held.append(int(held[-1] * (1 - LEAVING)))
-            return sum(forest_seconds(n, k, N_TREES, self.task) for k in held)
-        screening = 1e-8 * self.n_rows * self.n_columns
-        return screening + 8.6e-3 + (130 + 8 * self.sizes[-1]) * 1e-9 * n * d
+            seconds = sum(self.forest_seconds(n, k, N_TREES) for k in held)
+        else:
+            screening = 1e-8 * self.n_rows * self.n_columns
+            seconds = screening + 8.6e-3 + (130 + 8 * min(d, RANKED)) * 1e-9 * n * d
+        return (self.n_folds + 1) * seconds
 
-    def model_seconds(
-        self, model: str, n_paths: int = 1, sizes: Sequence[int] | None = None
-    ) -> float:
-        """Return the total time of training a model in all folds, at each size of each path.
-
-        The default ``sizes`` are those at which the model is trained.
-        """
-        if sizes is None:
-            sizes = tree_sizes(self.sizes) if model == "trees" else self.sizes
+    def model_seconds(self, model: str, n_paths: int, sizes: Sequence[int]) -> float:
+        """Return the total time of training a model in all folds, at each size of each path."""
         wide = self.n_columns / max(1, self.n_units)
-        seconds = sum(self._training_seconds(model, size * wide) for size in sizes)
-        return n_paths * self.n_folds * seconds
+        seconds = 0.0
+        for size in sizes:
+            n_lists = 1 + NEW * (n_paths - 1) * max(0.0, 1 - size / self.n_units)
+            seconds += n_lists * self.training_seconds(model, size * wide)
+        if model == "machine":
+            digits = {int(size).bit_length() for size in sizes}
+            seconds += sum(self._tuning_seconds(2.0**digit) for digit in digits)
+        return self.n_folds * seconds
 
     def all_columns_seconds(self, model: str) -> float:
         """Return the time of a model that is trained on all columns in all folds."""
-        return self.n_folds * self._training_seconds(model, self.n_columns)
+        tuning = self._tuning_seconds(self.n_columns) if model == "machine" else 0.0
+        return self.n_folds * (tuning + self.training_seconds(model, self.n_columns))
 
-    def _training_seconds(self, model: str, k: float) -> float:
+    def training_seconds(self, model: str, k: float) -> float:
+        """Return the time to train a model on ``k`` columns."""
         n = self._fold_rows
         if model == "trees":
-            return forest_seconds(n, k, TREES, self.task)
+            return self.forest_seconds(n, k, TREES)
+        if model == "boosting":
+            n_trees = BOOSTING["max_iter"] * (1 if self.n_classes <= 2 else self.n_classes)
+            leaves = min(31, n / 20)
+            return n_trees * (1.5e-5 * leaves + 1.5e-6 * leaves * k + 4e-9 * n * k + 2e-8 * n)
         if model == "cox":  # Newton steps for several penalties and folds
             return 0.1 + 2e-6 * n * min(n, k)
         if model == "ridge":
             return 3e-3 + 4e-9 * n * k * min(n, k)
-        inner = min(n, INNER_ROWS) * (INNER_FOLDS - 1) // INNER_FOLDS
-        tunings = INNER_FOLDS * len(WIDTHS) * svm_seconds(inner, k, self.task)
-        return svm_seconds(n, k, self.task) + tunings
+        return self._svm_seconds(n, k)
 
+    def _tuning_seconds(self, k: float) -> float:
+        inner = min(self._fold_rows, INNER_ROWS) * (INNER_FOLDS - 1) // INNER_FOLDS
+        return INNER_FOLDS * (len(WIDTHS) + len(COSTS) - 1) * self._svm_seconds(inner, k)
 
-def svm_seconds(n: int, k: float, task: str) -> float:
-    """Return the time to train an SVM on ``k`` columns: its kernel matrix, and the solver."""
-    steps = 15 * (1 if task == "classification" else SVR_TIMES)
-    return 1e-9 * (5e5 + float(n) ** 2 * (steps + 0.2 * k))
+    def _svm_seconds(self, n: int, k: float) -> float:
+        """Return the time to train an SVM: its kernel matrix, and the solver."""
+        steps = 15 * (SVR_TIMES if self.n_classes == 1 else 1)
+        n_pairs = max(1, self.n_classes * (self.n_classes - 1) / 2)
+        return 1e-9 * (5e5 + 2e5 * n_pairs + float(n) ** 2 * (steps + 0.2 * k))
 
-
-def forest_seconds(n: int, k: float, n_trees: int, task: str) -> float:
-    """Return the time to train a forest of extremely randomised trees on ``k`` columns."""
-    n_candidates = np.sqrt(k) if task == "classification" else 1 + k / 3
-    return float(n_trees * (2e-5 + 1.5e-8 * n * np.log2(max(n, 2)) * n_candidates))
+    def forest_seconds(self, n: int, k: float, n_trees: int) -> float:
+        """Return the time to train a forest of extremely randomised trees on ``k`` columns."""
+        n_candidates = 1 + k / 3 if self.n_classes == 1 else np.sqrt(k)
+        return float(n_trees * (2e-5 + 1.5e-8 * n * np.log2(max(n, 2)) * n_candidates))
 
 
 class Planning:
@@ -217,84 +243,111 @@ class Planning:
         n_folds: int,
         sizes: tuple[int, ...],
         task: str,
+        n_classes: int = 2,
         repeats: bool = True,
     ):
         self.steps: list[Planned] = []
         self.budget, self.left, self.repeats = budget, float(budget), repeats
+        self.task = task
         most = MOST_CENSORED_ROWS if task == SURVIVAL else MOST_ROWS
-        self.costs = Costs(min(n_rows, most), n_units, n_columns, n_folds, sizes, task)
-        self.first = ("cox", "cox") if task == SURVIVAL else ("information", "ridge")
-        while self._base() > budget / 2 and self.costs.n_rows >= 2 * FEWEST_ROWS:
+        n_classes = n_classes if task == "classification" else 1
+        self.costs = Costs(min(n_rows, most), n_units, n_columns, n_folds, sizes, n_classes)
+        self.paths = ["cox"] if task == SURVIVAL else ["information", "floating"]
+        self.sizes_of = {"cox" if task == SURVIVAL else "ridge": sizes}
+        while self._base() > BASE * budget and self.costs.n_rows >= 2 * FEWEST_ROWS:
             self.costs = self.costs._replace(n_rows=self.costs.n_rows // 2)
         if self.costs.n_rows < n_rows:
             drawn = f"{self.costs.n_rows} of {n_rows}, drawn at random"
             self.steps.append(Planned(ROWS, True, 0.0, drawn))
 
     def _base(self) -> float:
-        path, model = self.first
-        return self.costs.search_seconds(path) + self.costs.model_seconds(model)
+        """Return the time of the first orders, with the models that suit the number of rows."""
+        seconds = sum(self.costs.search_seconds(path) for path in self.paths)
+        for model, sizes in self.sizes_of.items():
+            seconds += self.costs.model_seconds(model, len(self.paths), sizes)
+        if self.task != SURVIVAL and self.costs.n_rows > ROWS_OF["trees"][1]:
+            seconds += self.costs.model_seconds("boosting", 1, self._few_sizes)
+        return seconds
+
+    @property
+    def _few_sizes(self) -> tuple[int, ...]:
+        sizes = self.costs.sizes
+        return tuple(size for size in sizes if size in (*FEW_SIZES, sizes[-1]))
 
     def plan(self) -> AutoPlan:
         """Return the plan.
 
-        It always has one order and a linear model. Further steps are added if the budget allows.
+        It always has the first orders with a linear model. Further steps are added if the budget
+        allows.
         """
         costs = self.costs
-        path, model = self.first
-        self._take(f"path: {path}", self._base(), "always tried, with a linear model")
-        everything = self._fit_all_columns([model])
-        paths, models = [path], [model]
-        if costs.task != SURVIVAL:
-            self._add_others(paths, models)
-        everything += self._fit_all_columns(models[1:])
-        trees_at = self._trees_at(models, len(paths))
+        (linear,) = self.sizes_of
+        for path in self.paths:
+            self._take(f"path: {path}", costs.search_seconds(path), "always tried")
+        seconds = costs.model_seconds(linear, len(self.paths), costs.sizes)
+        self._take(f"model: {linear}", seconds, "always tried")
+        everything = [linear] if self._fits_all_columns(linear) else []
+        if self.task != SURVIVAL:
+            self._add_paths()
+            for model in ("machine", "boosting", "trees"):
+                if self._add_model(model) and self._fits_all_columns(model):
+                    everything.append(model)
+        wide = self._wide_sizes(everything)
         n_repeats = self._repeats(self.budget - self.left)
-        in_order = tuple(path for path in PATHS if path in paths)
+        in_order = tuple(path for path in PATHS if path in self.paths)
         return AutoPlan(
-            costs.n_rows, costs.n_folds, n_repeats, in_order, tuple(models), tuple(everything),
-            costs.sizes, trees_at, tuple(self.steps),
+            costs.n_rows, costs.n_folds, n_repeats, in_order, self.sizes_of, wide,
+            tuple(everything), costs.n_units, tuple(self.steps),
         )  # fmt: skip
 
-    def _fit_all_columns(self, models: Sequence[str]) -> list[str]:
-        seconds = self.costs.all_columns_seconds
-        return [model for model in models if self._fits(f"{ALL}: {model}", seconds(model))]
+    def _add_paths(self) -> None:
+        """Add the order by forest importance, interactions, and orders without near-duplicates."""
+        (linear,) = self.sizes_of
+        judged = NEW * self.costs.model_seconds(linear, 1, self.costs.sizes)
+        further = [path for path in PATHS if path not in (*self.paths, "cox")]
+        for path in further:
+            seconds = self.costs.search_seconds(path) + judged
+            if DISTINCT.get(path, "information") not in self.paths:
+                self._skip(f"path: {path}", 0.0, f"needs the order by {DISTINCT[path]}")
+            elif path == "interactions" and self.costs.n_columns > SCREENED[path]:
+                reason = f"only used for at most {SCREENED[path]} columns"
+                self._skip(f"path: {path}", 0.0, reason)
+            elif self._fits(f"path: {path}", seconds, 0.5):
+                self.paths.append(path)
 
-    def _add_others(self, paths: list[str], models: list[str]) -> None:
-        """Add the SVM, the order by forest importance and the forest as a model.
+    def _add_model(self, model: str) -> bool:
+        """Add a model at all sizes or at a few, and return whether it was added."""
+        costs, (fewest, most) = self.costs, ROWS_OF[model]
+        name = f"model: {model}"
+        if not fewest <= costs.n_rows <= most:
+            bound = f"at most {most}" if costs.n_rows > most else f"at least {fewest}"
+            return self._skip(name, 0.0, f"only used for {bound} rows, and {costs.n_rows} are used")
+        few = "machine" in self.sizes_of or costs.n_rows > ROWS_OF["trees"][1]
+        n_paths = len(judged_paths(model, self.paths))
+        for sizes in (self._few_sizes,) if few else (costs.sizes, self._few_sizes):
+            seconds = costs.model_seconds(model, n_paths, sizes)
+            if seconds <= self.left:
+                break
+        if not self._fits(name, seconds):
+            return False
+        self.sizes_of[model] = sizes
+        return True
 
-        Each is added only if it fits into the time left.
-        """
-        n_rows = self.costs.n_rows
-        if n_rows > MOST_SVM_ROWS:
-            reason = f"only used for at most {MOST_SVM_ROWS} rows, and {n_rows} are used"
-            self._skip(f"model: {SVM}", 0.0, reason)
-        elif self._fits(f"model: {SVM}", self.costs.model_seconds(SVM)):
-            models.append(SVM)
-        has_svm = SVM in models  # if False, the forest is the only non-linear model and comes first
-        if not has_svm and self._fits("model: trees", self.costs.model_seconds("trees")):
-            models.append("trees")
-        judged = sum(self.costs.model_seconds(model) for model in models)
-        if self._fits("path: forest", self.costs.search_seconds("forest") + judged):
-            paths.append("forest")
-        if has_svm and self._fits("model: trees", self.costs.model_seconds("trees", len(paths))):
-            models.append("trees")
+    def _wide_sizes(self, models: Sequence[str]) -> tuple[int, ...]:
+        """Return numbers of columns above 40, if there are more columns and the budget allows."""
+        costs = self.costs
+        sizes = [size for size in WIDE_SIZES if costs.sizes[-1] < size < costs.n_units]
+        if "forest" not in self.paths or not sizes or not models:
+            return ()
+        seconds = sum(costs.model_seconds(model, 1, sizes) for model in models)
+        return tuple(sizes) if self._fits("long lists", seconds) else ()
 
-    def _trees_at(self, models: list[str], n_paths: int) -> tuple[int, ...]:
-        """Return the numbers of columns at which a forest is trained.
+    def _fits_all_columns(self, model: str) -> bool:
+        return self._fits(f"{ALL}: {model}", self.costs.all_columns_seconds(model))
 
-        If the forest is the only non-linear model and the budget allows it, all numbers are
-        returned. Otherwise it is a short list without 3 and 4, and an interaction of three columns
-        would be selected together with two irrelevant columns.
-        """
-        few = tree_sizes(self.costs.sizes)
-        more = [size for size in self.costs.sizes if size not in few]
-        if not more or "trees" not in models or SVM in models:
-            return few
-        seconds = self.costs.model_seconds("trees", n_paths, more)
-        return self.costs.sizes if self._fits("model: trees at every size", seconds) else few
-
-    def _fits(self, name: str, seconds: float) -> bool:
-        if seconds > self.left:
+    def _fits(self, name: str, seconds: float, share: float = 1.0) -> bool:
+        """Add a step if its time is at most a share of the time left, and return whether it is."""
+        if seconds > share * self.left:
             reason = f"needs about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
             return self._skip(name, seconds, reason)
         self._take(name, seconds, "fits into the time left")

@@ -14,7 +14,7 @@ from tamis._arrays import Array, Subset, class_codes, is_int, target_kind
 from tamis._checks import Constraints, number, one_of
 from tamis._seeds import seed_of, stream
 from tamis.auto.candidate_choice import Allowed
-from tamis.auto.fold_paths import Work, sample_of, unit_of, varying_units
+from tamis.auto.fold_paths import Work, as_classes, sample_of, unit_of, varying_units
 from tamis.auto.held_out import (
     AutoOutcome,
     CurvePoint,
@@ -24,13 +24,15 @@ from tamis.auto.held_out import (
     gather,
     stability_of,
 )
-from tamis.auto.machine import WIDTH
+from tamis.auto.lists import ColumnList, named, similar_units
+from tamis.auto.machine import KernelTuning
 from tamis.auto.measures import Measures, check_scoring, measures_of
-from tamis.auto.models import estimator_of, width_of
-from tamis.auto.plan import ROWS, AutoPlan, Planned, Planning
+from tamis.auto.models import estimator_of, tuning_of
+from tamis.auto.orders import LEVEL, Order, has_interaction
+from tamis.auto.plan import ROWS, SIZES, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
 from tamis.auto.splits import balanced_folds, check_cv, make_splits, weights_of
-from tamis.auto.target import Truth
+from tamis.auto.target import Truth, describe_target, reads_as_numbers
 from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
 from tamis.contract import Choice, Record
@@ -39,17 +41,16 @@ from tamis.contract.criterion import TASKS, check_target
 from tamis.contract.embedded import Given
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.conditional_test import pool_tests, read_tests
-from tamis.meta.honest_size import sizes_of
 from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
 from tamis.validation.splits import Fold, read_labels
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
-SIZES = {
-    "balanced": Allowed(2.0, 0.05, 0.2),
-    "short": Allowed(2.0, 0.2, 0.2),
+RULES = {
     "best": Allowed(0.0),
+    "balanced": Allowed(2.0, 0.05, 0.2, 0.01),
+    "short": Allowed(3.0, 0.2, 0.2, 0.03),
 }
 #: A fit is stopped after ``PATIENCE`` times the budget, but not before ``LEAST_SECONDS`` seconds.
 #: The limit is generous, so that a busy or slow computer returns the same result.
@@ -59,6 +60,21 @@ PATIENCE, LEAST_SECONDS = 3.0, 300.0
 SQUARED = 1e-75, 1e75
 #: Minimum number of rows, which is enough for two folds of two rows each.
 FEWEST = 4
+#: Orders that are computed on all rows in the end, because their statistics add up over rows, and
+#: the maximum number of values of the table that they read.
+ADDED_UP, MOST_VALUES = ("information", "floating", "distinct information"), 10**7
+#: Maximum number of rows for the permutation test of interactions.
+TESTED_ROWS = 5_000
+
+
+class OwnTable:
+    """Table and target that are not sent to other processes."""
+
+    def __init__(self, X: Any = None, y: Any = None):
+        self.X, self.y = X, y
+
+    def __reduce__(self) -> Any:
+        return OwnTable, ()
 
 
 @dataclass(eq=False, repr=False)
@@ -187,7 +203,7 @@ class Auto(InRounds):
 
     _constraints: ClassVar[Constraints] = {
         "budget": number(above=0),
-        "size": one_of(*SIZES),
+        "size": one_of("balanced", "short", "best"),
         "confirm": one_of(True, False),
     }
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
@@ -273,14 +289,17 @@ class Auto(InRounds):
     def cost(self, n_samples: int, n_features: int) -> float | None:
         """Estimate the memory in bytes that copies of the rows in use need."""
         plan = self._plan(n_samples, n_features, n_features, "classification")
-        return 6 * 8.0 * plan.n_rows * n_features
+        whole = min(n_samples * n_features, MOST_VALUES) if plan.n_rows < n_samples else 0
+        return 8.0 * (6 * plan.n_rows * n_features + 4 * whole)
 
     # -- the plan and its rounds ------------------------------------------------------------------
 
-    def _plan(self, n_rows: int, n_units: int, n_columns: int, task: str) -> AutoPlan:
+    def _plan(
+        self, n_rows: int, n_units: int, n_columns: int, task: str, n_classes: int = 2
+    ) -> AutoPlan:
         asked = self._size(n_units)
         fixed = len(self._units.fixed)
-        sizes = sizes_of(n_units)[1:] if asked is None else [asked]
+        sizes = sorted({min(size, n_units) for size in SIZES}) if asked is None else [asked]
         planning = Planning(
             n_rows,
             n_units,
@@ -289,9 +308,11 @@ class Auto(InRounds):
             n_folds=self._n_folds(n_rows),
             sizes=tuple(size for size in sizes if size > fixed) or (max(fixed, sizes[-1]),),
             task=task,
+            n_classes=n_classes,
             repeats=is_int(self.cv),
         )
-        return planning.plan()
+        plan = planning.plan()
+        return plan if asked is None else plan._replace(wide=())
 
     def _n_folds(self, n_rows: int) -> int:
         if is_int(self.cv):
@@ -344,10 +365,18 @@ class Auto(InRounds):
             return
         task = self._task(y)
         columns = units.columns(self._offered)
-        plan = self._plan(len(X), len(self._offered), len(columns), task)
-        rows = sample_of(Truth.of(y, task).strata, len(X), plan.n_rows, stream(seed, "rows"))
+        strata = Truth.of(y, task).strata
+        n_classes = 1 if strata is None else len(np.unique(strata))
+        plan = self._plan(len(X), len(self._offered), len(columns), task, n_classes)
+        rows = sample_of(strata, len(X), plan.n_rows, stream(seed, "rows"))
         X, n_rows = X[:, columns] if len(columns) < X.shape[1] else X, len(X)
+        self._whole = OwnTable(X, y) if len(rows) < n_rows else OwnTable()
         X, y = (X[rows], y[rows]) if len(rows) < n_rows else (X, y)
+        if "interactions" in plan.paths and "rest" not in state:
+            step = max(1, len(X) // TESTED_ROWS)
+            read = as_classes(y[::step]) if task == "classification" else y[::step]
+            if not has_interaction(X[::step], read, task, seed_of(seed, "interactions")):
+                plan = without_interactions(plan)
         unit = unit_of(y, task)
         truth = self._truth(y if unit == 1 else y / unit, task, rows)
         splits = self._splits(plan, y, truth, rows, n_rows, seed)
@@ -360,11 +389,14 @@ class Auto(InRounds):
                 self._work.check(state.get("rounds", {}))
         for stage in super()._stages(X, y if unit == 1 else y / unit, seed, state):
             yield _without_predictions(stage) if "rest" in stage else stage
+        self._whole = OwnTable()
 
     def _task(self, y: NDArray[Any]) -> str:
         if y.dtype.names is not None:
             return SURVIVAL
-        return target_kind(y) if self.task == "auto" else self.task
+        if self.task != "auto":
+            return self.task
+        return "regression" if reads_as_numbers(y) else target_kind(y)
 
     def _truth(self, y: NDArray[Any], task: str, rows: Any) -> Truth:
         """Return the target with groups and weights. The weights include class weights."""
@@ -410,7 +442,7 @@ class Auto(InRounds):
         ]
 
     def _n_rounds(self) -> int:
-        return len(self._work.plan.rounds)
+        return len(self._work.splits)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
         assert y is not None
@@ -419,13 +451,11 @@ class Auto(InRounds):
             return self._work.round(X, y, seed, index)
 
     def _usable(self, found: dict[str, list[Any]]) -> dict[str, list[Any]] | None:
-        """Return the rounds of the completed paths if the time limit is reached, else None."""
+        """Return the completed folds if the time limit is reached, else None."""
         if perf_counter() - self._begun <= max(PATIENCE * self.budget, LEAST_SECONDS):
             return None
-        n_folds = self._work.plan.n_folds
         n = next(index for index in range(len(found) + 1) if str(index) not in found)
-        n -= n % n_folds
-        if n == self._n_rounds() or n < 2 * n_folds:  # at least all columns and one path
+        if n == self._n_rounds() or n < 2:
             return None
         self._stopped = True
         return {str(index): found[str(index)] for index in range(n)}
@@ -435,32 +465,62 @@ class Auto(InRounds):
     ) -> list[Any]:
         """Return the selection, its error, and the order of all columns computed on all rows."""
         assert y is not None
-        work, asked = self._work, self.n_features_to_select is not None
+        work = self._work
         with readable_rounds(self):
-            predicted = gather(found, work.truth, work.unit)
+            predicted = gather(found, work.truth, work.units.n_units, work.unit)
         truth = work.truth._replace(values=work.unit * work.truth.values)
+        asked = None
+        if self.n_features_to_select is not None:
+            asked = min(self._size(len(self._offered)) or 1, work.units.n_units)
+            asked = max(asked, len(work.units.fixed))
         rng = stream(seed, "draws")
-        rules = SIZES[self.size], SIZES["short"]
-        outcome = decide(predicted, truth, self._measures, *rules, rng, asked=asked)
+        outcome = decide(predicted, truth, self._measures, RULES, self.size, rng, asked)
+        chosen = [*outcome.lists.values()]
+        paths = sorted({outcome.path, *(one.path for one in chosen)})
+        orders = self._final_orders(paths, X, y, seed_of(seed, "all"))
         # the order is reported even if nothing is selected
-        order = work.ordered(outcome.path, X, y, np.arange(len(X)), seed_of(seed, "all"))
-        columns = work.units.columns(np.sort(order[: outcome.size]))
+        order = orders[outcome.path].completed(outcome.size)
+        selected = np.sort(order[: outcome.size])
+        lists: dict[str, Any] = {}
+        for name, one in outcome.lists.items():
+            units = np.sort(orders[one.path].first(one.size))
+            columns = work.units.columns(units)
+            tuning = tuning_of(one.model, X[:, columns], work.truth, seed_of(seed, "width"))
+            lists[name] = [self._offered[units].tolist(), len(columns), list(tuning)]
         facts: dict[str, Any] = {
             "n_rows": len(X),
-            "n_columns": len(columns),
-            "width": width_of(outcome.model, X[:, columns], work.truth, seed_of(seed, "width")),
+            "lists": lists,
             "stopped": self._stopped,
             "task": work.task,
+            "target": describe_target(y, work.task, self.task),
             "seed": seed_of(seed, "estimator"),
+            "stands_for": [
+                [int(self._offered[unit]), self._offered[others].tolist()]
+                for unit, others in similar_units(X, work.units, selected).items()
+            ],
         }
-        facts |= self._further(outcome, X, y, seed, facts["width"])
+        facts |= self._further(outcome, X, y, seed)
         drawn = rows_drawn()
         steps = [] if drawn is None else [[ROWS, True, 0.0, str(drawn)]]
         steps += [list(step) for step in work.plan.steps]
         return [self._offered[order].tolist(), outcome.to_dict(), steps, facts]
 
+    def _final_orders(
+        self, paths: list[str], X: Array, y: NDArray[Any], seed: int
+    ) -> dict[str, Order]:
+        """Return orders on all rows in use, or on all rows of the table if they add up over rows."""
+        work, whole = self._work, self._whole
+        if whole.X is None or work.truth.weights is not None:
+            return work.orders(paths, X, y, np.arange(len(X)), seed)
+        step = -(-whole.X.size // MOST_VALUES)
+        own = [path for path in paths if path in ADDED_UP]
+        rest = [path for path in paths if path not in ADDED_UP]
+        rows = np.arange(0, len(whole.X), step)
+        found = work.orders(own, whole.X, whole.y, rows, seed)
+        return found | work.orders(rest, X, y, np.arange(len(X)), seed)
+
     def _further(
-        self, outcome: AutoOutcome, X: Array, y: NDArray[Any], seed: int, width: float
+        self, outcome: AutoOutcome, X: Array, y: NDArray[Any], seed: int
     ) -> dict[str, Any]:
         """Return errors in environments and the conditional tests, if they were asked for."""
         found: dict[str, Any] = {}
@@ -471,7 +531,8 @@ class Auto(InRounds):
             pairs = zip(labels.tolist(), errors, strict=True)
             found["environments"] = [[label, *error] for label, error in pairs]
         if self.confirm and outcome.size:
-            products = work.tests(outcome, X, y, width, seed)
+            tuning = tuning_of(outcome.model, X, work.truth, seed_of(seed, "width"))
+            products = work.tests(outcome, X, y, tuning, seed)
             products = [[rows, self._offered[units], R] for rows, units, R in products]
             given = self._units.n_units, len(X), 1, work.truth.groups
             found["tests"] = pool_tests(products, *given)
@@ -493,6 +554,10 @@ class Auto(InRounds):
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
         self.stability_: Stability | None = None
+        self.best_: ColumnList | None = None
+        self.short_: ColumnList | None = None
+        self.stands_for_: dict[Any, list[Any]] = {}
+        self._target = ""
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
         self.environment_errors_: dict[Any, HeldOut] = {}
         self._set_tests(None)
@@ -512,14 +577,41 @@ class Auto(InRounds):
             label: HeldOut(*numbers) for label, *numbers in facts.get("environments", ())
         }
         self._set_tests(facts.get("tests"))
+        self._target = str(facts["target"])
         if outcome.size:
             self.path_, self.model_ = outcome.path, outcome.model
-            n_columns, task = int(facts["n_columns"]), str(facts["task"])
-            given = int(facts["seed"]), float(facts.get("width", WIDTH))  # missing in older records
-            self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
+            lists = {name: self._list(name, facts) for name in outcome.lists}
+            self.estimator_ = lists[self.size].estimator
+            if self.n_features_to_select is None:
+                self.best_, self.short_ = lists["best"], lists["short"]
             offered = np.sort(order)
             self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
+            names = named(self._units, getattr(self, "feature_names_in_", None))
+            self.stands_for_ = {
+                names[unit]: [names[other] for other in others]
+                for unit, others in facts["stands_for"]
+            }
         return scores
+
+    def _list(self, name: str, facts: dict[str, Any]) -> ColumnList:
+        """Return one of the lists from the facts in a record."""
+        assert self._outcome is not None
+        units, n_columns, tuning = facts["lists"][name]
+        found = self._outcome.lists[name]
+        given = str(facts["task"]), int(facts["seed"]), KernelTuning(*tuning)
+        support = np.zeros(self._units.n_columns, dtype=bool)
+        support[self._units.columns(np.array(units, dtype=np.intp))] = True
+        columns, names = np.flatnonzero(support), getattr(self, "feature_names_in_", None)
+        return ColumnList(
+            (columns if names is None else names[columns]).tolist(),
+            support,
+            found.size,
+            found.path,
+            found.model,
+            found.error,
+            found.lost,
+            estimator_of(found.model, int(n_columns), *given),
+        )
 
     def _set_tests(self, numbers: list[Any] | None) -> None:
         found: Any = [None] * 5 if numbers is None else read_tests(numbers)
@@ -540,6 +632,19 @@ def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
 
     The predictions for held-out rows are needed until the selection is made. They take megabytes.
     """
-    size = stage["rest"][1]["size"]
-    rounds = {i: [path, [], order[:size], []] for i, (path, _, order, _) in stage["rounds"].items()}
+    path, size = (stage["rest"][1][name] for name in ("path", "size"))
+    rounds = {
+        index: [[], {path: {str(size): subsets[path].get(str(size), [])}}, [], []]
+        for index, (_, subsets, *_) in stage["rounds"].items()
+    }
     return {**stage, "rounds": rounds}
+
+
+def without_interactions(plan: AutoPlan) -> AutoPlan:
+    """Return a plan in which the order by interactions is skipped."""
+    name = "path: interactions"
+    reason = f"no interaction passes the permutation test at {LEVEL:g}"
+    steps = (step._replace(tried=False, reason=reason) if step.name == name else step
+             for step in plan.steps)  # fmt: skip
+    paths = tuple(path for path in plan.paths if path != "interactions")
+    return plan._replace(paths=paths, steps=tuple(steps))

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from tamis._format import format_interval, format_score_name
-from tamis.auto.held_out import AutoOutcome, HeldOut
+from tamis._format import format_interval, format_score_name, shorten_list
+from tamis.auto.held_out import AutoOutcome, HeldOut, LostError
+from tamis.auto.orders import DUPLICATE
 from tamis.auto.plan import ALL, ROWS
 from tamis.meta.repeats import Verdict
 
@@ -14,6 +15,10 @@ FDR = 0.1
 ORDERS = {
     "information": "joint mutual information",
     "forest": "forest importance",
+    "floating": "floating search by R²",
+    "distinct information": "joint mutual information without near-duplicates",
+    "distinct forest": "forest importance without near-duplicates",
+    "interactions": "interactions",
     "cox": "Cox score",
 }
 #: Readable names of the models.
@@ -21,6 +26,7 @@ MODELS = {
     "ridge": "ridge regression",
     "machine": "RBF SVM",
     "trees": "forest",
+    "boosting": "gradient boosting",
     "cox": "Cox regression",
 }
 #: Readable names of the steps of a plan.
@@ -28,9 +34,11 @@ STEPS = {
     **{f"path: {path}": f"column order by {name}" for path, name in ORDERS.items()},
     **{f"model: {model}": name for model, name in MODELS.items()},
     **{f"{ALL}: {model}": f"{name} on all columns" for model, name in MODELS.items()},
-    "model: trees at every size": "forest at every number of columns",
     "repeats": "repeated cross-validation",
+    "long lists": "lists of more than 40 columns",
 }
+#: Readable names of the lists.
+LISTS = {"best": "best list", "balanced": "default list", "short": "short list"}
 #: Description of the rule that chooses the number of columns, for each value of ``size``.
 WITHIN = {
     "balanced": "the smallest number whose loss is within two standard errors and 5 % of the "
@@ -72,6 +80,34 @@ def describe_tests(auto: Any) -> str:
     )
 
 
+def describe_lists(auto: Any) -> list[str]:
+    """Return a line for each list of columns, and the columns that selected columns stand for."""
+    lines = []
+    if auto.best_ is not None:
+        for name, found in auto._outcome.lists.items():
+            line = f"{LISTS[name]}: {auto._counted(found.size)}, {describe_error(found.error)}"
+            if name != "best" and found.lost.loss:
+                line += f" ({describe_difference(found.lost)} compared with the best list)"
+            lines.append(line)
+    if auto.stands_for_:
+        each = (f"{column} for {shorten_list(of)}" for column, of in auto.stands_for_.items())
+        lines.append(f"similar columns (|r| > {DUPLICATE:g}): {'; '.join(each)}")
+    return lines
+
+
+def describe_difference(lost: LostError) -> str:
+    """Return the difference between two errors as text.
+
+    >>> describe_difference(LostError(0.02, 0.01, 0.013, 0.004))
+    '+1.3 ± 0.4 % error'
+    """
+    if lost.wrong is not None:
+        wrong = 100 * lost.wrong, 100 * (lost.wrong_error or 0)
+        return f"{'+' * (lost.wrong >= 0)}{format_interval(*wrong, decimals=1)} % error"
+    loss, error = (lost.loss, lost.standard_error) if lost.rmse is None else (lost.rmse, lost.rmse_error or 0)
+    return f"{loss:+.3g} ± {error:.2g}"
+
+
 def verdict_of(
     found: AutoOutcome, size: str, asked: bool, counted: Callable[[Any], str]
 ) -> Verdict:
@@ -93,7 +129,8 @@ def verdict_of(
 
 def reasons_of(auto: Any) -> list[str]:
     """Return the lines of a summary that describe how the columns were selected."""
-    lines = [f"rows used: {step.reason}" for step in auto.plan_ if step.name == ROWS]
+    lines = [auto._target] if auto._target else []
+    lines += [f"rows used: {step.reason}" for step in auto.plan_ if step.name == ROWS]
     found = auto._outcome
     if found is not None and not found.found:
         lines.append("no set of columns is significantly better than the baseline")
@@ -116,8 +153,7 @@ def reasons_of(auto: Any) -> list[str]:
         lines.append(
             f"stability across folds: {auto.stability_.nogueira:.2f} (1 = identical, 0 = chance)"
         )
-    if auto.path_ is not None and auto.size == "balanced" and found.n_short < found.size:
-        lines.append(f'a shorter list: {auto._counted(found.n_short)} with Auto(size="short")')
+    lines += describe_lists(auto)
     if auto.plan_:
         paths, models = ({getattr(p, of) for p in auto.curve_} for of in ("path", "model"))
         orders = ", ".join(name for path, name in ORDERS.items() if path in paths)

@@ -9,6 +9,35 @@ from tamis._arrays import Array, Subset, class_codes
 from tamis.blocks.survival import SURVIVAL
 
 
+def reads_as_numbers(y: NDArray[Any]) -> bool:
+    """Return whether a target is numeric because it holds equally spaced real numbers.
+
+    >>> reads_as_numbers(np.array([1.0, 2.0, 3.0])), reads_as_numbers(np.array([1, 2, 3]))
+    (True, False)
+    """
+    if y.dtype.kind != "f":
+        return False
+    values = np.unique(y)
+    steps = np.diff(values)
+    return len(values) > 2 and bool(np.allclose(steps, steps[0]))
+
+
+def describe_target(y: NDArray[Any], task: str, given: str) -> str:
+    """Return how a target was read, and how to change it.
+
+    >>> describe_target(np.array([1.0, 2.0, 3.0]), "regression", "auto")
+    "target: numbers (regression); task='classification' reads them as classes"
+    """
+    if task == SURVIVAL:
+        return "target: survival times"
+    n, numeric = len(np.unique(y)), y.dtype.kind in "iuf"
+    if task == "regression":
+        how = "; task='classification' reads them as classes" if given == "auto" else ""
+        return f"target: numbers (regression){how}"
+    how = "; task='regression' reads them as numbers" if given == "auto" and numeric else ""
+    return f"target: {n} classes (classification){how}"
+
+
 class Truth(NamedTuple):
     """Target, groups and weights of a set of rows.
 

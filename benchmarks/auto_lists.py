@@ -34,7 +34,7 @@ REPORT = (
 )  # fmt: skip
 MOST_TRAINING, MOST_TEST = 1500, 3000
 #: A number that is added to errors, so that ratios of errors near 0 are defined.
-FLOOR = 0.005
+FLOOR = 0.02
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray, bool]:

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from tamis.auto import Auto
-from tamis.auto.plan import ALL, MOST_ROWS, Planning, tree_sizes
+from tamis.auto.plan import ALL, FEW_SIZES, MOST_ROWS, ROWS_OF, SIZES, Planning
 
-SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40)
+#: The orders of a small table. The order by interactions is removed later if no pair passes.
+ORDERS = (
+    "information", "forest", "floating", "distinct information", "distinct forest", "interactions",
+)  # fmt: skip
 
 
 def plan(n, d, budget=35.0, task="classification", sizes=SIZES):
@@ -15,17 +18,19 @@ def plan(n, d, budget=35.0, task="classification", sizes=SIZES):
 
 
 def test_all_methods_are_tried_on_a_small_table():
-    found = plan(150, 30)
-    assert found.paths == ("information", "forest")
-    assert found.models == found.everything == ("ridge", "machine", "trees")
-    assert found.n_repeats > 1
-    assert all(step.tried for step in found.steps)
+    found = plan(400, 30)
+    assert found.paths == ORDERS
+    assert set(found.models) == set(found.everything) == {"ridge", "machine", "trees", "boosting"}
     assert found.seconds <= 35
+    few = plan(150, 30)
+    assert "boosting" not in few.models
+    assert few.n_repeats > 1
 
 
 def test_information_with_ridge_is_always_tried():
     found = plan(500, 200, budget=1e-6)
-    assert (found.paths, found.models, found.everything) == (("information",), ("ridge",), ())
+    assert found.paths == ("information", "floating")
+    assert (found.models, found.everything) == (("ridge",), ())
     skipped = {step.name for step in found.steps if not step.tried}
     assert skipped >= {"path: forest", "model: machine", f"{ALL}: ridge"}
     assert all(step.reason for step in found.steps)
@@ -37,35 +42,46 @@ def test_the_plan_keeps_to_the_budget_and_a_larger_budget_tries_at_least_as_much
     tried = []
     for budget in (1, 10, 35, 600):
         found = plan(*shape, budget=budget, task=task)
-        (first,) = [step.seconds for step in found.steps if step.name == "path: information"]
-        assert found.seconds <= budget or found.seconds == pytest.approx(first)
-        tried.append((len(found.paths) + len(found.models)) * found.n_rows)
+        always = sum(step.seconds for step in found.steps if step.reason == "always tried")
+        assert found.seconds <= budget or found.seconds == pytest.approx(always)
+        tried.append(found.n_rows * (1 + len(found.paths)))
     assert tried == sorted(tried)
 
 
 def test_the_number_of_rows_is_limited_for_large_tables():
-    assert plan(10**6, 20).n_rows == MOST_ROWS
+    assert plan(10**6, 20, budget=1000).n_rows == MOST_ROWS
     wide = plan(5000, 100_000)
     assert wide.n_rows < 5000
     assert "machine" not in plan(5000, 20).models
     (step,) = [step for step in plan(5000, 20).steps if step.name == "model: machine"]
     assert "at most 2000 rows" in step.reason
     assert plan(80, 100_000).paths[0] == "information"
+    assert "boosting" in plan(200_000, 50).models
 
 
-def test_trees_are_tried_at_every_size_if_no_other_model_is_nonlinear():
-    assert plan(5000, 12).trees_at == plan(5000, 12).sizes
-    assert "trees" in plan(5000, 12).models_at(3)
-    few = plan(5000, 30, task="regression")
-    assert few.trees_at == (1, 2, 5, 10, 20, 28)
-    assert "model: trees at every size" in {one.name for one in few.steps if not one.tried}
-    assert plan(2000, 12).trees_at == (1, 2, 5, 10)  # the SVM covers the others
+def test_slower_models_are_trained_at_few_sizes_next_to_the_svm():
+    found = plan(1000, 30)
+    assert found.sizes_of["machine"] == found.sizes_of["ridge"]
+    assert found.sizes_of["trees"] == (1, 2, 3, 5, 10, 20, 28)
+    assert set(found.sizes_of["boosting"]) <= {*FEW_SIZES, 28}
+    paths = {path for path, model, size in found.candidates if model == "boosting" and size < 28}
+    assert paths == {"distinct forest", "interactions"}
+    assert plan(4000, 12).sizes_of["trees"] == plan(4000, 12).sizes_of["ridge"]
+
+
+def test_lists_of_more_than_40_columns_use_the_forest_order():
+    found = plan(100, 300)
+    assert found.wide == (64, 128, 256)
+    assert {path for path, _, size in found.candidates if 40 < size < 300} == {"forest"}
+    assert {model for _, model, size in found.candidates if size == 300} == set(found.everything)
+    assert plan(100, 60).wide == ()
 
 
 def test_the_plan_reports_that_rows_were_sampled():
-    step = plan(6366, 8).steps[0]
-    assert (step.name, step.reason) == ("rows", f"{MOST_ROWS} of 6366, drawn at random")
-    assert "rows" not in {step.name for step in plan(MOST_ROWS, 8).steps}
+    step = plan(10**6, 8).steps[0]
+    assert step.name == "rows"
+    assert step.reason.endswith(" of 1000000, drawn at random")
+    assert "rows" not in {step.name for step in plan(3000, 8).steps}
 
 
 def test_cross_validation_is_repeated_only_for_few_rows():
@@ -73,19 +89,10 @@ def test_cross_validation_is_repeated_only_for_few_rows():
     assert plan(200, 10).n_repeats == 1
 
 
-def test_rounds_are_ordered_so_that_a_run_can_stop_early():
-    found = plan(150, 30)
-    paths = [one.path for one in found.rounds]
-    n = found.n_folds
-    assert paths[: 2 * n] == ["information"] * n + [ALL] * n
-    assert len(paths) == found.n_repeats * 3 * n
-    assert len(set(found.rounds)) == len(paths)
-
-
-def test_sizes_of_trees():
-    assert tree_sizes(SIZES) == (1, 2, 5, 10, 20, 40)
-    assert tree_sizes((1, 2, 3, 4, 5, 7, 10, 13)) == (1, 2, 5, 10, 13)
-    assert tree_sizes((3,)) == (3,)
+def test_a_model_is_only_used_within_its_range_of_rows():
+    for n in (100, 1000, 4000, 20_000):
+        models = set(plan(n, 10, budget=1000).models) - {"ridge"}
+        assert models == {of for of, (least, most) in ROWS_OF.items() if least <= n <= most}
 
 
 def test_the_memory_estimate_follows_the_plan():

@@ -23,6 +23,10 @@ SIGNIFICANT = 1.0
 SIGNIFICANT_AUC = 3.0
 
 
+#: Number of standard errors above which the difference between neighbouring sizes is not noise.
+STEEP = 2.0
+
+
 class Allowed(NamedTuple):
     """How much worse than the best candidate a candidate with fewer columns may be.
 
@@ -115,10 +119,10 @@ class Losses(NamedTuple):
         return float(np.nanstd(self.drawn, ddof=1))
 
 
-def smoothing_of(curves: Sequence[Any], sizes: Subset) -> Array:
-    """Return the matrix that smooths the losses of candidates along their curves.
+def neighbours_of(curves: Sequence[Any], sizes: Subset) -> NDArray[np.intp]:
+    """Return the candidates with the next smaller and the next larger size on the same curve.
 
-    Half of a smoothed loss is the loss itself, and half is the mean loss of the neighbouring sizes.
+    A candidate without a neighbour on one side is its own neighbour.
 
     Parameters
     ----------
@@ -129,22 +133,41 @@ def smoothing_of(curves: Sequence[Any], sizes: Subset) -> Array:
 
     Examples
     --------
-    >>> smoothing_of(["a", "a", "a", "b"], np.array([1, 2, 5, 9]))
-    array([[0.5 , 0.5 , 0.  , 0.  ],
-           [0.25, 0.5 , 0.25, 0.  ],
-           [0.  , 0.5 , 0.5 , 0.  ],
-           [0.  , 0.  , 0.  , 1.  ]])
+    >>> neighbours_of(["a", "a", "a", "b"], np.array([1, 2, 5, 9])).tolist()
+    [[0, 1], [0, 2], [1, 2], [3, 3]]
     """
-    found = np.eye(len(sizes))
+    found = np.repeat(np.arange(len(sizes)), 2).reshape(-1, 2)
     by_curve: dict[Any, list[int]] = {}
-    for candidate in np.argsort(sizes, kind="stable"):
-        by_curve.setdefault(curves[candidate], []).append(int(candidate))
+    for candidate in np.argsort(sizes, kind="stable").tolist():
+        by_curve.setdefault(curves[candidate], []).append(candidate)
     for held in by_curve.values():
-        for position, candidate in enumerate(held):
-            near = [*held[max(position - 1, 0) : position], *held[position + 1 : position + 2]]
-            if near:
-                found[candidate] /= 2
-                found[candidate, near] = 0.5 / len(near)
+        found[held[1:], 0] = held[:-1]
+        found[held[:-1], 1] = held[1:]
+    return found
+
+
+def smooth(losses: Array, errors: Array, neighbours: NDArray[np.intp]) -> Array:
+    """Smooth the losses of candidates along their curves.
+
+    A quarter of the difference from each neighbour is added. A difference of more than two standard
+    errors is not added, so that a steep curve keeps its bend.
+
+    Parameters
+    ----------
+    losses : array of shape (n_draws, n_candidates)
+    errors : array of shape (n_candidates, n_candidates)
+        Standard errors of the differences between candidates.
+    neighbours : array of shape (n_candidates, 2)
+
+    Examples
+    --------
+    >>> smooth(np.array([[5.0, 1.0, 2.0]]), np.ones((3, 3)), np.array([[0, 1], [0, 2], [1, 2]]))
+    array([[5.  , 1.25, 1.75]])
+    """
+    own, found = np.arange(losses.shape[1]), losses.copy()
+    for near in neighbours.T:
+        difference = losses[:, near] - losses
+        found += np.where(np.abs(difference) <= STEEP * errors[own, near], difference / 4, 0.0)
     return found
 
 

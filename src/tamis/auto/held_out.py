@@ -14,9 +14,10 @@ from tamis.auto.candidate_choice import (
     Allowed,
     Draws,
     Losses,
+    neighbours_of,
     paired_errors,
     select_candidates,
-    smoothing_of,
+    smooth,
 )
 from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions, RowMean
 from tamis.auto.models import MODELS
@@ -332,7 +333,7 @@ class Judge:
         self.sizes = np.array([size for *_, size in self.keys])
         self._baseline = gathered.baseline
         self._draws = Draws.of(len(truth.values), rng, truth.groups, truth.weights)
-        self._smoothing = smoothing_of([key[:2] for key in self.keys], self.sizes)
+        self._neighbours = neighbours_of([key[:2] for key in self.keys], self.sizes)
         self._tables: dict[Measure, Table] = {}
 
     def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
@@ -354,8 +355,10 @@ class Judge:
             drawn = np.where(usable[:, None], losses.drawn, losses.whole)
             nothing = np.where(usable[:, None], baseline.drawn, baseline.whole)
             losses = losses._replace(drawn=drawn)
-            smooth = self._smoothing.T
-            smoothed = Losses(losses.whole @ smooth, drawn @ smooth, losses.left_out)
+            given = paired_errors(drawn), self._neighbours
+            smoothed = Losses(
+                smooth(losses.whole[None], *given)[0], smooth(drawn, *given), losses.left_out
+            )
             errors = paired_errors(smoothed.drawn)
             self._tables[measure] = Table(
                 losses, smoothed, errors, baseline._replace(drawn=nothing)

@@ -33,7 +33,7 @@ N_TREES = 100
 #: Share of the columns that each split of a regression forest considers.
 SHARE = 1 / 3
 #: Parameters of gradient boosting.
-BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "early_stopping": False}
+BOOSTING: dict[str, Any] = {"max_iter": 100, "max_leaf_nodes": 16, "early_stopping": False}
 
 
 #: Function of training rows, their target, the rows to predict and a seed, which returns

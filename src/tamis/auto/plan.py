@@ -34,13 +34,20 @@ FEW_ROWS, MOST_REPEATS = 200, 3
 REPEATING = 0.55
 #: Numbers of columns at which a slower model is trained. They are few if the SVM is trained at all
 #: numbers, if there are more than 5000 rows, or if there is no time for all of them.
-FEW_SIZES = (1, 2, 3, 5, 10, 20, 40)
+FEW_SIZES = {"trees": (1, 2, 5, 10, 20, 40), "boosting": (5, 10, 20, 40)}
 #: Orders whose lists the slower models are trained on, and their numbers of columns. Other models
 #: are trained on the lists of all orders.
 PATHS_OF = {
     "boosting": ("distinct forest", "interactions"),
     "trees": ("information", "distinct forest", "interactions"),
 }
+#: Largest number of columns that is selected by interactions. Other orders are better for more.
+MOST_INTERACTING = 10
+#: Orders that need a minimum number of rows. With few rows, comparing many candidates costs more
+#: than the additional orders gain.
+FEWEST_FOR = {
+    "floating": 100, "distinct information": 100, "distinct forest": 100, "interactions": 50,
+}  # fmt: skip
 #: Numbers of columns beyond those of short lists. Only an order that ranks all columns has them.
 WIDE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 #: Share of the budget for the first orders and models. If they need more, the rows are halved.
@@ -118,6 +125,7 @@ class AutoPlan(NamedTuple):
             for model, sizes in self.sizes_of.items()
             if path in judged_paths(model, self.paths)
             for size in sizes
+            if path != "interactions" or size <= max(MOST_INTERACTING, sizes[0])
         ]
         found += [("forest", model, size) for model in self.everything for size in self.wide]
         found += [(self.paths[0], model, self.n_units) for model in self.everything]
@@ -131,7 +139,10 @@ class AutoPlan(NamedTuple):
 
 def judged_paths(model: str, paths: Sequence[str]) -> list[str]:
     """Return the orders on whose lists a model is trained: at least the first."""
-    return [path for path in paths if path in PATHS_OF.get(model, paths)] or [paths[0]]
+    wanted = PATHS_OF.get(model, paths)
+    if "distinct forest" not in paths:
+        wanted = (*wanted, "forest")
+    return [path for path in paths if path in wanted] or [paths[0]]
 
 
 #: Name of the step that uses only a sample of the rows.
@@ -203,7 +214,7 @@ class Costs(NamedTuple):
             return self.forest_seconds(n, k, TREES)
         if model == "boosting":
             n_trees = BOOSTING["max_iter"] * (1 if self.n_classes <= 2 else self.n_classes)
-            leaves = min(31, n / 20)
+            leaves = min(BOOSTING["max_leaf_nodes"], n / 20)
             return n_trees * (1.5e-5 * leaves + 1.5e-6 * leaves * k + 4e-9 * n * k + 2e-8 * n)
         if model == "cox":  # Newton steps for several penalties and folds
             return 0.1 + 2e-6 * n * min(n, k)
@@ -252,7 +263,8 @@ class Planning:
         most = MOST_CENSORED_ROWS if task == SURVIVAL else MOST_ROWS
         n_classes = n_classes if task == "classification" else 1
         self.costs = Costs(min(n_rows, most), n_units, n_columns, n_folds, sizes, n_classes)
-        self.paths = ["cox"] if task == SURVIVAL else ["information", "floating"]
+        first = ("cox",) if task == SURVIVAL else ("information", "floating")
+        self.paths = [path for path in first if n_rows >= FEWEST_FOR.get(path, 0)]
         self.sizes_of = {"cox" if task == SURVIVAL else "ridge": sizes}
         while self._base() > BASE * budget and self.costs.n_rows >= 2 * FEWEST_ROWS:
             self.costs = self.costs._replace(n_rows=self.costs.n_rows // 2)
@@ -266,13 +278,19 @@ class Planning:
         for model, sizes in self.sizes_of.items():
             seconds += self.costs.model_seconds(model, len(self.paths), sizes)
         if self.task != SURVIVAL and self.costs.n_rows > ROWS_OF["trees"][1]:
-            seconds += self.costs.model_seconds("boosting", 1, self._few_sizes)
+            seconds += self.costs.model_seconds("boosting", 1, self._sizes_at("boosting")[-1])
         return seconds
 
-    @property
-    def _few_sizes(self) -> tuple[int, ...]:
-        sizes = self.costs.sizes
-        return tuple(size for size in sizes if size in (*FEW_SIZES, sizes[-1]))
+    def _sizes_at(self, model: str) -> list[tuple[int, ...]]:
+        """Return the numbers of columns at which a model may be trained, the preferred ones first.
+
+        Without an SVM, boosting is the main model for effects that are not linear.
+        """
+        every, n_rows = self.costs.sizes, self.costs.n_rows
+        alone = n_rows > ROWS_OF["machine"][1]
+        few = FEW_SIZES["trees" if alone else model] if model in FEW_SIZES else every
+        thin = tuple(size for size in every if size in (*few, every[-1]))
+        return [every, thin] if alone and n_rows <= ROWS_OF["trees"][1] else [thin]
 
     def plan(self) -> AutoPlan:
         """Return the plan.
@@ -309,6 +327,8 @@ class Planning:
             seconds = self.costs.search_seconds(path) + judged
             if DISTINCT.get(path, "information") not in self.paths:
                 self._skip(f"path: {path}", 0.0, f"needs the order by {DISTINCT[path]}")
+            elif self.costs.n_rows < (fewest := FEWEST_FOR.get(path, 0)):
+                self._skip(f"path: {path}", 0.0, f"only used for at least {fewest} rows")
             elif path == "interactions" and self.costs.n_columns > SCREENED[path]:
                 reason = f"only used for at most {SCREENED[path]} columns"
                 self._skip(f"path: {path}", 0.0, reason)
@@ -322,9 +342,8 @@ class Planning:
         if not fewest <= costs.n_rows <= most:
             bound = f"at most {most}" if costs.n_rows > most else f"at least {fewest}"
             return self._skip(name, 0.0, f"only used for {bound} rows, and {costs.n_rows} are used")
-        few = "machine" in self.sizes_of or costs.n_rows > ROWS_OF["trees"][1]
         n_paths = len(judged_paths(model, self.paths))
-        for sizes in (self._few_sizes,) if few else (costs.sizes, self._few_sizes):
+        for sizes in self._sizes_at(model):
             seconds = costs.model_seconds(model, n_paths, sizes)
             if seconds <= self.left:
                 break

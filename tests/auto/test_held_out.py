@@ -7,6 +7,7 @@ import pytest
 
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.held_out import (
+    BASELINE,
     AutoOutcome,
     Gathered,
     HeldOut,
@@ -45,18 +46,22 @@ def problem(classes, seed=0):
 
     truth = Truth.of(y, "classification" if classes else "regression")
     keys = [("information", "ridge", 1), ("information", "ridge", 3)]
-    candidates = dict(zip(keys, [predicted(0.8), predicted(0.12)], strict=True))
+    keys.append(ALL)
+    values = [predicted(0.8), predicted(0.12), predicted(0.1)]
     baseline = predictions(np.broadcast_to(truth.mean, (N, truth.values.shape[1])))
-    return Gathered(candidates, {"ridge": predicted(0.1)}, baseline, 9), truth
+    return Gathered(dict(zip(keys, values, strict=True)), baseline, 9), truth
+
+
+#: The candidate of :func:`problem` that uses all columns.
+ALL = ("information", "ridge", 9)
 
 
 ONE_ERROR, PLAIN = Allowed(1.0), Measures(SQUARED)
 
 
-def decided(gathered, truth, allowed=ONE_ERROR, measures=PLAIN, asked=False):
-    return decide(
-        gathered, truth, measures, allowed, allowed, np.random.default_rng(0), asked=asked
-    )
+def decided(gathered, truth, allowed=ONE_ERROR, measures=PLAIN, asked=None):
+    rules = {"best": Allowed(0.0), "mine": allowed}
+    return decide(gathered, truth, measures, rules, "mine", np.random.default_rng(0), asked)
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -65,7 +70,7 @@ def test_the_loss_is_compared_row_by_row(classes):
     outcome = decided(gathered, truth)
     assert (outcome.size, outcome.found) == (3, True)
     mine = gathered.candidates["information", "ridge", 3].values[0]
-    whole = gathered.everything["ridge"].values[0]
+    whole = gathered.candidates[ALL].values[0]
     rows = [((values - truth.values) ** 2).sum(axis=1) for values in (mine, whole)]
     lost = outcome.lost
     assert lost.loss == pytest.approx(outcome.error.loss - outcome.error_all.loss)
@@ -94,12 +99,13 @@ def test_an_outcome_can_be_restored_from_a_record():
 def test_all_columns_are_corrected_on_the_same_draws():
     gathered, truth = problem(False)
     same = gathered.candidates["information", "ridge", 3]
-    outcome = decided(gathered._replace(everything={"ridge": same}), truth)
+    others = gathered.candidates | {ALL: same}
+    outcome = decided(gathered._replace(candidates=others), truth)
     assert outcome.size == 3
     assert outcome.lost.loss == outcome.lost.standard_error == outcome.lost.rmse == 0
     rng = np.random.default_rng(1)  # the better of two equally good ones is not better
-    chance = {name: predictions(rng.normal(size=N)) for name in ("ridge", "trees")}
-    outcome = decided(gathered._replace(everything=chance), truth)
+    chance = {(*ALL[:1], name, 9): predictions(rng.normal(size=N)) for name in ("ridge", "trees")}
+    outcome = decided(gathered._replace(candidates=gathered.candidates | chance), truth)
     assert outcome.error_all.loss > outcome.curve_all.loss
 
 
@@ -113,7 +119,7 @@ def test_the_error_includes_the_uncertainty_of_the_choice():
     one[0] = 20.0
     keys = [("information", "ridge", 1), ("information", "machine", 1)]
     candidates = {keys[0]: predictions(one), keys[1]: predictions(two)}
-    both = Gathered(candidates, {}, predictions(np.full(N, 3.0)), 5)
+    both = Gathered(candidates, predictions(np.full(N, 3.0)), 5)
     outcome = decided(both, truth, Allowed(0.0))
     assert outcome.model == "machine"
     assert outcome.error.loss > 1.2  # from the draws without that row
@@ -121,10 +127,22 @@ def test_the_error_includes_the_uncertainty_of_the_choice():
 
 def test_no_loss_is_reported_if_all_columns_are_selected():
     gathered, truth = problem(True)
-    outcome = decided(gathered._replace(n_units=3), truth)
+    fewer = {key: of for key, of in gathered.candidates.items() if key != ALL}
+    outcome = decided(gathered._replace(candidates=fewer, n_units=3), truth)
     assert outcome.size == 3
     assert outcome.error_all == outcome.error
     assert outcome.lost is None
+
+
+def test_each_rule_selects_a_list_that_is_compared_with_the_best_one():
+    gathered, truth = problem(True)
+    outcome = decided(gathered, truth, Allowed(3.0))
+    best, mine = outcome.lists["best"], outcome.lists["mine"]
+    assert (best.size, mine.size) == (9, 3)
+    assert best.lost.loss == best.lost.wrong == 0
+    assert mine.lost.loss == pytest.approx(mine.error.loss - best.error.loss)
+    assert mine.lost.standard_error < mine.error.standard_error / 2
+    assert decided(gathered, truth, asked=1).lists["mine"].size == 1
 
 
 def test_a_list_that_is_not_significantly_better_than_the_baseline_is_not_offered():
@@ -138,7 +156,7 @@ def test_a_list_that_is_not_significantly_better_than_the_baseline_is_not_offere
         outcome = decided(only, truth)
         assert outcome.found is found
         assert outcome.size == found
-        assert decided(only, truth, asked=True).size == 1
+        assert decided(only, truth, asked=1).size == 1
     assert outcome.error != outcome.error_guess
 
 
@@ -149,9 +167,9 @@ def test_a_rank_score_is_tested_by_the_squared_loss():
     share = np.clip(rng.random(N) + 0.2 * (truth.codes - 0.5), 0, 1)  # right order, wrong scale
     candidates = {("information", "ridge", 1): predictions(np.column_stack([1 - share, share]))}
     baseline = predictions(np.broadcast_to(truth.mean, (N, 2)))
-    gathered = Gathered(candidates, {}, baseline, 9)
+    gathered = Gathered(candidates, baseline, 9)
     by_auc = measures_of("roc_auc", "classification", np.arange(2), (N // 2, N // 2))
-    outcome = decided(gathered, truth, measures=by_auc, asked=True)
+    outcome = decided(gathered, truth, measures=by_auc, asked=1)
     value, error = outcome.error.scores["roc_auc"]
     assert value - 0.5 > 3 * error
     assert not outcome.found
@@ -165,7 +183,7 @@ def test_a_clear_signal_of_a_rare_class_is_found_by_its_auc(effect, found):
     share = np.clip(0.1 * (rng.normal(size=N) + effect * truth.codes) + 0.2, 0, 1)
     candidates = {("information", "ridge", 1): predictions(np.column_stack([1 - share, share]))}
     baseline = predictions(np.broadcast_to(truth.mean, (N, 2)))
-    gathered = Gathered(candidates, {}, baseline, 9)
+    gathered = Gathered(candidates, baseline, 9)
     rare = measures_of(None, "classification", np.arange(2), (N - 20, 20))
     assert not decided(gathered, truth, measures=rare._replace(rare_auc=None)).found
     assert decided(gathered, truth, measures=rare).found is found
@@ -179,9 +197,9 @@ def test_repeats_of_a_row_are_averaged_and_rows_in_no_fold_are_left_out():
             values = truth.values[rows] + shift
             packed = pack_predictions(values, truth.centre)
             base = pack_predictions(np.full((2, 1), 2.0 + repeat), truth.centre)
-            rounds.append(["information", rows, [0], [["ridge", 1, packed]]])
-            rounds.append(["all columns", rows, [], [["none", 0, base]]])
-    gathered = gather(rounds, truth)
+            entries = [[*BASELINE, 0], ["information", "ridge", 1, 1]]
+            rounds.append([rows, {}, entries, [base, packed]])
+    gathered = gather(rounds, truth, 3)
     held = gathered.candidates["information", "ridge", 1]
     assert held.values.shape == (2, 6, 1)
     np.testing.assert_array_equal(np.flatnonzero(gathered.is_held_out), [1, 2, 3, 5])
@@ -195,7 +213,7 @@ def test_repeats_of_a_row_are_averaged_and_rows_in_no_fold_are_left_out():
 def test_predictions_far_from_0_keep_their_digits():
     truth = Truth.of(1e9 + np.arange(5.0), "regression")
     packed = pack_predictions(truth.values + 0.25, truth.centre)
-    found = gather([["all columns", list(range(5)), [], [["none", 0, packed]]]], truth)
+    found = gather([[list(range(5)), {}, [[*BASELINE, 0]], [packed]]], truth, 3)
     np.testing.assert_allclose(found.baseline.values[0] - truth.values, 0.25, atol=1e-6)
 
 

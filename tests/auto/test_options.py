@@ -143,12 +143,10 @@ def test_folds_given_by_indices_or_masks():
     masks = [tuple(np.isin(np.arange(200), part) for part in pair) for pair in pairs]
     of_pairs, of_masks = (clone(QUICK).set_params(cv=cv).fit(X, y) for cv in (pairs, masks))
     assert of_pairs.curve_ == of_masks.curve_
-    # a finished record has no rows, so the run is stopped after a round for each pair
-    begun = clone(QUICK).set_params(cv=pairs).set_callbacks(Stop(4)).fit(X, y)
+    # a finished record has no rows, so the run is stopped before the last round
+    begun = clone(QUICK).set_params(cv=pairs).set_callbacks(Stop(3)).fit(X, y)
     rounds = begun.record_.trace.state["rounds"]
-    assert sorted(map(tuple, {tuple(one[1]) for one in rounds.values()})) == sorted(
-        tuple(test.tolist()) for _, test in pairs
-    )
+    assert [one[0] for one in rounds.values()] == [test.tolist() for _, test in pairs[:3]]
 
 
 @pytest.mark.parametrize(

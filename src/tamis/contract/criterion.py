@@ -232,7 +232,7 @@ class Criterion(BaseEstimator, ABC):
         Searches use it to break ties if ``opinion`` is not empty. The units are either all outside
         the subset, and each is added on its own, or all inside, and each is removed on its own.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no second opinion.")
+        raise NotImplementedError(f"{type(self).__name__} has no second score to break ties.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -151,7 +151,9 @@ def _to_experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment
     for part in parts:
         experiment.plan(part)  # raises an error if the numbers of rows are invalid
         if experiment.metric == "stability" and (experiment.baselines or part.steps):
-            raise InvalidSpec("metric = 'stability' cannot be combined with steps or [baselines]. Use sizes.")
+            raise InvalidSpec(
+                "metric = 'stability' cannot be combined with steps or [baselines]. Use sizes."
+            )
     return experiment
 
 

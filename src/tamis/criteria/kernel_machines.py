@@ -128,7 +128,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         """Return the derivative of the quantity with respect to the scale of each column."""
 
     def _scored(self, lost: Array) -> Array:
-        """Return the loss of each unit, given the decrease of the quantity when it is removed.
+        """Return the loss of each unit, given how much its removal decreases the scored quantity.
 
         The default is suited to an error bound: the unit whose removal makes the bound smallest has
         the smallest loss.

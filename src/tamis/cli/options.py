@@ -232,7 +232,8 @@ class SelectOptions(GroupOptions):
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     environments: str | None = option(
-        "Hospital, year or site of the rows: report the error in each, predicted from the others.",
+        "Column such as hospital or year: report the error in each, for a model trained on the "
+        "others.",
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")

@@ -68,7 +68,7 @@ class Criterion(BaseEstimator, ABC):
     reads_scale: ClassVar[bool] = False
     #: Whether ``loss`` returns the decrease of a score, so that a negative loss is an improvement.
     loses_score: ClassVar[bool] = False
-    #: Name of the second opinion that breaks ties, such as "squared loss on the same folds". Empty
+    #: Name of the score that breaks ties, such as "squared loss on the same folds". Empty
     #: if there is none. See :meth:`second_opinion`.
     opinion: ClassVar[str] = ""
     #: Mask of the units whose columns are all constant or duplicates of earlier columns, set by

@@ -220,7 +220,7 @@ def resize_rows(
 
 
 def _best_step(criterion: Counted, found: Standing, people: Population) -> Step:
-    """Return a step with the best subset so far. Ties go to the best second opinion."""
+    """Return a step with the best subset so far. Ties go to the best tie-breaking score."""
     subset, value = found.subset, found.value
     top = people.values.max()
     if improves(top, value) or (criterion.has_opinion and not improves(value, top)):

@@ -32,6 +32,7 @@ from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
 from tamis.contract.steps import NOTHING
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
@@ -238,12 +239,12 @@ class Search(MetaEstimatorMixin, Selection):
     #: The kinds of criterion that this search can use.
     needs: ClassVar[tuple[type[Criterion], ...]]
 
-    criterion: Any
+    criterion: Criterion
     _: KW_ONLY
     n_features_to_select: SizeLike = 0.5
     standardize: bool = True
-    feature_groups: Any = None
-    fixed_features: Any = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
 
     def _check(self) -> None:
         """Refuse a search, criterion and choice that do not fit together."""
@@ -276,7 +277,8 @@ class Search(MetaEstimatorMixin, Selection):
         self.criterion.grouped(grouping.members)
         scaled = self.standardize and not self.criterion.reads_scale
         if isinstance(X, BlockTable):
-            self.criterion.fit(X.scaled(type(self.criterion).__name__, scaled))
+            table: Any = X.scaled(type(self.criterion).__name__, scaled)
+            self.criterion.fit(table)
         else:
             self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
         for chosen in done.trace.params.values():

@@ -2,9 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
+from scipy.optimize import linprog
+from sklearn.preprocessing import scale
 
 from book import pages, run
+from tamis.datasets import load
+from tamis.exceptions import InvalidTable
 from tamis_book import experiments, names, read, reproduce, result_files
 from tamis_book.result_files import ENDING, RESULTS, load_results, results_path, stored_results
 
@@ -138,6 +143,18 @@ def test_the_counts_of_both_readings_agree_with_the_stored_results(name):
         counts = stored.found.counts()
         assert counts["="] == int(balanced if reading == "balanced" else plain)
         assert sum(counts.get(mark, 0) for mark in "=+-") == int(compared)
+
+
+@pytest.mark.parametrize(("name", "separable"), [("sonar", True), ("wbcd", False)])
+def test_a_plane_separates_all_rows_of_sonar_but_not_of_wbcd(name, separable):
+    try:
+        X, y, *_ = load(name)
+    except InvalidTable:
+        pytest.skip("the table is not available")
+    rows = np.where(y == 1, 1, -1)[:, None] * np.c_[scale(X), np.ones(len(X))]
+    zero, ones = np.zeros(rows.shape[1]), np.ones(len(X))
+    found = linprog(zero, A_ub=-rows, b_ub=-ones, bounds=(None, None))
+    assert found.status == (0 if separable else 2)  # 2: infeasible
 
 
 def test_every_published_table_is_linked_from_the_page_by_source():

@@ -11,6 +11,7 @@ from book import pages, run
 from tamis.datasets import load
 from tamis.exceptions import InvalidTable
 from tamis_book import experiments, names, read, reproduce, result_files
+from tamis_book.cells import COMPARED, win_of
 from tamis_book.result_files import ENDING, RESULTS, load_results, results_path, stored_results
 
 #: Its two realizations take a second, on data that are always available.
@@ -143,6 +144,15 @@ def test_the_counts_of_both_readings_agree_with_the_stored_results(name):
         counts = stored.found.counts()
         assert counts["="] == int(balanced if reading == "balanced" else plain)
         assert sum(counts.get(mark, 0) for mark in "=+-") == int(compared)
+
+
+def test_every_reversed_difference_is_discussed_in_a_note():
+    for name in STORED:
+        found = load_results(results_path(name)).found
+        cells = [cell for cell in found.cells if cell.mark in COMPARED]
+        for method in {cell.method for cell in cells if win_of(cell) == "reversed"}:
+            notes = [note for note in found.experiment.notes if method in note]
+            assert any("in our runs" in note.lower() for note in notes), (name, method)
 
 
 @pytest.mark.parametrize(("name", "separable"), [("sonar", True), ("wbcd", False)])

@@ -46,8 +46,8 @@ def noise(n=100, d=30, seed=0):
     return rng.normal(size=(n, d)), rng.normal(size=n)
 
 
-#: A plan of information, ridge and the SVM, which takes a second on one core.
-QUICK = Auto(budget=1, random_state=0)
+#: A plan of all orders with ridge and the SVM, which takes a second on one core.
+QUICK = Auto(budget=2, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,10 @@ def test_classes_that_look_like_numbers(n_classes):
     plan = Planning(len(X), 3, 3, budget=9, n_folds=2, sizes=(1, 2), task=task).plan()
     work = Work(plan, task, Grouping(3), Truth.of(classes, task), [])
     names = np.array([f"{code:03d}" for code in order // 4])
-    for path in ("information", "forest"):
-        found = work.ordered(path, X, classes, np.arange(len(X)), 0)
-        assert_array_equal(found, work.ordered(path, X, names, np.arange(len(X)), 0))
+    paths = ("information", "forest", "floating", "interactions")
+    found, expected = (work.orders(paths, X, y, np.arange(len(X)), 0) for y in (classes, names))
+    for path in paths:
+        assert_array_equal(found[path].ranking, expected[path].ranking)
 
 
 def test_correlated_decoys_are_mostly_left_out():
@@ -132,10 +133,9 @@ def test_an_empty_selection_comes_with_a_warning():
     assert not found.support_.any()
     assert "baseline (mean)" in found.summary()
     assert "no set of columns is significantly better" in found.summary()
-    first = (
-        Forward(JMI(task="regression", adjusted=True), n_features_to_select=3).fit(X, y).order_[:3]
-    )
-    assert_array_equal(found.order_[:3], first)  # the order of the search, not of the table
+    assert sorted(found.order_) == list(range(30))
+    assert found.order_.tolist() != list(range(30))  # the order of a search, not of the table
+    assert found.best_ is found.short_ is None
     assert found.stability_ is None
     saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
     with pytest.warns(NothingFound):
@@ -148,7 +148,7 @@ def test_interacting_columns_are_found():
     y = (X[:, 1] * X[:, 4] > 0).astype(int)
     found = Auto(budget=7, random_state=0).fit(X, y)
     assert found.columns == [1, 4]
-    assert found.path_ == "forest"
+    assert found.path_ in ("forest", "distinct forest", "interactions")
     assert found.model_ in ("machine", "trees")
     assert found.error_.wrong < 0.25
 
@@ -213,13 +213,13 @@ def test_the_plan_the_curve_and_the_summary(fitted):
     least = min(fitted.curve_, key=lambda point: point.loss)
     assert kept.loss <= 1.05 * least.loss
     assert all(p.loss > least.loss for p in fitted.curve_ if p.size < kept.size)
+    assert fitted.best_.size >= fitted.n_features_ >= fitted.short_.size
     assert "held-out rows" in fitted.choice_.reason
     lines = fitted.summary().splitlines()
     assert lines[0] == "2 of 10 columns are kept: 2, 7"
     assert any(line.startswith("with all columns: ") for line in lines)
-    assert any(
-        line.startswith("column order by forest importance skipped (needs") for line in lines
-    )
+    assert lines[1] == "target: numbers (regression); task='classification' reads them as classes"
+    assert any(line.startswith("gradient boosting skipped (only used for") for line in lines)
 
 
 def test_sizes_of_the_list():
@@ -334,11 +334,11 @@ def test_stability_counts_all_columns_and_all_folds():
     y = X[:, 2] - X[:, 3]
     X = np.insert(X, 0, 3.0, axis=1)  # a constant column, which stability ignores
     found = Auto(budget=0.55, n_features_to_select=2, cv=2, random_state=0).fit(X, y)
-    assert found.stability_.n_selections == 4  # cross-validation was repeated twice
+    assert found.stability_.n_selections == 6  # cross-validation was repeated three times
     assert found.stability_.frequency.shape == (5,)
     assert_array_equal(found.stability_.frequency[[0, 3, 4]], [0, 1, 1])
     agreement = found.report(X, y).agreement
-    assert agreement.n == 4
+    assert agreement.n == 6
     assert agreement.share[3] == 1
 
 
@@ -376,7 +376,7 @@ def test_the_time_limit_keeps_the_finished_rounds(monkeypatch):
     X, y = signal(n=220, d=6)
     found = Auto(budget=5, random_state=0).fit(X, y)
     assert found.stopped_
-    assert {point.path for point in found.curve_} == {"information"}
+    assert 2 <= len(found.record_.trace.state["rounds"]) < 5
     assert found.columns == [2, 5]
     assert "stopped early" in found.summary()
     again = Auto(budget=5, random_state=0).resume(X, y, record=found.record_)
@@ -429,10 +429,10 @@ def test_classes_of_few_rows():
 
 
 def test_rows_are_sampled_and_columns_screened(monkeypatch):
-    from tamis.auto import paths, plan
+    from tamis.auto import orders, plan
 
     monkeypatch.setattr(plan, "MOST_ROWS", 100)
-    monkeypatch.setitem(paths.SCREENED, "information", 20)
+    monkeypatch.setitem(orders.SCREENED, "information", 20)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 60))
     y = X[:, 50] + 0.5 * rng.normal(size=400)
@@ -574,15 +574,51 @@ def test_the_summary_reports_the_size_of_a_short_list():
         Auto(budget=0.5, size=s, random_state=0).fit(X, y) for s in ("balanced", "short")
     )
     assert short.n_features_ < balanced.n_features_
-    told = f"a shorter list: {short.n_features_} column"
-    assert told in balanced.summary()
-    assert "within one standard error" not in short.summary()
+    (line,) = [line for line in balanced.summary().splitlines() if line.startswith("short list: ")]
+    assert line.startswith(f"short list: {short.n_features_} column")
+    assert line.endswith("compared with the best list)")
+    assert balanced.short_.columns == short.columns == np.flatnonzero(short.support_).tolist()
+    assert balanced.short_.lost.loss == pytest.approx(
+        balanced.short_.loss - balanced.best_.loss
+    )
 
 
 def test_a_finished_record_holds_no_predictions(fitted):
     rounds = fitted.record_.trace.state["rounds"].values()
     assert rounds
-    for path, rows, order, entries in rounds:
-        assert isinstance(path, str)
-        n_kept = 0 if path == "all columns" else fitted.n_features_
-        assert (rows, len(order), entries) == ([], n_kept, [])
+    for rows, subsets, entries, packed in rounds:
+        (of_sizes,) = subsets.values()
+        assert [len(units) for units in of_sizes.values()] == [fitted.n_features_]
+        assert rows == entries == packed == []
+
+
+def test_similar_columns_are_reported_with_the_column_that_stands_for_them():
+    X, y = signal(n=200, d=8)
+    rng = np.random.default_rng(5)
+    X[:, 5] = X[:, 2] + 0.2 * rng.normal(size=200)
+    X[:, 0] = -X[:, 2] + 0.3 * rng.normal(size=200)
+    found = clone(QUICK).fit(pd.DataFrame(X).add_prefix("x"), y)
+    assert found.columns == ["x2", "x7"]
+    assert found.stands_for_ == {"x2": ["x5", "x0"]}
+    assert "similar columns (|r| > 0.9): x2 for x5, x0" in found.summary()
+
+
+def test_equally_spaced_real_numbers_are_a_regression():
+    X, y = signal(n=100, d=4)
+    stars = np.clip(np.round(y), -2, 2)
+    numbers = clone(QUICK).fit(X, stars)
+    assert numbers.error_.rmse is not None
+    classes = clone(QUICK).set_params(task="classification").fit(X, stars)
+    assert classes.error_.wrong is not None
+    assert "target: 5 classes (classification)" in classes.summary()
+    assert clone(QUICK).fit(X, stars.astype(int)).error_.wrong is not None
+
+
+def test_an_interaction_among_many_columns_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 120))
+    y = (X[:, 17] * X[:, 90] > 0).astype(int)
+    found = Auto(budget=8, cv=3, random_state=0).fit(X, y)
+    assert found.support_[[17, 90]].all()
+    assert found.error_.wrong < 0.15
+    assert found.short_.size <= 5

@@ -52,6 +52,8 @@ FEWEST_FOR = {
 WIDE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 #: Share of the budget for the first orders and models. If they need more, the rows are halved.
 BASE = 0.35
+#: Steps that use compiled loops, and the time to load them.
+COMPILED, LOADING = ("path: forest", "model: machine", "model: trees"), 0.8
 #: The sample of rows is not halved below this number, even if the table has very many columns.
 FEWEST_ROWS = 500
 #: A regression SVM has two variables per row, and takes this many times as long to train.
@@ -366,11 +368,17 @@ class Planning:
 
     def _fits(self, name: str, seconds: float, share: float = 1.0) -> bool:
         """Add a step if its time is at most a share of the time left, and return whether it is."""
+        compiled = name in COMPILED
+        seconds += LOADING * (compiled and not any(step.name in COMPILED for step in self._tried))
         if seconds > share * self.left:
             reason = f"needs about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
             return self._skip(name, seconds, reason)
         self._take(name, seconds, "fits into the time left")
         return True
+
+    @property
+    def _tried(self) -> list[Planned]:
+        return [step for step in self.steps if step.tried]
 
     def _take(self, name: str, seconds: float, reason: str) -> None:
         self.left -= seconds

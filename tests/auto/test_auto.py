@@ -22,7 +22,7 @@ from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
 from tamis.contract import Record
 from tamis.contract.units import Grouping
-from tamis.criteria import JMI, Correlation
+from tamis.criteria import Correlation
 from tamis.exceptions import (
     InvalidParameter,
     InvalidTable,
@@ -30,7 +30,7 @@ from tamis.exceptions import (
     NothingFound,
     RecordMismatch,
 )
-from tamis.search import Forward, Ranking, Then
+from tamis.search import Ranking, Then
 from tamis.spec import parse, write
 from tests.behaviour import Stop
 
@@ -578,9 +578,7 @@ def test_the_summary_reports_the_size_of_a_short_list():
     assert line.startswith(f"short list: {short.n_features_} column")
     assert line.endswith("compared with the best list)")
     assert balanced.short_.columns == short.columns == np.flatnonzero(short.support_).tolist()
-    assert balanced.short_.lost.loss == pytest.approx(
-        balanced.short_.loss - balanced.best_.loss
-    )
+    assert balanced.short_.lost.loss == pytest.approx(balanced.short_.loss - balanced.best_.loss)
 
 
 def test_a_finished_record_holds_no_predictions(fitted):

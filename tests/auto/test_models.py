@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
-from tamis.auto.fold_paths import Work
 from tamis._seeds import seed_of
+from tamis.auto.fold_paths import Work
 from tamis.auto.held_out import BASELINE, unpack_predictions
 from tamis.auto.measures import _wrong
 from tamis.auto.models import MODELS as ALL_MODELS
@@ -48,9 +48,9 @@ def test_entries_hold_the_predictions_of_each_model(task):
     truth, train, test = Truth.of(y, task), np.arange(80), np.arange(80, 120)
     sizes_of = dict.fromkeys(MODELS, (2, 4))
     plan = AutoPlan(120, 1, 1, ("information", "forest"), sizes_of, (), ("ridge",), 4, ())
-    rows, subsets, entries, packed = Work(
-        plan, task, Grouping(4), truth, [(train, test)]
-    ).round(X, y, 5, 0)
+    rows, subsets, entries, packed = Work(plan, task, Grouping(4), truth, [(train, test)]).round(
+        X, y, 5, 0
+    )
     assert rows == test.tolist()
     assert [tuple(entry[:3]) for entry in entries] == [BASELINE, *plan.candidates]
     for path, name, size, number in entries[1:]:

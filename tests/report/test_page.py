@@ -712,9 +712,9 @@ def test_a_gain_is_shown_with_the_standard_error_of_the_difference(wine):
 def test_the_share_of_resamples_counts_the_folds_that_keep_a_column(wine):
     chosen = Auto(budget=1, random_state=0, n_features_to_select=3).fit(wine.X, wine.y)
     rounds = chosen.record_.trace.state["rounds"].values()
-    folds = [order for path, _, order, _ in rounds if path == chosen.path_]
+    folds = [subsets[chosen.path_]["3"] for _, subsets, *_ in rounds]
     page = report(chosen, wine.X, wine.y)
-    expected = [np.mean([unit in order[:3] for order in folds]) for unit in range(wine.X.shape[1])]
+    expected = [np.mean([unit in units for units in folds]) for unit in range(wine.X.shape[1])]
     np.testing.assert_allclose(page.agreement.share, expected)
     assert f"share of the {len(folds)} resamples" in Page(page.html()).said["columns"]
 

@@ -77,9 +77,14 @@ class Moments(NamedTuple):
         if self.members is None:
             return np.asarray((coefs**2).sum(axis=1) / inverse.diagonal())
         ends = np.cumsum([len(self.members[unit]) for unit in units])
-        parts = [slice(end - len(self.members[unit]), end) for unit, end in zip(units, ends, strict=True)]
+        parts = [
+            slice(end - len(self.members[unit]), end) for unit, end in zip(units, ends, strict=True)
+        ]
         return np.array(
-            [(coefs[part] * np.linalg.solve(inverse[part, part], coefs[part])).sum() for part in parts]
+            [
+                (coefs[part] * np.linalg.solve(inverse[part, part], coefs[part])).sum()
+                for part in parts
+            ]
         )
 
 
@@ -109,8 +114,10 @@ def floating_subsets(
     products = Z.T @ outputs / len(Z)
     alone = (products**2).sum(axis=1)
     if not units.plain:
-        alone = np.maximum.reduceat(alone[np.argsort(units.unit_of, kind="stable")],
-                                    np.searchsorted(np.sort(units.unit_of), np.arange(units.n_units)))
+        alone = np.maximum.reduceat(
+            alone[np.argsort(units.unit_of, kind="stable")],
+            np.searchsorted(np.sort(units.unit_of), np.arange(units.n_units)),
+        )
     by_relevance = np.argsort(-alone, kind="stable")
     fixed = units.fixed_units
     kept = np.concatenate([fixed, by_relevance[~np.isin(by_relevance, fixed)]])[:most]

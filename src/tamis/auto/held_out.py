@@ -257,7 +257,7 @@ class AutoOutcome(NamedTuple):
     curve: list[CurvePoint]
     curve_all: CurvePoint | None
     lost: LostError | None = None
-    lists: Mapping[str, ListOutcome] = {}  # noqa: RUF012 (never written to)
+    lists: Mapping[str, ListOutcome] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as lists and numbers that can be stored in a record."""
@@ -279,7 +279,9 @@ class AutoOutcome(NamedTuple):
             if plain[name] is not None:
                 plain[name] = _restored(kind, plain[name])
         plain["lists"] = {
-            name: ListOutcome(*one[:3], _restored(HeldOut, one[3]), _restored(LostError, one[4]))
+            name: ListOutcome(
+                one[0], one[1], one[2], _restored(HeldOut, one[3]), _restored(LostError, one[4])
+            )
             for name, one in plain["lists"].items()
         }
         return cls(**plain)
@@ -301,7 +303,7 @@ PARTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Table(NamedTuple):
+class LossTable(NamedTuple):
     """Losses of candidates by one measure.
 
     ``smoothed`` are the losses that a rule compares, and ``errors`` the standard errors of their
@@ -334,7 +336,7 @@ class Judge:
         self._baseline = gathered.baseline
         self._draws = Draws.of(len(truth.values), rng, truth.groups, truth.weights)
         self._neighbours = neighbours_of([key[:2] for key in self.keys], self.sizes)
-        self._tables: dict[Measure, Table] = {}
+        self._tables: dict[Measure, LossTable] = {}
 
     def losses(self, measure: Measure, candidates: Sequence[Predictions]) -> Losses:
         """Return the losses of the candidates by this measure."""
@@ -346,7 +348,7 @@ class Judge:
         found = [measure.losses(one, self.truth, weights) for one in candidates]
         return self._draws.part(np.column_stack(found))
 
-    def table(self, measure: Measure) -> Table:
+    def table(self, measure: Measure) -> LossTable:
         """Return the losses of all candidates by a measure."""
         if measure not in self._tables:
             losses = self.losses(measure, self.candidates)
@@ -360,7 +362,7 @@ class Judge:
                 smooth(losses.whole[None], *given)[0], smooth(drawn, *given), losses.left_out
             )
             errors = paired_errors(smoothed.drawn)
-            self._tables[measure] = Table(
+            self._tables[measure] = LossTable(
                 losses, smoothed, errors, baseline._replace(drawn=nothing)
             )
         return self._tables[measure]
@@ -469,14 +471,24 @@ class Judge:
             return lost._replace(rmse=change, rmse_error=spread(SQUARED, np.sqrt))
         return lost
 
+    def list_outcome(
+        self, mine: Pick, best: Pick, error: HeldOut, best_error: HeldOut
+    ) -> ListOutcome:
+        """Return a list and its difference from the list with the lowest loss."""
+        path, model, size = self.keys[mine.whole]
+        return ListOutcome(path, model, size, error, self.lost(mine, best, error, best_error))
+
     def curve(self, among: Subset) -> list[CurvePoint]:
         """Return the loss of candidates on all rows."""
         losses = self.table(self.measures.decides).losses
         spread = losses.drawn.std(axis=0, ddof=1)
-        return [
-            CurvePoint(*self.keys[one], float(losses.whole[one]), float(spread[one]))
-            for one in among
-        ]
+        points = []
+        for one in among:
+            path, model, size = self.keys[one]
+            points.append(
+                CurvePoint(path, model, size, float(losses.whole[one]), float(spread[one]))
+            )
+        return points
 
 
 def _spread(values: Array) -> float:
@@ -521,11 +533,7 @@ def decide(
         errors = {name: judge.error(pick) for name, pick in picks.items()}
         error = errors[wanted]
         lists = {
-            name: ListOutcome(
-                *judge.keys[pick.whole],
-                errors[name],
-                judge.lost(pick, picks["best"], errors[name], errors["best"]),
-            )
+            name: judge.list_outcome(pick, picks["best"], errors[name], errors["best"])
             for name, pick in picks.items()
         }
     if len(everything):

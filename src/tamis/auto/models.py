@@ -32,6 +32,8 @@ PENALTIES = np.logspace(-1, 4, 11)
 N_TREES = 100
 #: Share of the columns that each split of a regression forest considers.
 SHARE = 1 / 3
+#: Parameters of an SVM that is not tuned.
+UNTUNED = KernelTuning()
 #: Parameters of gradient boosting.
 BOOSTING: dict[str, Any] = {"max_iter": 100, "max_leaf_nodes": 16, "early_stopping": False}
 
@@ -194,12 +196,12 @@ def tuning_of(model: str, X: Array, truth: Truth, seed: int) -> KernelTuning:
     For any other model, return the default parameters.
     """
     if model != "machine" or not X.shape[1] or truth.is_one:
-        return KernelTuning()
+        return UNTUNED
     return tune_svm(scaled_columns(X)[0], truth, seed)
 
 
 def estimator_of(
-    model: str, n_columns: int, task: str, seed: int, tuning: KernelTuning = KernelTuning()
+    model: str, n_columns: int, task: str, seed: int, tuning: KernelTuning = UNTUNED
 ) -> Any:
     """Return an untrained estimator of the given model for the selected columns.
 

@@ -15,6 +15,8 @@ from tamis.auto.models import N_TREES as TREES
 from tamis.auto.orders import DISTINCT, LEAVING, N_TREES, PATHS, PERMUTATIONS, RANKED, SCREENED
 from tamis.blocks.survival import SURVIVAL
 
+#: Name of the SVM in plans and records.
+SVM = "machine"
 #: Maximum number of rows on which models are trained.
 MOST_ROWS = 50_000
 #: Maximum number of rows used for a censored target. It is smaller, because rows are compared in
@@ -25,7 +27,7 @@ MOST_CENSORED_ROWS = 2_000
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 28, 40)
 #: Range of the number of rows for which a model is used. The training time of an SVM grows with the
 #: square of the number of rows, and boosting needs many rows for its histograms.
-ROWS_OF = {"machine": (0, 2000), "boosting": (300, MOST_ROWS), "trees": (0, 5000)}
+ROWS_OF = {SVM: (0, 2000), "boosting": (300, MOST_ROWS), "trees": (0, 5000)}
 #: With fewer than ``FEW_ROWS`` rows, cross-validation is run up to ``MOST_REPEATS`` times. With few
 #: rows, results vary more between folds than between candidates.
 FEW_ROWS, MOST_REPEATS = 200, 3
@@ -52,8 +54,8 @@ FEWEST_FOR = {
 WIDE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 #: Share of the budget for the first orders and models. If they need more, the rows are halved.
 BASE = 0.35
-#: Steps that use compiled loops, and the time to load them.
-COMPILED, LOADING = ("path: forest", "model: machine", "model: trees"), 0.8
+#: Steps that use compiled loops, and the time to load the loops.
+COMPILED, LOADING = ("path: forest", f"model: {SVM}", "model: trees"), 0.8
 #: The sample of rows is not halved below this number, even if the table has very many columns.
 FEWEST_ROWS = 500
 #: A regression SVM has two variables per row, and takes this many times as long to train.
@@ -199,14 +201,14 @@ class Costs(NamedTuple):
         for size in sizes:
             n_lists = 1 + NEW * (n_paths - 1) * max(0.0, 1 - size / self.n_units)
             seconds += n_lists * self.training_seconds(model, size * wide)
-        if model == "machine":
+        if model == SVM:
             digits = {int(size).bit_length() for size in sizes}
             seconds += sum(self._tuning_seconds(2.0**digit) for digit in digits)
         return self.n_folds * seconds
 
     def all_columns_seconds(self, model: str) -> float:
         """Return the time of a model that is trained on all columns in all folds."""
-        tuning = self._tuning_seconds(self.n_columns) if model == "machine" else 0.0
+        tuning = self._tuning_seconds(self.n_columns) if model == SVM else 0.0
         return self.n_folds * (tuning + self.training_seconds(model, self.n_columns))
 
     def training_seconds(self, model: str, k: float) -> float:
@@ -289,7 +291,7 @@ class Planning:
         Without an SVM, boosting is the main model for effects that are not linear.
         """
         every, n_rows = self.costs.sizes, self.costs.n_rows
-        alone = n_rows > ROWS_OF["machine"][1]
+        alone = n_rows > ROWS_OF[SVM][1]
         few = FEW_SIZES["trees" if alone else model] if model in FEW_SIZES else every
         thin = tuple(size for size in every if size in (*few, every[-1]))
         return [every, thin] if alone and n_rows <= ROWS_OF["trees"][1] else [thin]
@@ -309,7 +311,7 @@ class Planning:
         everything = [linear] if self._fits_all_columns(linear) else []
         if self.task != SURVIVAL:
             self._add_paths()
-            for model in ("machine", "boosting", "trees"):
+            for model in (SVM, "boosting", "trees"):
                 if self._add_model(model) and self._fits_all_columns(model):
                     everything.append(model)
         wide = self._wide_sizes(everything)

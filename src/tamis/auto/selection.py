@@ -82,20 +82,28 @@ class OwnTable:
 class Auto(InRounds):
     """Select the smallest set of columns that predicts about as well as the best one.
 
-    In each fold, the columns are ordered in two ways: by joint mutual information with the target
-    (forward selection with JMI, corrected for chance), and by the importances of a forest of
-    extremely randomised trees (recursive elimination). A ridge regression, an RBF SVM and a forest
-    are trained on the first 1, 2, 3, 4, 5, 7, 10, 14, 20, 28 and 40 columns of each order, and
-    predict the held-out rows. For a censored target, the columns are ordered by the Cox score, and
-    the model is a Cox regression with a ridge penalty. Its loss is the negative log partial
-    likelihood within test folds, and the concordance is reported as well.
+    In each fold, the columns are ordered in several ways: by joint mutual information with the
+    target (forward selection with JMI, corrected for chance), by the importances of a forest of
+    extremely randomised trees (recursive elimination), and by a floating search for the best
+    least-squares fit. Two more orders are those of mutual information and of the forest in which
+    near-duplicates (absolute correlation above 0.9) come last. If a pair of columns has a
+    significant interaction, interactions are an order as well.
+
+    A ridge regression, an RBF SVM, a forest and gradient boosting are trained on the first 1, 2, 3,
+    4, 5, 6, 8, 10, 14, 20, 28 and 40 columns of the orders, and predict the held-out rows. The
+    forest order is also tried with more columns. For a censored target, the columns are ordered by
+    the Cox score, and the model is a Cox regression with a ridge penalty. Its loss is the negative
+    log partial likelihood within test folds, and the concordance is reported as well.
 
     Auto selects the smallest number of columns whose loss is close to the lowest loss. The
     difference must meet three limits:
 
     * two standard errors of the difference (paired by rows);
-    * 5 % of the lowest loss;
-    * a fifth of the best candidate's gain over the baseline, which uses no columns.
+    * 5 % of the lowest loss, or 1 % of the best candidate's gain over the baseline;
+    * a fifth of that gain. The baseline uses no columns.
+
+    Losses are first smoothed over neighbouring numbers of columns. Two further lists come from the
+    same losses: ``best_`` has the lowest loss, and ``short_`` has fewer columns than the default.
 
     The loss is the mean squared error, or the Brier score for classes. Finally, the best order at
     that number is computed again on all rows.
@@ -118,8 +126,8 @@ class Auto(InRounds):
         regression is always tried. A fit that takes more than three times the budget, and at least
         five minutes, is stopped and uses the orders that are finished.
     size : {"balanced", "short", "best"}, default="balanced"
-        How much worse a smaller number of columns may be. "balanced" is described above. "short"
-        allows 20 % of the loss instead of 5 %. "best" selects the candidate with the lowest loss.
+        Which list is selected. "balanced" is described above. "short" allows three standard errors,
+        and 20 % of the loss or 3 % of the gain. "best" selects the candidate with the lowest loss.
     n_features_to_select : int, float or None, default=None
         Number or share of columns to select. If it is given, Auto chooses only the order and the
         model. By default, the rule above also chooses the number.
@@ -136,7 +144,7 @@ class Auto(InRounds):
     class_weight : dict, "balanced" or None, default=None
         Weight of the rows of each class, in training and in all errors.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``.
+        How to read ``y``. "auto" reads equally spaced floating-point numbers as a numeric target.
     confirm : bool, default=False
         Whether to test the columns given all others, see
         :class:`~tamis.meta.ConditionalTest`. The selected order and model run again in fresh folds.
@@ -156,10 +164,17 @@ class Auto(InRounds):
         The steps that were tried or skipped: ``name``, ``tried``, estimated ``seconds``,
         ``reason``.
     path_, model_ : str or None
-        The selected order ("information", "forest" or "cox") and model ("ridge", ``"machine"`` for
-        the SVM, "trees" for the forest, or "cox").
+        The selected order ("information", "forest", "floating", "distinct information",
+        "distinct forest", "interactions" or "cox") and model ("ridge", ``"machine"`` for the SVM,
+        "trees" for the forest, "boosting" or "cox").
     estimator_ : estimator
         The model, not yet trained, for the selected columns.
+    best_, short_ : ColumnList or None
+        The list with the lowest loss, and a short list, whatever ``size`` is. None if nothing is
+        selected or ``n_features_to_select`` was given.
+    stands_for_ : dict of column to list of columns
+        For each selected column, the columns that are not selected and have an absolute correlation
+        above 0.9 with it, the most similar first. A column is listed once.
     error_, error_all_, error_guess_ : HeldOut
         Errors on held-out rows of the selected columns, of all columns with the best model, and of
         the baseline. The first two are corrected as described above. ``error_all_`` is None if
@@ -509,7 +524,7 @@ class Auto(InRounds):
     def _final_orders(
         self, paths: list[str], X: Array, y: NDArray[Any], seed: int
     ) -> dict[str, Order]:
-        """Return orders on all rows in use, or on all rows of the table if they add up over rows."""
+        """Return orders on the rows in use, or on all rows if their statistics add up over rows."""
         work, whole = self._work, self._whole
         if whole.X is None or work.truth.weights is not None:
             return work.orders(paths, X, y, np.arange(len(X)), seed)

@@ -43,7 +43,8 @@ LISTS = {"best": "best list", "balanced": "default list", "short": "short list"}
 WITHIN = {
     "balanced": "the smallest number whose loss is within two standard errors and 5 % of the "
     "lowest",
-    "short": "the smallest number whose loss is within two standard errors and 20 % of the lowest",
+    "short": "the smallest number whose loss is within three standard errors and 20 % of the "
+    "lowest",
     "best": "the number with the lowest loss",
 }
 
@@ -85,7 +86,8 @@ def describe_lists(auto: Any) -> list[str]:
     lines = []
     if auto.best_ is not None:
         for name, found in auto._outcome.lists.items():
-            line = f"{LISTS[name]}: {auto._counted(found.size)}, {describe_error(found.error)}"
+            error = describe_error(found.error) or f"loss {found.error.loss:.3g}"
+            line = f"{LISTS[name]}: {auto._counted(found.size)}, {error}"
             if name != "best" and found.lost.loss:
                 line += f" ({describe_difference(found.lost)} compared with the best list)"
             lines.append(line)
@@ -102,9 +104,12 @@ def describe_difference(lost: LostError) -> str:
     '+1.3 ± 0.4 % error'
     """
     if lost.wrong is not None:
-        wrong = 100 * lost.wrong, 100 * (lost.wrong_error or 0)
-        return f"{'+' * (lost.wrong >= 0)}{format_interval(*wrong, decimals=1)} % error"
-    loss, error = (lost.loss, lost.standard_error) if lost.rmse is None else (lost.rmse, lost.rmse_error or 0)
+        percent = round(100 * lost.wrong, 1) + 0.0  # not -0.0
+        wrong = format_interval(percent, 100 * (lost.wrong_error or 0), decimals=1)
+        return f"{'+' * (percent >= 0)}{wrong} % error"
+    loss, error = (
+        (lost.loss, lost.standard_error) if lost.rmse is None else (lost.rmse, lost.rmse_error or 0)
+    )
     return f"{loss:+.3g} ± {error:.2g}"
 
 

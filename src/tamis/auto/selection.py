@@ -51,7 +51,7 @@ from tamis.validation.stability import Stability
 RULES = {
     "best": Allowed(0.0),
     "balanced": Allowed(2.0, 0.05, 0.2, 0.01),
-    "short": Allowed(3.0, 0.2, 0.2, 0.03),
+    "short": Allowed(3.0, 0.15, 0.2, 0.02),
 }
 #: A fit is stopped after ``PATIENCE`` times the budget, but not before ``LEAST_SECONDS`` seconds.
 #: The limit is generous, so that a busy or slow computer returns the same result.
@@ -127,7 +127,7 @@ class Auto(InRounds):
         five minutes, is stopped and uses the orders that are finished.
     size : {"balanced", "short", "best"}, default="balanced"
         Which list is selected. "balanced" is described above. "short" allows three standard errors,
-        and 20 % of the loss or 3 % of the gain. "best" selects the candidate with the lowest loss.
+        and 15 % of the loss or 2 % of the gain. "best" selects the candidate with the lowest loss.
     n_features_to_select : int, float or None, default=None
         Number or share of columns to select. If it is given, Auto chooses only the order and the
         model. By default, the rule above also chooses the number.

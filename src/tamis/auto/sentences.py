@@ -43,7 +43,7 @@ LISTS = {"best": "best list", "balanced": "default list", "short": "short list"}
 WITHIN = {
     "balanced": "the smallest number whose loss is within two standard errors and 5 % of the "
     "lowest",
-    "short": "the smallest number whose loss is within three standard errors and 20 % of the "
+    "short": "the smallest number whose loss is within three standard errors and 15 % of the "
     "lowest",
     "best": "the number with the lowest loss",
 }

@@ -165,7 +165,11 @@ def test_a_users_file_can_be_read(written):
         ("train = 100", "train = 100\nfolds = 5", "needs exactly one of train, folds"),
         ("train = 100", "folds = 1", "n_folds to be an int of at least 2"),
         ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "at most one of sizes and steps"),
-        ("train = 100", "train = 100\npublished_columns = { X = 2 }", "published numbers of X, which"),
+        (
+            "train = 100",
+            "train = 100\npublished_columns = { X = 2 }",
+            "published numbers of X, which",
+        ),
         ('metric = "hit"', "agreement = -1", "or a number of at least 0, got -1"),
         ('Fisher = "Ranking(FisherScore())"', "", "part 100 needs methods"),
         ('make = "make_weston"', 'build = "make_weston"', "needs data = "),

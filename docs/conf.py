@@ -33,8 +33,8 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 exclude_patterns = ["_build"]
 source_suffix = [".rst", ".md"]
-# docstrings inherited from scikit-learn refer to its own guide and glossary, and attributes of several
-# classes have the same name
+# docstrings inherited from scikit-learn refer to its own guide and glossary; several classes have
+# attributes of the same name
 suppress_warnings = ["ref.ref", "ref.term", "ref.python"]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"

@@ -57,7 +57,8 @@ def test_every_experiment_file_can_be_read():
         # figures and our own experiments have no published numbers
         ours = experiment.name.startswith(("trees", "stability", "auto", "interactions"))
         figure = "-fig" in experiment.name and not experiment.name.endswith("-events")
-        printed = not (figure or ours)
+        left_out = experiment.name in ("thesis-6.2", "fspp-3-auc")  # see their notes
+        printed = not (figure or ours or left_out)
         assert all(part.published for part in experiment.parts) == printed, experiment.name
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
@@ -184,6 +185,8 @@ def test_a_users_file_can_be_read(written):
         ("train = 100", "train = 100\nsteps = [-inf]", "steps to be a list of ints, got"),
         ("train = 100", "train = inf", "train to be a number of rows or a share"),
         ("train = 100", "folds = inf", "n_folds to be an int of at least 2"),
+        ('metric = "hit"', 'also = "error"', "also to be a list of texts, got 'error'"),
+        ('metric = "hit"', "also = [3]", "also to be a list of texts"),
     ],
 )
 def test_an_invalid_file_is_refused(written, old, new, sentence):

@@ -156,6 +156,12 @@ class Embedded(Selection):
     ) -> Given:
         self._units = done.grouping
         names = ", ".join(sorted(params))
+        own = sorted(params.keys() & self.get_params(deep=False).keys())
+        if own:
+            raise InvalidParameter(
+                f"{own[0]} is a parameter of {type(self).__name__}, not of its fit. Write "
+                f"{type(self).__name__}({own[0]}=...)."
+            )
         if names:
             raise InvalidParameter(
                 f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "

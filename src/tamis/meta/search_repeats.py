@@ -132,7 +132,7 @@ class Rounds(MetaEstimatorMixin):
 
     @property
     def takes_categories(self) -> bool:
-        """Whether category codes are accepted: by the search, if no other part reads the columns."""
+        """Whether the search accepts category codes, and no other part reads the columns."""
         return self.passes_nan and bool(self.search.takes_categories)
 
     def _rank_both(

@@ -1,6 +1,6 @@
 """Run benchmarks one after the other, and compare their ratios with those stored.
 
-python -m benchmarks            all of them; ratios.toml is written anew
+python -m benchmarks            all of them; ratios.toml is replaced
 python -m benchmarks relief     some of them; their ratios are replaced
 python -m benchmarks --check    the short ones; a ratio below 0.7 of the stored one is an error
 """

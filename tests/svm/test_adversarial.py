@@ -1,4 +1,4 @@
-"""In ten thousand problems, no closed certificate is wrong and every duality gap is reported."""
+"""In a sample of the problems, no closed certificate is wrong and every gap is reported."""
 
 import warnings
 from dataclasses import replace

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 
 class Ratio(NamedTuple):
-    """Time of another program divided by ours for the same task, and its smallest value."""
+    """Time of another program divided by ours, and the smallest accepted value."""
 
     task: str
     peer: str

@@ -43,8 +43,8 @@ class Then(Composed):
     first, second : Search, Then or an embedded selector
         The two searches. The ``categories`` of their criteria are column positions in the full
         table, for both searches.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, for both
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, for both
         searches; see :class:`Forward`.
 
     Attributes
@@ -70,6 +70,7 @@ class Then(Composed):
     _: KW_ONLY
     feature_groups: Any = None
     fixed_features: Any = None
+    feature_costs: Any = None
 
     part_names = ("first", "second")
 
@@ -147,7 +148,7 @@ class Then(Composed):
                     f"Then needs two searches, not {part!r}. Write Then(Ranking(FisherScore(), "
                     "n_features_to_select=50), Forward(...))."
                 )
-            for name in ("feature_groups", "fixed_features"):
+            for name in ("feature_groups", "fixed_features", "feature_costs"):
                 if getattr(part, name, None) is not None:
                     raise InvalidParameter(
                         f"Then needs {name} for both searches, not for "

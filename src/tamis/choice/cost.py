@@ -23,6 +23,10 @@ from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingToAdd
 from tamis.search.greedy import grown, others
 
+#: Number of units whose exchange for several others is tried when no swap is better.
+MOST_TRIED = 10
+#: Smallest price by which a loss is divided.
+TINY = 1e-300
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
 
@@ -314,19 +318,47 @@ class _Guide:
         if not len(free):
             return None
         losses: Array = source.loss(subset)
-        for unit in free[np.argsort(losses[np.isin(subset, free)], kind="stable")]:
+        held = np.isin(subset, free)
+        for unit in free[np.argsort(losses[held], kind="stable")]:
             rest = subset[subset != unit]
             worth = value - float(losses[subset == unit][0])
             found = self._with_best(rest, worth, others(subset, self.n_units))
             if found is not None and improves(found.value, value):
                 return found
-        for _, sharing in self.limit.prices.fees:
-            rest = np.setdiff1d(subset, np.setdiff1d(sharing, self.fixed))
-            if len(rest) < len(subset):
-                for per_price in (False, True):
-                    found = self._refilled(rest, np.intersect1d(subset, sharing), per_price)
-                    if improves(found.value, value):
-                        return Step(found.subset, found.value)
+        free = free[np.argsort(losses[held], kind="stable")]
+        trials = [self._replaced, self._admitted]
+        return next(filter(None, (trial(subset, value, free) for trial in trials)), None)
+
+    def _replaced(self, subset: Subset, value: float, free: Subset) -> Step | None:
+        """Return a step that replaces a unit or a group by several others, or None."""
+        groups = [np.intersect1d(free, sharing) for _, sharing in self.limit.prices.fees]
+        for out in [*groups, *free[:MOST_TRIED, None]]:
+            if len(out):
+                found = self._refilled(np.setdiff1d(subset, out), out)
+                if improves(found.value, value):
+                    return found
+        return None
+
+    def _admitted(self, subset: Subset, value: float, free: Subset) -> Step | None:
+        """Return a step that adds a unit or a group in place of several members, or None."""
+        left = others(subset, self.n_units)
+        if not len(left):
+            return None
+        groups = [np.intersect1d(left, sharing) for _, sharing in self.limit.prices.fees]
+        best = left[np.argsort(-self.source.gain(subset, left), kind="stable")]
+        for new in [*groups, *best[:MOST_TRIED, None]]:
+            if not len(new) or not self.limit.affords(np.union1d(self.fixed, new)):
+                continue
+            larger, stays = np.union1d(subset, new), np.union1d(self.fixed, new)
+            while not self.limit.affords(larger):
+                rates = self.source.loss(larger) / np.maximum(
+                    self.limit.prices.shares(larger), TINY
+                )
+                rates[np.isin(larger, stays)] = np.inf
+                larger = np.delete(larger, np.argmin(rates))
+            found = self._refilled(larger, np.setdiff1d(subset, larger))
+            if improves(found.value, value):
+                return found
         return None
 
     def _with_best(self, subset: Subset, value: float, candidates: Subset) -> Step | None:
@@ -339,14 +371,20 @@ class _Guide:
         best = int(np.argmax(gains))
         return Step(with_unit(subset, candidates[best]), value + float(gains[best]))
 
-    def _refilled(self, subset: Subset, out: Subset, per_price: bool) -> Step:
-        """Return the step after adding units that fit, except those in ``out``."""
-        self.source.limit = replace(self.limit, per_price=per_price)
-        step = Step(subset, self.source.value(subset) if len(subset) else self.source.start(EMPTY))
-        try:
-            while True:
-                left = np.setdiff1d(others(step.subset, self.n_units), out)
-                step = grown(self.source, step.subset, step.value, left)
-        except NothingToAdd:
-            self.source.limit = self.limit
-        return step
+    def _refilled(self, subset: Subset, out: Subset) -> Step:
+        """Return the step after adding units that fit, by gain or by gain per price.
+
+        The units in ``out`` are not added.
+        """
+        value = self.source.value(subset) if len(subset) else self.source.start(subset)
+        found = []
+        for per_price in (False, True):
+            self.source.limit, step = replace(self.limit, per_price=per_price), Step(subset, value)
+            try:
+                while True:
+                    left = np.setdiff1d(others(step.subset, self.n_units), out)
+                    step = grown(self.source, step.subset, step.value, left)
+            except NothingToAdd:
+                found.append(Step(step.subset, step.value))
+        self.source.limit = self.limit
+        return found[1] if improves(found[1].value, found[0].value) else found[0]

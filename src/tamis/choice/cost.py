@@ -10,11 +10,10 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset, improves, is_real
 from tamis._checks import Constraint, Constraints, number
-from tamis._format import format_number
 from tamis.choice.prefix import ridge_judge
 from tamis.contract import Entries, ForwardCriterion, Progress, Scores, Step, Trace
 from tamis.contract.choice import Choice, Chosen, Context, Walker
-from tamis.contract.costs import Limit, Prices
+from tamis.contract.costs import Limit, Prices, format_price
 from tamis.contract.criterion import with_unit
 from tamis.contract.ranks import order_of, scores_of
 from tamis.contract.search import Counted
@@ -93,7 +92,7 @@ class CostLimit(Choice):
             )
         limit = self.of(grouping.prices)
         if not limit.affords(grouping.fixed):
-            price = format_number(grouping.prices.of(grouping.fixed))
+            price = format_price(grouping.prices.of(grouping.fixed))
             raise InvalidParameter(
                 f"CostLimit needs a limit of at least {price}, the price of the fixed_features, "
                 f"got {self.limit!r}. Raise it, or fix fewer."
@@ -111,7 +110,7 @@ class CostLimit(Choice):
         assert context.grouping is not None
         assert context.grouping.prices is not None
         limit = self.of(prices := context.grouping.prices)
-        within = f"the limit of {format_number(limit.amount)}"
+        within = f"the limit of {format_price(limit.amount)}"
         if isinstance(self.limit, str):
             within += f" ({self.limit.strip()} of the full price)"
         step = len(trace) - 1
@@ -120,9 +119,9 @@ class CostLimit(Choice):
             step -= 1
         units = np.flatnonzero(trace.mask(step))
         if not len(units):
-            least = format_number(min(prices.of([unit]) for unit in range(trace.n_units)))
+            least = format_price(min(prices.of([unit]) for unit in range(trace.n_units)))
             return Chosen(step, f"No column fits within {within}; the cheapest costs {least}.")
-        price = format_number(prices.of(units))
+        price = format_price(prices.of(units))
         return Chosen(step, f"{context.counted(len(units))} for {price}, within {within}.")
 
     @staticmethod
@@ -254,8 +253,11 @@ class _Guide:
 
     def _fill(self, run: int) -> Iterator[Step]:
         """Yield steps that add units which still fit, such as cheap ones that were removed."""
-        if len(self.path) == self.begun[run] or not self.limit.affords(self.path[-1].subset):
+        if len(self.path) == self.begun[run]:
             return
+        if not self.limit.affords(self.path[-1].subset):  # even the last members are too expensive
+            nothing = Step(self.fixed, self.source.start(self.fixed))
+            yield self._made(nothing, run, filling=True)
         last = self.path[-1]
         if isinstance(self.source.criterion, ForwardCriterion):
             while True:
@@ -265,13 +267,18 @@ class _Guide:
                 except NothingToAdd:
                     return
                 yield (last := self._made(last, run, filling=True))
-        held: Subset = self.path[self.begun[run]].subset
-        removed = [np.setdiff1d(held, one.subset) for one in self.path[self.begun[run] :]]
-        gone = np.concatenate([EMPTY, *reversed(removed)])
-        gone = gone[np.sort(np.unique(gone, return_index=True)[1])]
-        for unit in self.limit.fitting(gone[~np.isin(gone, last.subset)], last.subset):
+        for unit in self.limit.fitting(self._removed(run, last.subset), last.subset):
             last = self._made(Step(with_unit(last.subset, int(unit))), run, filling=True)
             yield last
+
+    def _removed(self, run: int, subset: Subset) -> Subset:
+        """Return the units that are not in the subset, the last removed first."""
+        steps = self.path[self.begun[run] :]
+        pairs = zip(steps[:-1], steps[1:], strict=True)
+        left = [np.setdiff1d(before.subset, after.subset) for before, after in pairs]
+        units = np.concatenate([EMPTY, *reversed(left)])
+        units = units[np.sort(np.unique(units, return_index=True)[1])]
+        return units[~np.isin(units, subset)]
 
     def _best(self) -> Step:
         """Return a step to the best affordable subset so far."""

@@ -355,6 +355,8 @@ def gains_until(trace: Trace, chosen: int) -> int | None:
     Ties go to the smallest size. Return None if the chosen subset is better than every smaller
     subset before it, if the best subset is not smaller, or if values are unknown.
     """
+    if chosen < 0:
+        return None
     sizes, values = trace.sizes[: chosen + 1], trace.values[: chosen + 1]
     passed = np.flatnonzero(sizes > 0)
     smaller = values[(sizes > 0) & (sizes < sizes[chosen])]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Mask, Subset, is_real
-from tamis._format import shorten_list
+from tamis._format import format_number, shorten_list
 from tamis.exceptions import InvalidParameter, InvalidTable, NothingToAdd
 
 #: Relative rounding error of a sum of prices. Prices of 0.1 and 0.2 fit under a limit of 0.3.
@@ -371,6 +371,15 @@ def group_prices(prices: Prices, unit_of: NDArray[np.intp], n_units: int) -> Pri
         for fee, columns in prices.fees
     )
     return Prices(tuple(fsum(held) for held in members), fees, prices.full)
+
+
+def format_price(price: float) -> str:
+    """Return a price as text with five digits.
+
+    >>> format_price(101.94), format_price(50.0)
+    ('101.94', '50')
+    """
+    return format_number(price, digits=5)
 
 
 def _rounded(price: float) -> float:

@@ -23,6 +23,7 @@ from tamis._format import shorten_list
 from tamis._namespace import PROCESSOR
 from tamis._version import __version__
 from tamis.blocks.table import BlockTable
+from tamis.contract.costs import format_price
 from tamis.contract.ranks import order_of
 from tamis.contract.record_checks import OPTIONAL, check_record
 from tamis.contract.trace import Trace
@@ -418,7 +419,11 @@ def _describe_units(grouping: Grouping) -> str:
     """Describe the groups and the number of fixed units, for a message."""
     groups = shorten_list([name for name, _ in grouping.groups], most=3)
     text = f"the groups {groups}" if groups else "no groups"
-    price = "no prices" if grouping.prices is None else f"a full price of {grouping.prices.full:g}"
+    price = (
+        "no prices"
+        if grouping.prices is None
+        else f"a full price of {format_price(grouping.prices.full)}"
+    )
     return f"{text}, {len(grouping.fixed)} fixed unit(s) and {price}"
 
 

@@ -44,6 +44,7 @@ from tamis.blocks.dispatch import read_blocks
 from tamis.blocks.inputs import SparseColumns, check_data
 from tamis.blocks.table import check_held, is_in_blocks, refuse_blocks, refuse_metadata
 from tamis.contract.choice import Choice, Chosen, Context, SizeLike, resolve_choice
+from tamis.contract.costs import format_price
 from tamis.contract.explain import explained
 from tamis.contract.fit_warnings import FitWarning, caller_level, find_warnings
 from tamis.contract.ranks import order_of, scores_of
@@ -464,7 +465,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _reasons(self) -> list[str]:
         """Return lines that explain the number of selected columns."""
-        return [line for line in (self.choice_.reason, self.record_.places) if line]
+        lines = [self.choice_.reason, *self.describe_price(), self.record_.places]
+        return [line for line in lines if line]
+
+    def describe_price(self) -> list[str]:
+        """Return a sentence about the price of the selection in a list, which may be empty."""
+        prices = self.units_.prices
+        if prices is None or self._choice().guides:  # the reason of the choice has the price
+            return []
+        return [f"Price: {format_price(self.cost_)} of {format_price(prices.full)} in all."]
 
     def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
         """Return a report of the selection: an HTML page that can be saved and shared.

@@ -319,6 +319,13 @@ class _UnitReader:
                 "feature_costs=FeatureCosts({'age': 1, 'chol': 7.27})."
             )
         position = {given: self.column(where, given) for where, given in costs.named()}
+        priced = [position[given] for given in costs.prices]
+        if len(set(priced)) < len(priced):
+            twice = next(column for column in priced if priced.count(column) > 1)
+            raise InvalidParameter(
+                f"{self.name}: feature_costs has two prices for "
+                f"{self.label(twice).removeprefix('column ')}. Give one."
+            )
         prices = costs.resolve(position, self.n_columns, self.names)
         return group_prices(prices, grouping.unit_of, grouping.n_units)
 

@@ -7,6 +7,7 @@ and raises AssertionError if it is broken.
 import json
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def every_score_is_counted(make: Maker) -> None:
 
 def stopped_anywhere_and_resumed_it_ends_the_same(make: Maker, sizes: Any = (1, 3, 4, 7)) -> None:
     for size in sizes:
-        _check_resumed(lambda size=size: make(Scatter("J3"), n_features_to_select=size))
+        _check_resumed(partial(make, Scatter("J3"), n_features_to_select=size))
 
 
 def _check_resumed(build: Callable[[], Any]) -> None:
@@ -181,17 +182,19 @@ def a_price_limit_is_kept(make: Maker, limits: Any = (0.0, 5.5, "60%", 100)) -> 
     X, y = make_table()
 
     def build(limit: Any) -> Any:
-        return make(Scatter("J3"), n_features_to_select=CostLimit(limit))
+        search = make(Scatter("J3"), n_features_to_select=CostLimit(limit))
+        return search.set_params(feature_costs=PRICES)
 
-    if not build(1).takes_limit or "feature_costs" not in build(1).get_params(deep=False):
+    usual = make(Scatter("J3"), n_features_to_select=SIZE)
+    if not usual.takes_limit or "feature_costs" not in usual.get_params(deep=False):
         return
     for limit in limits:
-        search = build(limit).set_params(feature_costs=PRICES).fit(X, y)
+        search = build(limit).fit(X, y)
         kept = search.get_support(indices=True)
         amount = 17.0 * 0.6 if limit == "60%" else limit
         assert search.cost_ == PRICES.of(kept) <= amount
         assert 6 in kept, "the column without a price is left out"
-        _check_resumed(lambda limit=limit: build(limit).set_params(feature_costs=PRICES))
+        _check_resumed(partial(build, limit))
 
 
 def a_record_is_extended_to_another_size(

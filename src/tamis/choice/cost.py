@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -274,8 +275,7 @@ class _Guide:
     def _removed(self, run: int, subset: Subset) -> Subset:
         """Return the units that are not in the subset, the last removed first."""
         steps = self.path[self.begun[run] :]
-        pairs = zip(steps[:-1], steps[1:], strict=True)
-        left = [np.setdiff1d(before.subset, after.subset) for before, after in pairs]
+        left = [np.setdiff1d(one.subset, other.subset) for one, other in pairwise(steps)]
         units = np.concatenate([EMPTY, *reversed(left)])
         units = units[np.sort(np.unique(units, return_index=True)[1])]
         return units[~np.isin(units, subset)]

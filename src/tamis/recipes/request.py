@@ -23,7 +23,9 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
 from tamis.choice import CostLimit
 from tamis.contract import Selection
+from tamis.contract.costs import FeatureCosts
 from tamis.contract.criterion import TASKS, Criterion
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     DeviceWarning,
     IncompatibleCriterion,
@@ -101,10 +103,10 @@ def prepare(
     task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
-    feature_groups: Any = None,
-    fixed_features: Any = None,
-    feature_costs: Any = None,
-    cost_limit: Any = None,
+    feature_groups: Groups = None,
+    fixed_features: Fixed = None,
+    feature_costs: FeatureCosts | None = None,
+    cost_limit: float | str | None = None,
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,
@@ -171,10 +173,10 @@ def select(
     random_state: int | None = None,
     n_jobs: int | None = None,
     keep: Sequence[str] = (),
-    feature_groups: Any = None,
-    fixed_features: Any = None,
-    feature_costs: Any = None,
-    cost_limit: Any = None,
+    feature_groups: Groups = None,
+    fixed_features: Fixed = None,
+    feature_costs: FeatureCosts | None = None,
+    cost_limit: float | str | None = None,
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,

@@ -13,9 +13,11 @@ from tamis._arrays import Array, Subset
 from tamis.blocks.table import BlockTable
 from tamis.contract import Progress, Record, Selection, Trace
 from tamis.contract.composition import Composed, PartRuns, combine_tags
+from tamis.contract.costs import FeatureCosts
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
 from tamis.contract.steps import Event
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
@@ -68,9 +70,9 @@ class Then(Composed):
     first: Any
     second: Any
     _: KW_ONLY
-    feature_groups: Any = None
-    fixed_features: Any = None
-    feature_costs: Any = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
+    feature_costs: FeatureCosts | None = None
 
     part_names = ("first", "second")
 

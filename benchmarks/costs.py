@@ -75,7 +75,7 @@ def draw_costs(names: list[str], groups: bool, rng: np.random.Generator) -> Feat
 
 def criterion() -> Scatter:
     """Return the criterion of all searches."""
-    return Scatter("J3", ridge=1e-3)
+    return Scatter("J2", ridge=1e-3)
 
 
 def select(kind: str, X: pl.DataFrame, y: Any, costs: FeatureCosts, limit: Any) -> list[str]:

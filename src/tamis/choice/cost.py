@@ -115,7 +115,7 @@ class CostLimit(Choice):
         if isinstance(self.limit, str):
             within += f" ({self.limit.strip()} of the full price)"
         step = len(trace) - 1
-        if not limit.affords(np.flatnonzero(trace.mask(step))):  # a ranking goes on
+        if not limit.affords(np.flatnonzero(trace.mask(step))):  # a ranking also adds the others
             step = bisect_right(range(len(trace)), 0, key=lambda i: self._excess(limit, trace, i))
             step -= 1
         units = np.flatnonzero(trace.mask(step))

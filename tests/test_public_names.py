@@ -31,7 +31,7 @@ PACKAGES = [
     "tamis_book",
 ]
 PROMISED = {
-    "tamis": {"inspect", "read", "recipe", "select"},
+    "tamis": {"FeatureCosts", "inspect", "read", "recipe", "select"},
     "tamis.criteria": {
         "FisherScore", "DiscriminantRatio", "Correlation", "KolmogorovSmirnov", "PValue",
         "MutualInformation", "Scatter", "Divergence", "CrossValidated", "Importances",
@@ -46,9 +46,9 @@ PROMISED = {
         "Then",
     },
     "tamis.choice": {
-        "Best", "BestPrefix", "Choice", "Contest", "FalseDiscovery", "Fraction", "Fusion",
-        "HonestSize", "Information", "Knee", "Knockoffs", "OneStandardError", "Patience", "Probes",
-        "Size", "StabilitySelection", "Threshold",
+        "Best", "BestPrefix", "Choice", "Contest", "CostLimit", "FalseDiscovery", "Fraction",
+        "Fusion", "HonestSize", "Information", "Knee", "Knockoffs", "OneStandardError", "Patience",
+        "Probes", "Size", "StabilitySelection", "Threshold",
     },
     "tamis.contract": {
         "BackwardCriterion", "Choice", "Embedded", "ForwardCriterion", "Record", "Scores", "Search",
@@ -81,8 +81,8 @@ PROMISED = {
     "tamis.evaluation": {"Realizations", "evaluate", "compare", "stability", "hit"},
     "tamis.reproduction": {"reproduce", "read", "names", "titles"},
     "tamis.plot": {
-        "classes", "comparison", "conditional_tests", "curve", "environments", "interactions",
-        "path", "rank_agreement", "ranking", "redundancy", "stability", "tuning",
+        "classes", "comparison", "conditional_tests", "curve", "environments", "front",
+        "interactions", "path", "rank_agreement", "ranking", "redundancy", "stability", "tuning",
     },
     "tamis.report": {
         "ComparisonReport", "MeasuredTable", "Report", "compared", "report", "resampled",

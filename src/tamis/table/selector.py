@@ -69,7 +69,8 @@ class TableSelector(Composed):
     Parameters
     ----------
     search : Search, Then or an embedded selector
-        Its ``feature_groups`` and ``fixed_features`` refer to the columns of the frame.
+        Its ``feature_groups``, ``fixed_features`` and ``feature_costs`` refer to the columns of the
+        frame.
     encoder : "auto" or transformer, default="auto"
         ``"auto"`` is a :class:`TableEncoder` whose output suits the search. Any other transformer
         must show which of its outputs came from which column, as skrub's ``TableVectorizer`` and

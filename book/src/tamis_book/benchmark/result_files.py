@@ -1,0 +1,159 @@
+"""Result files of the benchmark: one small compressed file per table."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from tamis._files import replace_bytes
+from tamis.contract.record import installed_versions
+from tamis.exceptions import InvalidStore
+
+#: Results that are part of the distribution.
+RESULTS = Path(__file__).parent / "results"
+ENDING = ".json.gz"
+FORMAT = 1
+#: Seconds between two writes of a file. An interruption loses at most this much work.
+SAVE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The result of a method on a split of a table.
+
+    Attributes
+    ----------
+    seconds : float
+        Processor seconds of the selection. For a bootstrap cell, of all samples.
+    sizes : list of int
+        Number of columns at each step.
+    scores : dict of str to list
+        For each judge, the metrics at each step.
+    values : list of float or None
+        The share of noise columns avoided, or the stability, at each step.
+    failure : str
+        The error message if the method failed.
+    """
+
+    seconds: float
+    sizes: list[int] = field(default_factory=list)
+    scores: dict[str, list[list[float]]] = field(default_factory=dict)
+    values: list[float | None] = field(default_factory=list)
+    failure: str = ""
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the selection took more than the permitted time."""
+        return self.failure.startswith("CapReached")
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the fields that are not empty."""
+        plain = {name: value for name, value in asdict(self).items() if value}
+        return plain | {"seconds": float(f"{self.seconds:.3g}")}
+
+
+@dataclass
+class TableResults:
+    """All cells of a table, and the file in which they are kept.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    facts : dict
+        Rows, columns, categories, classes, kinds and hash of the table, and names of the metrics.
+    folder : Path
+    cells : dict of str to Cell
+        By ``kind/split/method``.
+    versions : dict of str to str
+    """
+
+    name: str
+    facts: dict[str, Any]
+    folder: Path
+    cells: dict[str, Cell] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=lambda: dict(installed_versions()))
+    _saved: float = field(default_factory=monotonic)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / f"{self.name}{ENDING}"
+
+    def add(self, key: str, cell: Cell) -> None:
+        """Add a cell. The file is written every few seconds."""
+        self.cells[key] = cell
+        if monotonic() - self._saved > SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Write the file. The same results give the same file."""
+        plain = {
+            "format": FORMAT,
+            "table": self.name,
+            "facts": self.facts,
+            "versions": self.versions,
+            "cells": {key: self.cells[key].to_plain() for key in sorted(self.cells)},
+        }
+        text = json.dumps(plain, separators=(",", ":"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace_bytes(self.path, gzip.compress(text.encode(), mtime=0))
+        self._saved = monotonic()
+
+    def is_done(self, key: str, cap: float) -> bool:
+        """Return whether a cell has a result that does not depend on a smaller cap."""
+        return key in self.cells and not (
+            self.cells[key].is_capped and self.cells[key].seconds < cap
+        )
+
+    def capped(self, method: str, cap: float) -> Cell | None:
+        """Return the failure of a method that reached the cap on another split of the table."""
+        for key, cell in self.cells.items():
+            if key.endswith(f"/{method}") and cell.is_capped and cell.seconds >= cap:
+                return cell
+        return None
+
+
+def open_results(name: str, facts: dict[str, Any], folder: Path) -> TableResults:
+    """Return the stored results of a table, or empty ones.
+
+    Raises
+    ------
+    InvalidStore
+        If the file cannot be read, or belongs to another version of the table.
+    """
+    path = folder / f"{name}{ENDING}"
+    if not path.is_file():
+        return TableResults(name, facts, folder)
+    found = load_results(path)
+    if found.facts["hash"] != facts["hash"]:
+        raise InvalidStore(
+            f"{path} has results of another version of {name} ({found.facts['rows']} rows and "
+            f"{found.facts['columns']} columns; this one has {facts['rows']} and "
+            f"{facts['columns']}). Write the results to another folder with --folder."
+        )
+    return found
+
+
+def load_results(path: Path) -> TableResults:
+    """Read a file that :meth:`TableResults.save` wrote."""
+    try:
+        plain = json.loads(gzip.decompress(path.read_bytes()))
+        if plain["format"] != FORMAT:
+            raise ValueError(f"format {plain['format']}, not {FORMAT}")
+        cells = {key: Cell(**cell) for key, cell in plain["cells"].items()}
+        return TableResults(plain["table"], plain["facts"], path.parent, cells, plain["versions"])
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, LookupError) as error:
+        raise InvalidStore(
+            f"{path} is not a result file of the benchmark ({error}). Delete it and run again."
+        ) from error
+
+
+def stored_results(folder: Path = RESULTS) -> Iterator[TableResults]:
+    """Yield the results of all tables in a folder."""
+    for path in sorted(folder.glob(f"*{ENDING}")):
+        yield load_results(path)

@@ -8,18 +8,18 @@ tamis_book.benchmark``.
 
 from tamis_book.benchmark.methods import METHODS, Method
 from tamis_book.benchmark.pages import write_pages
-from tamis_book.benchmark.ranking import Ranking, Row, rank_kind
-from tamis_book.benchmark.result_files import Cell, TableResults, load_results, stored_results
+from tamis_book.benchmark.ranking import KindRanking, RankedMethod, rank_kind
+from tamis_book.benchmark.result_files import CellResult, TableResults, load_results, stored_results
 from tamis_book.benchmark.runner import run
-from tamis_book.benchmark.tables import Table, load_table, table_names
+from tamis_book.benchmark.tables import BenchmarkTable, load_table, table_names
 
 __all__ = [
     "METHODS",
-    "Cell",
+    "BenchmarkTable",
+    "CellResult",
+    "KindRanking",
     "Method",
-    "Ranking",
-    "Row",
-    "Table",
+    "RankedMethod",
     "TableResults",
     "load_results",
     "load_table",

@@ -11,7 +11,7 @@ from tamis.exceptions import InvalidParameter, TamisError
 from tamis_book.benchmark.contestant import CAP
 from tamis_book.benchmark.methods import METHODS, Method, find_method, is_installed
 from tamis_book.benchmark.pages import write_pages
-from tamis_book.benchmark.result_files import RESULTS, Cell
+from tamis_book.benchmark.result_files import RESULTS, CellResult
 from tamis_book.benchmark.runner import GROUPS, N_SPLITS, Task, run
 from tamis_book.benchmark.tables import table_names
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m tamis_book.benchmark", description=__doc__)
     add = parser.add_argument
-    several = {"nargs": "+", "metavar": "NAME"}
+    several: dict[str, Any] = {"nargs": "+", "metavar": "NAME"}
     add("--methods", default=GROUPS, help="methods, groups or module:function", **several)
     add("--tables", help="tables [default: all]", **several)
     add("--kinds", nargs="+", choices=KINDS, default=KINDS, help="kinds of cells")
@@ -98,7 +98,7 @@ def _run(asked: argparse.Namespace) -> None:
         write_pages(asked.pages, asked.folder)
 
 
-def _print_cell(task: Task, cell: Cell) -> None:
+def _print_cell(task: Task, cell: CellResult) -> None:
     note = cell.failure or f"{cell.seconds:.2f} s"
     print(f"{task.table:16}{task.kind:10}{task.split}  {task.method:28}{note}", flush=True)
 

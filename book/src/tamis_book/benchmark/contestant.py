@@ -27,7 +27,7 @@ class CapReached(TamisError):
     """A selection took more than the permitted processor time."""
 
 
-class Contestant(SelectorMixin, BaseEstimator):
+class MethodSelector(SelectorMixin, BaseEstimator):
     """A method of the benchmark as a selector for ``evaluate``.
 
     The method gets the columns in random order, so that ties do not favour the first ones.
@@ -68,16 +68,16 @@ class Contestant(SelectorMixin, BaseEstimator):
         shown = (
             np.arange(X.shape[1]) if self.select is first_columns else rng.permutation(X.shape[1])
         )
-        X, Contestant.error = np.asfortranarray(X[:, shown]), None
+        X, MethodSelector.error = np.asfortranarray(X[:, shown]), None
         start = process_time()
         try:
             with limit(self.cap):
                 found = _call(self.select, X, y, max(self.sizes), rng)
         except Exception as error:
-            Contestant.error = error
+            MethodSelector.error = error
             raise
         finally:
-            Contestant.seconds = process_time() - start
+            MethodSelector.seconds = process_time() - start
         is_selector = hasattr(found, "get_support") or hasattr(found, "support_")
         order, own = chosen_columns(found) if is_selector else (np.asarray(found), None)
         self.order_ = shown[_checked(order, X.shape[1])]
@@ -85,7 +85,7 @@ class Contestant(SelectorMixin, BaseEstimator):
         subsets = [np.sort(self.order_[:k]) for k in sizes]
         subsets += [] if own is None else [np.sort(shown[own])]
         self.trace_ = [SimpleNamespace(subset=subset) for subset in subsets]
-        Contestant.chooses = own is not None
+        MethodSelector.chooses = own is not None
         self.n_features_in_ = X.shape[1]
         return self
 

@@ -60,7 +60,9 @@ class Boosted:
         self.classes = np.unique(y) if y.dtype.kind == "i" else None
         target = y if self.classes is None else np.searchsorted(self.classes, y)
         k = 0 if self.classes is None else len(self.classes)
-        goal = {"objective": ("regression", "regression", "binary", "multiclass")[min(k, 3)]}
+        goal: dict[str, Any] = {
+            "objective": ("regression", "regression", "binary", "multiclass")[min(k, 3)]
+        }
         goal |= {"num_class": k} if k > 2 else {}
         leaf = int(np.clip(len(y) // 20, 1, 20))
         goal |= {"min_data_in_leaf": leaf, "num_leaves": 15, "num_threads": 1}
@@ -99,7 +101,7 @@ JUDGES: dict[str, Callable[[Array, NDArray[Any], int], Any]] = {
 }
 
 
-class Judge(BaseEstimator):
+class CachedJudge(BaseEstimator):
     """A judge that computes each prediction once.
 
     Many methods select the same columns. Predictions are kept by the training and test rows, until
@@ -122,9 +124,9 @@ class Judge(BaseEstimator):
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
         """Remember the training rows. The model is fitted when a prediction is needed."""
         target = _digest(y)
-        if Judge._target != target:
-            Judge._target = target
-            Judge._known.clear()
+        if CachedJudge._target != target:
+            CachedJudge._target = target
+            CachedJudge._known.clear()
         self.rows_ = X, y
         self.classes_ = np.unique(y)
         self.key_ = self.name, self.random_state, _digest(X)
@@ -133,14 +135,14 @@ class Judge(BaseEstimator):
     def outputs(self, X: Array) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return the predictions, and the decision values if there are two classes."""
         key = *self.key_, _digest(X)
-        if key not in Judge._known:
+        if key not in CachedJudge._known:
             train, y = self.rows_
             fitted = JUDGES[self.name](train, y, self.random_state or 0)
             decision = None
             if y.dtype.kind == "i" and len(self.classes_) == 2:
                 decision = _decide(fitted, X)
-            Judge._known[key] = fitted.predict(X), decision
-        return Judge._known[key]
+            CachedJudge._known[key] = fitted.predict(X), decision
+        return CachedJudge._known[key]
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Return classes or numbers."""
@@ -177,11 +179,11 @@ def metrics_of(y: NDArray[Any]) -> list[Metric]:
     return [*both, Metric("auc", _auc, True)] if len(np.unique(y)) == 2 else both
 
 
-def judges_of(n_rows: int) -> dict[str, Judge]:
+def judges_of(n_rows: int) -> dict[str, CachedJudge]:
     """Return the judges of a table with this number of rows.
 
     The SVM is left out if there are many rows, and boosting if LightGBM is not installed.
     """
     out = {"svm"} if n_rows > SVM_ROWS else set()
     out |= set() if find_spec("lightgbm") else {"boosting"}
-    return {name: Judge(name) for name in JUDGES if name not in out}
+    return {name: CachedJudge(name) for name in JUDGES if name not in out}

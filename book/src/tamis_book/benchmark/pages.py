@@ -16,7 +16,7 @@ from tamis_book.benchmark.methods import METHODS
 from tamis_book.benchmark.ranking import (
     KINDS,
     Habits,
-    Ranking,
+    KindRanking,
     failures,
     habits,
     own_sizes,
@@ -108,7 +108,7 @@ def _coverage(stored: Sequence[TableResults]) -> list[str]:
     return lines
 
 
-def _ranking(kind: str, ranking: Ranking | None, pictures: Path) -> list[str]:
+def _ranking(kind: str, ranking: KindRanking | None, pictures: Path) -> list[str]:
     lines = _heading(TITLES[kind], "^")
     if ranking is None:
         return [*lines, "Fewer than two tables of this kind are complete.", ""]
@@ -146,7 +146,7 @@ def _ranking(kind: str, ranking: Ranking | None, pictures: Path) -> list[str]:
 
 
 def _habits(
-    stored: Sequence[TableResults], rankings: Sequence[Ranking | None], pictures: Path
+    stored: Sequence[TableResults], rankings: Sequence[KindRanking | None], pictures: Path
 ) -> list[str]:
     rows, n_tables = habits(stored)
     lines = _heading("Validity, stability and time", "-")
@@ -173,7 +173,7 @@ def _habits(
     return lines
 
 
-def draw_times(ranking: Ranking, rows: Sequence[Habits], width: int = 560) -> dict[str, Any]:
+def draw_times(ranking: KindRanking, rows: Sequence[Habits], width: int = 560) -> dict[str, Any]:
     """Draw the loss of each method against its time, on a logarithmic scale."""
     seconds = {row.method: row.seconds for row in rows}
     dots = [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.evaluation import Interval, Ranks, bootstrap_interval, friedman
-from tamis_book.benchmark.result_files import Cell, TableResults
+from tamis_book.benchmark.result_files import CellResult, TableResults
 
 RANDOM, ALL = "random", "all columns"
 #: Number of sizes that are given. A further step is the method's own number of columns.
@@ -34,7 +34,7 @@ _POSITIONS = {"error": 0, "ber": 1, "auc": 2, "r2": 0}
 Unit = tuple[str, int]
 
 
-class Losses(NamedTuple):
+class SplitLosses(NamedTuple):
     """Losses of a method on a split of a table.
 
     Attributes
@@ -55,21 +55,25 @@ class Losses(NamedTuple):
     share: float | None = None
 
 
-def losses_of(cell: Cell, metric: str, n_columns: int) -> Losses:
+def losses_of(cell: CellResult, metric: str, n_columns: int) -> SplitLosses:
     """Return the losses in a cell. Metrics that are better if greater are subtracted from 1."""
     position = _POSITIONS[metric]
     found = np.array(list(cell.scores.values()))[:, :, position]
     found = 1 - found if metric in ("auc", "r2") else found
     by_judge = found[:, :N_SIZES].mean(axis=1)
     if found.shape[1] == N_SIZES:
-        return Losses(float(by_judge.mean()), float(by_judge.min()))
+        return SplitLosses(float(by_judge.mean()), float(by_judge.min()))
     share = cell.sizes[-1] / n_columns
-    return Losses(float(by_judge.mean()), float(by_judge.min()), float(found[:, -1].mean()), share)
+    return SplitLosses(
+        float(by_judge.mean()), float(by_judge.min()), float(found[:, -1].mean()), share
+    )
 
 
-def split_losses(results: Iterable[TableResults], metric: str) -> dict[Unit, dict[str, Losses]]:
+def split_losses(
+    results: Iterable[TableResults], metric: str
+) -> dict[Unit, dict[str, SplitLosses]]:
     """Return the losses of each method on each split. A failure counts as random selection."""
-    units: dict[Unit, dict[str, Losses]] = {}
+    units: dict[Unit, dict[str, SplitLosses]] = {}
     for one in results:
         for key, cell in one.cells.items():
             kind, split, method = key.split("/", 2)
@@ -96,7 +100,7 @@ def complete_block(units: Mapping[Unit, Collection[str]]) -> tuple[list[Unit], l
     return [unit for unit, found in units.items() if set(methods) <= set(found)], methods
 
 
-class Row(NamedTuple):
+class RankedMethod(NamedTuple):
     """A method in a ranking.
 
     Attributes
@@ -124,7 +128,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ranking:
+class KindRanking:
     """Ranking of the methods on a kind of table.
 
     Attributes
@@ -133,7 +137,7 @@ class Ranking:
     tables : tuple of str
     n_splits : int
         Number of splits of all tables together.
-    rows : tuple of Row
+    rows : tuple of RankedMethod
         Best first.
     ranks : Ranks
         With Friedman's test and Nemenyi's critical difference.
@@ -145,12 +149,12 @@ class Ranking:
     metric: str
     tables: tuple[str, ...]
     n_splits: int
-    rows: tuple[Row, ...]
+    rows: tuple[RankedMethod, ...]
     ranks: Ranks
     missing: tuple[str, ...]
 
 
-def rank_kind(results: Sequence[TableResults], kind: str) -> Ranking | None:
+def rank_kind(results: Sequence[TableResults], kind: str) -> KindRanking | None:
     """Return the ranking of a kind of table, or None if fewer than two tables are complete."""
     metric = KINDS[kind]
     mine = [one for one in results if kind in one.facts["kinds"]]
@@ -177,9 +181,9 @@ def rank_kind(results: Sequence[TableResults], kind: str) -> Ranking | None:
         difference = relative[:, i] - relative[:, order[0]]
         behind = None if i == order[0] else bootstrap_interval(difference, n_resamples=1000)
         average = float(relative[:, i].mean()), float(of_best[:, i].mean())
-        rows.append(Row(methods[i], float(ranks.ranks[i]), *average, behind))
+        rows.append(RankedMethod(methods[i], float(ranks.ranks[i]), *average, behind))
     others = {method for found in measured.values() for method in found} - set(methods)
-    return Ranking(kind, metric, tables, len(units), tuple(rows), ranks, tuple(sorted(others)))
+    return KindRanking(kind, metric, tables, len(units), tuple(rows), ranks, tuple(sorted(others)))
 
 
 class Habits(NamedTuple):
@@ -205,7 +209,7 @@ class Habits(NamedTuple):
 def habits(results: Sequence[TableResults]) -> tuple[list[Habits], int]:
     """Return validity, stability and time of the methods, and the number of tables."""
     kinds = ("noise", "bootstrap", "error")
-    found: dict[Unit, dict[str, dict[str, Cell]]] = {}
+    found: dict[Unit, dict[str, dict[str, CellResult]]] = {}
     for one in results:
         for key, cell in one.cells.items():
             kind, split, method = key.split("/", 2)

@@ -22,7 +22,7 @@ SAVE_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellResult:
     """The result of a method on a split of a table.
 
     Attributes
@@ -67,7 +67,7 @@ class TableResults:
     facts : dict
         Rows, columns, categories, classes, kinds and hash of the table, and names of the metrics.
     folder : Path
-    cells : dict of str to Cell
+    cells : dict of str to CellResult
         By ``kind/split/method``.
     versions : dict of str to str
     """
@@ -75,7 +75,7 @@ class TableResults:
     name: str
     facts: dict[str, Any]
     folder: Path
-    cells: dict[str, Cell] = field(default_factory=dict)
+    cells: dict[str, CellResult] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: dict(installed_versions()))
     _saved: float = field(default_factory=monotonic)
 
@@ -84,7 +84,7 @@ class TableResults:
         """The file."""
         return self.folder / f"{self.name}{ENDING}"
 
-    def add(self, key: str, cell: Cell) -> None:
+    def add(self, key: str, cell: CellResult) -> None:
         """Add a cell. The file is written every few seconds."""
         self.cells[key] = cell
         if monotonic() - self._saved > SAVE_SECONDS:
@@ -110,7 +110,7 @@ class TableResults:
             self.cells[key].is_capped and self.cells[key].seconds < cap
         )
 
-    def capped(self, method: str, cap: float) -> Cell | None:
+    def capped(self, method: str, cap: float) -> CellResult | None:
         """Return the failure of a method that reached the cap on another split of the table."""
         for key, cell in self.cells.items():
             if key.endswith(f"/{method}") and cell.is_capped and cell.seconds >= cap:
@@ -145,7 +145,7 @@ def load_results(path: Path) -> TableResults:
         plain = json.loads(gzip.decompress(path.read_bytes()))
         if plain["format"] != FORMAT:
             raise ValueError(f"format {plain['format']}, not {FORMAT}")
-        cells = {key: Cell(**cell) for key, cell in plain["cells"].items()}
+        cells = {key: CellResult(**cell) for key, cell in plain["cells"].items()}
         return TableResults(plain["table"], plain["facts"], path.parent, cells, plain["versions"])
     except (OSError, EOFError, zlib.error, ValueError, TypeError, LookupError) as error:
         raise InvalidStore(

@@ -23,12 +23,12 @@ from tamis.datasets.problem import Problem
 from tamis.evaluation import GivenSplits, Realizations, Results, Steps, evaluate
 from tamis.exceptions import InvalidParameter, InvalidTable, PiecesFailed, TamisError
 from tamis.validation.stability import stability
-from tamis_book.benchmark.contestant import CAP, Contestant
+from tamis_book.benchmark.contestant import CAP, MethodSelector
 from tamis_book.benchmark.judges import JUDGES, judges_of, metrics_of
 from tamis_book.benchmark.methods import Method, Select
-from tamis_book.benchmark.result_files import RESULTS, Cell, TableResults, open_results
+from tamis_book.benchmark.result_files import RESULTS, CellResult, TableResults, open_results
 from tamis_book.benchmark.tables import (
-    Table,
+    BenchmarkTable,
     add_noise,
     load_table,
     prepare,
@@ -88,7 +88,7 @@ class Prepared(NamedTuple):
     n_columns: int
 
 
-def prepare_split(table: Table, kind: str, split: int) -> Prepared:
+def prepare_split(table: BenchmarkTable, kind: str, split: int) -> Prepared:
     """Return a split of a table, coded by its training rows. "noise" appends permuted columns."""
     plan = Realizations(N_SPLITS, train=TRAIN, stratify=table.is_classes, seed=SEED)
     rows = plan.split(table.y, table.name, split)
@@ -98,7 +98,9 @@ def prepare_split(table: Table, kind: str, split: int) -> Prepared:
     return Prepared(name, X, table.y, rows.train, rows.test, table.X.shape[1])
 
 
-def run_cell(data: Prepared, kind: str, name: str, select: Select, *, cap: float = CAP) -> Cell:
+def run_cell(
+    data: Prepared, kind: str, name: str, select: Select, *, cap: float = CAP
+) -> CellResult:
     """Return the result of a method on a split. A failure of the method is a result.
 
     Parameters
@@ -112,7 +114,7 @@ def run_cell(data: Prepared, kind: str, name: str, select: Select, *, cap: float
         Greatest number of processor seconds of a selection.
     """
     sizes = sizes_of(data.n_columns)
-    contestant = Contestant(select, tuple(sizes), cap)
+    contestant = MethodSelector(select, tuple(sizes), cap)
     plan = GivenSplits([data.train], [data.test], seed=SEED)
     if kind == "bootstrap":
         plan = _bootstraps(data)
@@ -130,14 +132,16 @@ def run_cell(data: Prepared, kind: str, name: str, select: Select, *, cap: float
                 sizes=Steps(range(1, len(sizes) + 2)),  # the last is the method's own
             )
     except TamisError:
-        if Contestant.error is None:  # a judge failed
+        if MethodSelector.error is None:  # a judge failed
             raise
-        reason = f"{type(Contestant.error).__name__}: {Contestant.error}"
-        return Cell(failure=reason[:200], seconds=Contestant.seconds)
+        reason = f"{type(MethodSelector.error).__name__}: {MethodSelector.error}"
+        return CellResult(failure=reason[:200], seconds=MethodSelector.seconds)
     seconds += process_time()
+    if results.failures:  # on some of the bootstrap samples
+        return CellResult(failure=results.failures[0].reason[:200], seconds=seconds)
     if kind == "error":
-        return _judged(results, Contestant.seconds)
-    return Cell(seconds=seconds, values=_of_columns(results, kind, data))
+        return _judged(results, MethodSelector.seconds)
+    return CellResult(seconds=seconds, values=_of_columns(results, kind, data))
 
 
 def _problem(data: Prepared) -> Problem:
@@ -160,31 +164,31 @@ def _bootstraps(data: Prepared) -> GivenSplits:
     return GivenSplits(trains, tests, seed=SEED)
 
 
-def _judged(results: Results, seconds: float) -> Cell:
+def _judged(results: Results, seconds: float) -> CellResult:
     """Return the scores of all judges at every step, and the number of columns at each step."""
     names = list(results.metrics)
-    steps: dict[str, dict[str, Any]] = {}
+    steps: dict[str, dict[tuple[str, str], float]] = {}
     sizes: dict[str, int] = {}
     for row in results.rows():
         steps.setdefault(row.rule, {})[row.estimator, row.metric] = round(row.value, 4)
         sizes[row.rule] = row.size
     judges = [name for name in JUDGES if any(name == key[0] for key in next(iter(steps.values())))]
-    kept = list(steps)[: None if Contestant.chooses else -1]
+    kept = list(steps)[: None if MethodSelector.chooses else -1]
     scores = {
         judge: [[steps[rule][judge, name] for name in names] for rule in kept] for judge in judges
     }
-    return Cell(seconds=seconds, sizes=[sizes[rule] for rule in kept], scores=scores)
+    return CellResult(seconds=seconds, sizes=[sizes[rule] for rule in kept], scores=scores)
 
 
 def _of_columns(results: Results, kind: str, data: Prepared) -> list[float | None]:
     """Return a value per step: the share of the noise avoided, or the stability."""
     outcomes = [task.outcome for task in results.tasks]
     sizes = sizes_of(data.n_columns)
-    end = None if Contestant.chooses else -1
+    end = None if MethodSelector.chooses else -1
     if kind == "bootstrap":
         return [_stability(results, data, size) for size in (*sizes, None)][:end]
     n_noise = data.X.shape[1] - data.n_columns
-    shares = {}
+    shares: dict[str, dict[str, float]] = {}
     for score in outcomes[0].scores:
         shares.setdefault(score.rule, {})[score.metric] = score.value
     kept = [found["useless"] * found["n_features"] for found in shares.values()][:end]
@@ -200,7 +204,7 @@ def _stability(results: Results, data: Prepared, size: int | None) -> float | No
     return round(float(found.nogueira), 4)
 
 
-Report = Callable[[Task, Cell], None]
+Report = Callable[[Task, CellResult], None]
 
 
 def run(
@@ -267,7 +271,7 @@ def _run_tasks(
     tasks: Sequence[Task],
     methods: Mapping[str, Method],
     opened: Mapping[str, TableResults],
-    load: Callable[[str], Table],
+    load: Callable[[str], BenchmarkTable],
     cap: float,
     report: Report,
 ) -> None:
@@ -301,4 +305,4 @@ def _warm_up(method: Method, y: NDArray[Any]) -> None:
     target = (X[:, 0] > 0).astype(int) if y.dtype.kind == "i" else X[:, 0]
     with warnings.catch_warnings(), suppress(Exception):  # the cell reports an error
         warnings.simplefilter("ignore")
-        Contestant(method.select, (1, 2), random_state=0).fit(X, target)
+        MethodSelector(method.select, (1, 2), random_state=0).fit(X, target)

@@ -38,7 +38,7 @@ PRIOR_ROWS = 10
 NOISE = 0.2
 
 
-class Table(NamedTuple):
+class BenchmarkTable(NamedTuple):
     """A table and its target.
 
     Attributes
@@ -115,7 +115,7 @@ def table_names() -> list[str]:
     return sorted({**_listed()["openml"], **_listed()["scikit-feature"]})
 
 
-def load_table(name: str) -> Table:
+def load_table(name: str) -> BenchmarkTable:
     """Load a table from the user's folders or from scikit-learn, or download it.
 
     A folder holds ``NAME.parquet``, with the target in the column ``target``, or ``NAME.npz`` with
@@ -157,7 +157,7 @@ def _files(name: str) -> Iterator[Path]:
             yield Path(folder, f"{name}.npz")
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> BenchmarkTable:
     """Read a table from a Parquet file with the column ``target``, or from a NumPy archive."""
     if path.suffix == ".parquet":
         frame = pd.read_parquet(path)
@@ -178,7 +178,7 @@ def read_table(path: Path) -> Table:
     return _table(path.stem, pd.DataFrame(X[rows]), y[rows])  # test rows repeat training rows
 
 
-def _from_openml(name: str, official: str, version: str) -> Table:
+def _from_openml(name: str, official: str, version: str) -> BenchmarkTable:
     try:
         data = fetch_openml(official, version=int(version), as_frame=True, parser="auto")
     except (OSError, ValueError) as error:
@@ -210,22 +210,24 @@ def _not_fetched(name: str, source: str, error: Exception) -> InvalidTable:
     )
 
 
-def _read_mat(name: str, path: Path) -> Table:
+def _read_mat(name: str, path: Path) -> BenchmarkTable:
     data = loadmat(path)
     return _table(name, pd.DataFrame(data["X"]), np.ravel(data["Y"]))
 
 
-def _table(name: str, X: pd.DataFrame, y: NDArray[Any]) -> Table:
+def _table(name: str, X: pd.DataFrame, y: NDArray[Any]) -> BenchmarkTable:
     """Return a table with class numbers or a real target, and columns of numbers or text."""
     texts = X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]
     X = X.astype(dict.fromkeys(texts, object)).reset_index(drop=True)
     X.columns = X.columns.astype(str)
     if y.dtype.kind == "f":
-        return Table(name, X, y.astype(np.float64))
-    return Table(name, X, np.unique(y.astype(str), return_inverse=True)[1].astype(np.int64))
+        return BenchmarkTable(name, X, y.astype(np.float64))
+    return BenchmarkTable(
+        name, X, np.unique(y.astype(str), return_inverse=True)[1].astype(np.int64)
+    )
 
 
-def prepare(table: Table, train: Subset) -> Array:
+def prepare(table: BenchmarkTable, train: Subset) -> Array:
     """Return a table as numbers. Everything is learned from the training rows.
 
     Missing numbers are replaced by the median. A category is replaced by the mean target of its
@@ -235,7 +237,7 @@ def prepare(table: Table, train: Subset) -> Array:
 
     Parameters
     ----------
-    table : Table
+    table : BenchmarkTable
     train : array of int
 
     Returns
@@ -269,7 +271,7 @@ def _code(column: "pd.Series[Any]", target: Array, train: Subset) -> Array:
     return means[level] @ axes[0]
 
 
-def add_noise(table: Table, seed: int) -> Table:
+def add_noise(table: BenchmarkTable, seed: int) -> BenchmarkTable:
     """Return a table with additional columns: permuted copies of a fifth of the columns."""
     rng, d = stream(seed, "noise", table.name), table.X.shape[1]
     chosen = rng.choice(d, size=int(np.ceil(NOISE * d)), replace=False)

@@ -321,12 +321,12 @@ RECIPES = {
         "fspp3-rfe sd-l-rfe sd-g-rfe"
     ),
     "slow": (
-        "forest-rfe forest-regression-rfe boosting-rfe boosting-regression-rfe boruta boruta- "
-        "regression hsic-rfe mi-rsde mi-pw kwak fspp1-rfe fspp4-rfe grad-w2-rfe rmb-rfe rmb- "
-        "regression-rfe span-rfe span-regression-rfe sd-g-init sbs-j3 sfbs-j3 bidirectional-j3 "
-        "plus-l-minus-r-j3 branch-and-bound-j3 divergence-sffs divergence-parzen-sffs ga-knn "
-        "sffs-knn sfs-knn annigma lasso-mlp mlp-fspp-rfe moi-rfe nnfs fsmlp-al-grc fsmlp- "
-        "redundancy ufescor"
+        "forest-rfe forest-regression-rfe boosting-rfe boosting-regression-rfe boruta "
+        "boruta-regression hsic-rfe mi-rsde mi-pw kwak fspp1-rfe fspp4-rfe grad-w2-rfe rmb-rfe "
+        "rmb-regression-rfe span-rfe span-regression-rfe sd-g-init sbs-j3 sfbs-j3 "
+        "bidirectional-j3 plus-l-minus-r-j3 branch-and-bound-j3 divergence-sffs "
+        "divergence-parzen-sffs ga-knn sffs-knn sfs-knn annigma lasso-mlp mlp-fspp-rfe moi-rfe "
+        "nnfs fsmlp-al-grc fsmlp-redundancy ufescor"
     ),
 }
 #: Recipes that eliminate columns. They run to the last column, so that all are ranked.

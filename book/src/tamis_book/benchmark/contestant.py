@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from time import process_time
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array
+from tamis._seeds import draw_seed, stream
 from tamis.evaluation.columns import chosen_columns
 from tamis.exceptions import InvalidParameter, TamisError
 from tamis_book.benchmark.methods import all_columns, first_columns
@@ -64,7 +66,8 @@ class MethodSelector(SelectorMixin, BaseEstimator):
 
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
         """Select columns, and measure the time."""
-        rng = np.random.default_rng(self.random_state)
+        # the draws differ between resamples, also if they share the seed
+        rng = stream(draw_seed(self.random_state), crc32(np.ascontiguousarray(X)))
         shown = (
             np.arange(X.shape[1]) if self.select is first_columns else rng.permutation(X.shape[1])
         )
@@ -78,6 +81,8 @@ class MethodSelector(SelectorMixin, BaseEstimator):
             raise
         finally:
             MethodSelector.seconds = process_time() - start
+            if isinstance(MethodSelector.error, CapReached):  # the timer is coarse
+                MethodSelector.seconds = max(MethodSelector.seconds, self.cap)
         is_selector = hasattr(found, "get_support") or hasattr(found, "support_")
         order, own = chosen_columns(found) if is_selector else (np.asarray(found), None)
         self.order_ = shown[_checked(order, X.shape[1])]

@@ -50,6 +50,10 @@ class CellResult:
         """Whether the selection took more than the permitted time."""
         return self.failure.startswith("CapReached")
 
+    def reached(self, cap: float) -> bool:
+        """Return whether the selection took this time. Stored times are rounded."""
+        return self.seconds > 0.98 * cap
+
     def to_plain(self) -> dict[str, Any]:
         """Return the fields that are not empty."""
         plain = {name: value for name, value in asdict(self).items() if value}
@@ -105,15 +109,14 @@ class TableResults:
         self._saved = monotonic()
 
     def is_done(self, key: str, cap: float) -> bool:
-        """Return whether a cell has a result that does not depend on a smaller cap."""
-        return key in self.cells and not (
-            self.cells[key].is_capped and self.cells[key].seconds < cap
-        )
+        """Return whether a cell has a result, other than a failure due to a smaller cap."""
+        cell = self.cells.get(key)
+        return cell is not None and (not cell.is_capped or cell.reached(cap))
 
     def capped(self, method: str, cap: float) -> CellResult | None:
         """Return the failure of a method that reached the cap on another split of the table."""
         for key, cell in self.cells.items():
-            if key.endswith(f"/{method}") and cell.is_capped and cell.seconds >= cap:
+            if key.endswith(f"/{method}") and cell.is_capped and cell.reached(cap):
                 return cell
         return None
 

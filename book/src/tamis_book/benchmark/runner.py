@@ -114,7 +114,7 @@ def run_cell(
         Greatest number of processor seconds of a selection.
     """
     sizes = sizes_of(data.n_columns)
-    contestant = MethodSelector(select, tuple(sizes), cap)
+    contestant = MethodSelector(select, tuple(sizes), cap, seed_of(SEED, name, data.name))
     plan = GivenSplits([data.train], [data.test], seed=SEED)
     if kind == "bootstrap":
         plan = _bootstraps(data)

@@ -21,6 +21,7 @@ from scipy.io import loadmat
 from sklearn.datasets import fetch_openml, get_data_home
 
 from tamis._arrays import Array, Subset
+from tamis._files import replace_bytes
 from tamis._format import did_you_mean
 from tamis._seeds import stream
 from tamis.datasets import load
@@ -199,7 +200,7 @@ def _download(file: str) -> Path:
                 content = answer.read()
         except (URLError, OSError) as error:
             raise _not_fetched(file, SCIKIT_FEATURE + file, error) from error
-        path.write_bytes(content)
+        replace_bytes(path, content)
     return path
 
 

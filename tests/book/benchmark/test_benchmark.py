@@ -142,6 +142,8 @@ def test_parquet_files_and_archives_are_read(tmp_path, mixed):
     assert found.y.tolist() == mixed.y.tolist()
     assert found.n_categories == 2
     assert found.facts()["columns"] == 4
+    mixed.X.assign(target=np.arange(60)).to_parquet(tmp_path / "w.parquet")
+    assert not read_table(tmp_path / "w.parquet").is_classes  # classes are texts
     mixed.X.to_parquet(tmp_path / "u.parquet")
     with pytest.raises(InvalidTable, match="needs the column 'target'"):
         read_table(tmp_path / "u.parquet")

@@ -83,8 +83,10 @@ class BenchmarkTable(NamedTuple):
 
     def facts(self) -> dict[str, Any]:
         """Return what a result file states about the table."""
-        values = pd.util.hash_pandas_object(self.X, index=False).to_numpy()
-        digest = sha256(values.tobytes() + np.ascontiguousarray(self.y).tobytes()).hexdigest()
+        digest = sha256(np.ascontiguousarray(self.y))
+        digest.update(self.X.select_dtypes("number").to_numpy(dtype=float).tobytes())
+        for _, texts in self.X.select_dtypes(exclude="number").items():
+            digest.update("\n".join(texts.fillna("missing").astype(str)).encode())
         n, d = self.X.shape
         return {
             "rows": n,
@@ -92,7 +94,7 @@ class BenchmarkTable(NamedTuple):
             "categories": self.n_categories,
             "classes": len(np.unique(self.y)) if self.is_classes else 0,
             "kinds": self.kinds(),
-            "hash": digest[:16],
+            "hash": digest.hexdigest()[:16],
         }
 
 
@@ -167,7 +169,7 @@ def read_table(path: Path) -> BenchmarkTable:
                 f"The benchmark needs the column 'target' in {path}, which has "
                 f"{', '.join(map(str, frame.columns))}. Rename the column of the target."
             )
-        return _table(path.stem, frame.drop(columns="target"), frame["target"].to_numpy())
+        return _from_frame(path.stem, frame.drop(columns="target"), frame["target"])
     with np.load(path, allow_pickle=False) as archive:
         if not {"X", "y"} <= set(archive.files):
             raise InvalidTable(
@@ -186,8 +188,7 @@ def _from_openml(name: str, official: str, version: str) -> BenchmarkTable:
         raise _not_fetched(
             name, f"{official}, version {version}, from openml.org", error
         ) from error
-    is_real = pd.api.types.is_numeric_dtype(data.target.dtype)
-    return _table(name, data.data, data.target.astype(float if is_real else str).to_numpy())
+    return _from_frame(name, data.data, data.target)
 
 
 def _download(file: str) -> Path:
@@ -214,6 +215,12 @@ def _not_fetched(name: str, source: str, error: Exception) -> InvalidTable:
 def _read_mat(name: str, path: Path) -> BenchmarkTable:
     data = loadmat(path)
     return _table(name, pd.DataFrame(data["X"]), np.ravel(data["Y"]))
+
+
+def _from_frame(name: str, X: pd.DataFrame, target: "pd.Series[Any]") -> BenchmarkTable:
+    """Return a table with a real target if it consists of numbers, and classes otherwise."""
+    is_real = pd.api.types.is_numeric_dtype(target.dtype)
+    return _table(name, X, target.astype(float if is_real else str).to_numpy())
 
 
 def _table(name: str, X: pd.DataFrame, y: NDArray[Any]) -> BenchmarkTable:

@@ -53,6 +53,12 @@ class Method(NamedTuple):
         The package that has to be installed.
     targets : set of str
         "classification", "regression" or both.
+
+    Examples
+    --------
+    >>> mine = Method(lambda X, y, k, rng: rng.permutation(X.shape[1]), "baseline")
+    >>> sorted(mine.targets)
+    ['classification', 'regression']
     """
 
     select: Select
@@ -66,7 +72,7 @@ def _is_classes(y: NDArray[Any]) -> bool:
 
 
 def _codes(y: NDArray[Any]) -> NDArray[Any]:
-    """Return class numbers without gaps, or the real target."""
+    """Return class numbers from 0 without omissions, or the real target."""
     return np.unique(y, return_inverse=True)[1] if _is_classes(y) else y
 
 
@@ -291,7 +297,7 @@ PEERS = {
     "SelectKBest, mutual_info": Method(mutual_info, "filter"),
     "mrmr_selection": Method(mrmr_selection, "filter", "mrmr"),
     "fastcan": Method(fastcan, "filter", "fastcan"),
-    "fast-select": Method(fast_select, "filter", "fast_select"),
+    "fast-select": Method(fast_select, "filter", "fast_select", frozenset({"classification"})),
     "scikit-rebate": Method(scikit_rebate, "slow", "skrebate"),
     "RFE": Method(rfe, "model"),
     "RFECV": Method(rfecv, "model"),

@@ -42,7 +42,15 @@ WORDS = {"error": "error rate", "ber": "balanced error rate", "r2": "1 - R²"}
 
 
 def write_pages(folder: Path, results: Path = RESULTS) -> None:
-    """Write the results and a page of all tables to a folder."""
+    """Write a page of the results and a page of the tables, in reStructuredText.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the pages.
+    results : Path
+        Folder of the result files. The default is the results in ``tamis_book``.
+    """
     stored = list(stored_results(results))
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     _replace(folder / "results.rst", "\n".join(_results_page(stored, folder / "pictures")))

@@ -113,6 +113,11 @@ class RankedMethod(NamedTuple):
     behind : Interval or None
         Mean difference to the first method, with a bootstrap interval over the tables. None for
         the first method itself.
+
+    Examples
+    --------
+    >>> RankedMethod("mrmr", 1.5, 0.8, 0.7, None).is_level
+    True
     """
 
     method: str
@@ -143,6 +148,11 @@ class KindRanking:
         With Friedman's test and Nemenyi's critical difference.
     missing : tuple of str
         Methods that were measured on too few tables of this kind.
+
+    Examples
+    --------
+    >>> rank_kind([], "wide") is None  # without results
+    True
     """
 
     kind: str
@@ -155,7 +165,14 @@ class KindRanking:
 
 
 def rank_kind(results: Sequence[TableResults], kind: str) -> KindRanking | None:
-    """Return the ranking of a kind of table, or None if fewer than two tables are complete."""
+    """Return the ranking of a kind of table, or None if fewer than two tables are complete.
+
+    Parameters
+    ----------
+    results : sequence of TableResults
+    kind : str
+        A name of ``KINDS``, such as "classes", "wide" or "numeric target".
+    """
     metric = KINDS[kind]
     mine = [one for one in results if kind in one.facts["kinds"]]
     measured = split_losses(mine, metric)

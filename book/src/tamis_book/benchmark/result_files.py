@@ -37,6 +37,11 @@ class CellResult:
         The share of noise columns avoided, or the stability, at each step.
     failure : str
         The error message if the method failed.
+
+    Examples
+    --------
+    >>> CellResult(0.25, failure="ValueError: one class").to_plain()
+    {'seconds': 0.25, 'failure': 'ValueError: one class'}
     """
 
     seconds: float
@@ -74,6 +79,13 @@ class TableResults:
     cells : dict of str to CellResult
         By ``kind/split/method``.
     versions : dict of str to str
+
+    Examples
+    --------
+    >>> results = TableResults("wine", {"rows": 178}, Path("results"))
+    >>> results.add("error/0/mrmr", CellResult(0.1))
+    >>> results.path.name, list(results.cells)
+    ('wine.json.gz', ['error/0/mrmr'])
     """
 
     name: str
@@ -143,7 +155,12 @@ def open_results(name: str, facts: dict[str, Any], folder: Path) -> TableResults
 
 
 def load_results(path: Path) -> TableResults:
-    """Read a file that :meth:`TableResults.save` wrote."""
+    """Read a file that :meth:`TableResults.save` wrote.
+
+    Parameters
+    ----------
+    path : Path
+    """
     try:
         plain = json.loads(gzip.decompress(path.read_bytes()))
         if plain["format"] != FORMAT:
@@ -157,6 +174,12 @@ def load_results(path: Path) -> TableResults:
 
 
 def stored_results(folder: Path = RESULTS) -> Iterator[TableResults]:
-    """Yield the results of all tables in a folder."""
+    """Yield the results of all tables in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The default is the results in ``tamis_book``.
+    """
     for path in sorted(folder.glob(f"*{ENDING}")):
         yield load_results(path)

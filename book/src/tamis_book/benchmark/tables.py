@@ -49,6 +49,11 @@ class BenchmarkTable(NamedTuple):
         Numbers and text columns, with missing values.
     y : ndarray
         Class numbers (int64) or a real target (float64).
+
+    Examples
+    --------
+    >>> load_table("iris").kinds()
+    ['classes', 'few rows']
     """
 
     name: str

@@ -67,7 +67,7 @@ class MethodSelector(SelectorMixin, BaseEstimator):
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
         """Select columns, and measure the time."""
         # the draws differ between resamples, also if they share the seed
-        rng = stream(draw_seed(self.random_state), crc32(np.ascontiguousarray(X)))
+        rng = stream(draw_seed(self.random_state), crc32(X.tobytes()))
         shown = (
             np.arange(X.shape[1]) if self.select is first_columns else rng.permutation(X.shape[1])
         )

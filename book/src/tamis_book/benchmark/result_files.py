@@ -93,7 +93,7 @@ class TableResults:
     folder: Path
     cells: dict[str, CellResult] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: dict(installed_versions()))
-    _saved: float = field(default_factory=monotonic)
+    _saved: float = field(default_factory=monotonic, init=False)
 
     @property
     def path(self) -> Path:

@@ -88,7 +88,7 @@ class BenchmarkTable(NamedTuple):
 
     def facts(self) -> dict[str, Any]:
         """Return what a result file states about the table."""
-        digest = sha256(np.ascontiguousarray(self.y))
+        digest = sha256(self.y.tobytes())
         digest.update(self.X.select_dtypes("number").to_numpy(dtype=float).tobytes())
         for _, texts in self.X.select_dtypes(exclude="number").items():
             digest.update("\n".join(texts.fillna("missing").astype(str)).encode())

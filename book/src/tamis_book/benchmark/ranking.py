@@ -13,8 +13,6 @@ from tamis_book.benchmark.result_files import CellResult, TableResults
 RANDOM, ALL = "random", "all columns"
 #: Number of sizes that are given. A further step is the method's own number of columns.
 N_SIZES = 5
-#: A method is ranked if it was measured on this share of the splits of the best covered method.
-COVERAGE = 0.9
 #: Losses of random selection below this are replaced by it, because ratios of tiny numbers vary
 #: without limit.
 LEAST = 0.01
@@ -88,16 +86,20 @@ def split_losses(
 def complete_block(units: Mapping[Unit, Collection[str]]) -> tuple[list[Unit], list[str]]:
     """Return splits and methods such that all these methods were measured on all these splits.
 
+    Splits are added in the order of their number of methods. The block with the greatest number of
+    cells is returned.
+
     >>> complete_block({("a", 0): ["x", "y"], ("b", 0): ["x", "y"], ("c", 0): ["x"]})
-    ([('a', 0), ('b', 0), ('c', 0)], ['x'])
+    ([('a', 0), ('b', 0)], ['x', 'y'])
     """
-    counts: dict[str, int] = {}
-    for methods in units.values():
-        for method in methods:
-            counts[method] = counts.get(method, 0) + 1
-    enough = COVERAGE * max(counts.values(), default=0)
-    methods = [method for method, count in counts.items() if count >= enough]
-    return [unit for unit, found in units.items() if set(methods) <= set(found)], methods
+    order = sorted(units, key=lambda unit: -len(units[unit]))
+    best: tuple[list[Unit], list[str]] = [], []
+    methods = list(units[order[0]]) if order else []
+    for n, unit in enumerate(order, 1):
+        methods = [method for method in methods if method in units[unit]]
+        if n * len(methods) >= len(best[0]) * len(best[1]):
+            best = order[:n], methods
+    return best
 
 
 class RankedMethod(NamedTuple):

@@ -4,7 +4,9 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,8 +19,22 @@ from tamis.exceptions import InvalidStore
 RESULTS = Path(__file__).parent / "results"
 ENDING = ".json.gz"
 FORMAT = 1
+#: Distributions whose versions are stored, next to those that tamis needs.
+PACKAGES = (
+    *("lightgbm", "xgboost", "catboost", "mrmr_selection", "boruta", "fastcan", "fast-select"),
+    *("skrebate", "mlxtend", "lassonet", "knockpy"),
+)
 #: Seconds between two writes of a file. An interruption loses at most this much work.
 SAVE_SECONDS = 20.0
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of the installed packages that results depend on."""
+    found = dict(installed_versions())
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,7 @@ class TableResults:
     facts: dict[str, Any]
     folder: Path
     cells: dict[str, CellResult] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=lambda: dict(installed_versions()))
+    versions: dict[str, str] = field(default_factory=package_versions)
     _saved: float = field(default_factory=monotonic, init=False)
 
     @property
@@ -145,6 +161,7 @@ def open_results(name: str, facts: dict[str, Any], folder: Path) -> TableResults
     if not path.is_file():
         return TableResults(name, facts, folder)
     found = load_results(path)
+    found.versions = {**package_versions(), **found.versions}
     if found.facts["hash"] != facts["hash"]:
         raise InvalidStore(
             f"{path} has results of another version of {name} ({found.facts['rows']} rows and "

@@ -263,7 +263,8 @@ def run(
         _run_tasks(tasks, methods, opened, load, cap, report or (lambda task, cell: None))
     finally:
         for one in opened.values():
-            one.save()
+            if one.cells:
+                one.save()
     return list(opened.values())
 
 
@@ -277,10 +278,14 @@ def _run_tasks(
 ) -> None:
     data: Prepared | None = None
     warm: set[str] = set()
+    last: TableResults | None = None
     for task in tasks:
         kept, method = opened[task.table], methods[task.method]
         if kept.is_done(task.key, cap):
             continue
+        if last is not None and last is not kept:
+            last.save()
+        last = kept
         cell = kept.capped(task.method, cap)
         if cell is None:
             if data is None or data.name != f"{task.table} {task.kind} {task.split}":

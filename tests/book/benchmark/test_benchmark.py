@@ -445,6 +445,7 @@ def test_pages_are_written_from_the_results(folder, quick, tmp_path):
     write_pages(tmp_path / "pages", folder / "results")
     text = (tmp_path / "pages" / "results.rst").read_text(encoding="utf-8")
     assert "2 tables, 2 splits, by error rate" in text
+    assert "nothing follows from this order" in text
     assert "this table is not supported" in text
     assert (tmp_path / "pages" / "pictures" / "time.svg").is_file()
     assert "first" in (tmp_path / "pages" / "tables.rst").read_text(encoding="utf-8")

@@ -29,6 +29,8 @@ from tamis_book.benchmark.tables import omitted, table_names
 
 #: Greatest number of methods in a diagram of critical differences.
 DRAWN = 24
+#: Number of tables below which a ranking comes with a warning.
+ENOUGH = 10
 TITLES = {
     "classes": "All tables with classes",
     "few rows": "Few rows: at most 500",
@@ -121,13 +123,21 @@ def _ranking(kind: str, ranking: KindRanking | None, pictures: Path) -> list[str
     if ranking is None:
         return [*lines, "Fewer than two tables of this kind are complete.", ""]
     level = sum(row.is_level for row in ranking.rows)
-    lines += [
+    facts = [
         f"{format_count(len(ranking.tables), 'table')}, "
-        f"{format_count(ranking.n_splits, 'split')}, by {WORDS[ranking.metric]}. Friedman's test: "
-        f"p = {ranking.ranks.p_value:.2g}. Critical difference of ranks (Nemenyi): "
-        f"{ranking.ranks.critical_difference:.2f}. "
-        f"{format_count(level, 'method')} of {len(ranking.rows)} cannot be distinguished from each "
-        "other at the top." * (level > 1),
+        f"{format_count(ranking.n_splits, 'split')}, by {WORDS[ranking.metric]}.",
+        f"Friedman's test: p = {ranking.ranks.p_value:.2g}. Critical difference of ranks "
+        f"(Nemenyi): {ranking.ranks.critical_difference:.2f}.",
+    ]
+    if level > 1:
+        facts.append(f"{level} of {len(ranking.rows)} methods are not distinguishable at the top.")
+    if len(ranking.tables) < ENOUGH:
+        facts.append(
+            f"Intervals over fewer than {ENOUGH} tables are unreliable: nothing follows from this "
+            "order."
+        )
+    lines += [
+        " ".join(facts),
         "",
         f"Tables: {', '.join(map(_plain, ranking.tables))}.",
         "",

@@ -131,7 +131,7 @@ class RankedMethod(NamedTuple):
     @property
     def is_level(self) -> bool:
         """Whether the method is first or not distinguishable from the first."""
-        return self.behind is None or self.behind.low <= 0
+        return self.behind is None or not self.behind.low > 0  # NaN if it cannot be computed
 
 
 @dataclass(frozen=True)

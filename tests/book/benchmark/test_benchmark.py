@@ -97,10 +97,16 @@ def test_two_classes_are_coded_by_the_shrunken_mean_of_the_training_rows():
     y = np.array([0, 1, 1, 1, 0, 0])
     table = BenchmarkTable("t", pd.DataFrame({"c": list("aabbab")}, dtype=object), y.astype(float))
     train = np.arange(4)
-    found = prepare(table, train)[:, 0]
+    found = prepare(table, train)[4:, 0]
     mean = 0.75  # of the training rows: a has 0, 1 and b has 1, 1
     a, b = ((1 - 2 * mean) / 12, (2 - 2 * mean) / 12)
-    np.testing.assert_allclose(found, [a, a, b, b, a, b])
+    np.testing.assert_allclose(found, [a, b])
+
+
+def test_identifiers_do_not_reveal_the_target_of_the_training_rows():
+    frame = pd.DataFrame({"id": [f"row {i}" for i in range(40)]}, dtype=object)
+    for y in (np.arange(40) % 4, np.arange(40.0)):
+        assert not prepare(BenchmarkTable("t", frame, y), np.arange(30)).any()
 
 
 def test_preparation_ignores_the_test_rows(mixed):
@@ -115,9 +121,12 @@ def test_preparation_ignores_the_test_rows(mixed):
 
 
 def test_several_classes_are_separated_by_the_codes_of_a_category(mixed):
-    codes = prepare(mixed, np.arange(60))[:, 1]
+    train = np.arange(30)
+    codes = prepare(mixed, train)[30:, 1]
     assert len(np.unique(codes.round(9))) == 3
-    assert all(len(np.unique(codes[mixed.y == k])) == 1 for k in range(3))
+    assert all(len(np.unique(codes[mixed.y[30:] == k])) == 1 for k in range(3))
+    shown = prepare(mixed, train)[:30, 1]
+    assert all(np.ptp(shown[mixed.y[:30] == k]) < 0.1 for k in range(3))
 
 
 def test_noise_is_a_fifth_of_the_columns_with_permuted_rows(mixed):

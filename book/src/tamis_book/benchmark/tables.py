@@ -35,6 +35,8 @@ SCIKIT_FEATURE = "https://github.com/jundongl/scikit-feature/raw/master/skfeatur
 #: Number of rows of the prior mean in the code of a category. A rare category is coded near the
 #: mean of all training rows.
 PRIOR_ROWS = 10
+#: Number of folds by which the categories of the training rows are coded.
+FOLDS = 5
 #: Share of the columns that are copied with permuted rows to measure validity.
 NOISE = 0.2
 
@@ -245,8 +247,9 @@ def prepare(table: BenchmarkTable, train: Subset) -> Array:
 
     Missing numbers are replaced by the median. A category is replaced by the mean target of its
     training rows, which is shrunk towards the mean of all training rows. With several classes, it
-    is the first principal component of the class frequencies of the categories. A missing category
-    is a category.
+    is the first principal component of the class frequencies of the categories. The code of a
+    training row is computed from the other folds of the training rows. A missing category is a
+    category.
 
     Parameters
     ----------
@@ -272,16 +275,28 @@ def prepare(table: BenchmarkTable, train: Subset) -> Array:
 
 
 def _code(column: "pd.Series[Any]", target: Array, train: Subset) -> Array:
+    """Return the codes of a category. A training row is coded by the rows of other folds.
+
+    Otherwise a category with a single row would reveal the target of this row.
+    """
     levels, level = np.unique(column.fillna("missing").astype(str), return_inverse=True)
-    counts = np.bincount(level[train], minlength=len(levels))[:, None]
-    deviations = target[train] - target[train].mean(axis=0)
-    sums = np.zeros((len(levels), target.shape[1]))
-    np.add.at(sums, level[train], deviations)
-    means = sums / (counts + PRIOR_ROWS)
+
+    def means(rows: Subset) -> Array:
+        counts = np.bincount(level[rows], minlength=len(levels))[:, None]
+        sums = np.zeros((len(levels), target.shape[1]))
+        np.add.at(sums, level[rows], target[rows] - target[rows].mean(axis=0))
+        return sums / (counts + PRIOR_ROWS)
+
+    whole = means(train)
+    coded = whole[level]
+    fold = stream(0, "codes").permutation(len(train)) % FOLDS
+    for k in range(FOLDS):
+        coded[train[fold == k]] = means(train[fold != k])[level[train[fold == k]]]
     if target.shape[1] == 1:
-        return means[level, 0]
-    axes = np.linalg.svd(np.sqrt(counts) * means, full_matrices=False)[2]
-    return means[level] @ axes[0]
+        return coded[:, 0]
+    counts = np.bincount(level[train], minlength=len(levels))[:, None]
+    axes = np.linalg.svd(np.sqrt(counts) * whole, full_matrices=False)[2]
+    return np.asarray(coded @ axes[0])
 
 
 def add_noise(table: BenchmarkTable, seed: int) -> BenchmarkTable:

@@ -161,6 +161,9 @@ class Auto(InRounds):
     stability_ : Stability or None
         Stability of the selected columns across folds, by Nogueira's index. None if all columns are
         selected.
+    fold_lists_ : dict of int to list of arrays
+        The first units (columns or groups) of the selected order in each fold, for each number of
+        columns that was compared.
     n_rows_ : int
         Number of rows that were used.
     stopped_ : bool
@@ -493,6 +496,7 @@ class Auto(InRounds):
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
         self.stability_: Stability | None = None
+        self.fold_lists_: dict[int, list[Subset]] = {}
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
         self.environment_errors_: dict[Any, HeldOut] = {}
         self._set_tests(None)
@@ -519,6 +523,11 @@ class Auto(InRounds):
             self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
             offered = np.sort(order)
             self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
+            orders = [
+                offered[np.array(one[2], dtype=np.intp)] for one in found if one[0] == outcome.path
+            ]
+            sizes = {point.size for point in outcome.curve}
+            self.fold_lists_ = {k: [order[:k] for order in orders] for k in sorted(sizes)}
         return scores
 
     def _set_tests(self, numbers: list[Any] | None) -> None:
@@ -536,10 +545,9 @@ class Auto(InRounds):
 
 
 def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished stage with only the selected columns of each round.
+    """Return a finished stage with only the first columns of each round.
 
     The predictions for held-out rows are needed until the selection is made. They take megabytes.
     """
-    size = stage["rest"][1]["size"]
-    rounds = {i: [path, [], order[:size], []] for i, (path, _, order, _) in stage["rounds"].items()}
+    rounds = {i: [path, [], order, []] for i, (path, _, order, _) in stage["rounds"].items()}
     return {**stage, "rounds": rounds}

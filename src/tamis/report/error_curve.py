@@ -179,8 +179,8 @@ def curve_of_points(
     size, mean, error = (np.array(part) for part in zip(*points, strict=True))
     mean = np.where(np.isfinite(mean), mean, np.nan)
     shown = measure.shown(mean), measure.shown_error(mean, error)
-    ends = (float(measure.shown(value)) for value in (whole, baseline))
-    return ErrorCurve(method, size.astype(np.intp), *shown, measure, n_features, *ends)
+    whole, baseline = (float(measure.shown(value)) for value in (whole, baseline))
+    return ErrorCurve(method, size.astype(np.intp), *shown, measure, n_features, whole, baseline)
 
 
 def mean_and_error(values: Array, inflation: float) -> Estimate:

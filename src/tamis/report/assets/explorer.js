@@ -3,6 +3,7 @@
 const explore = D => {
   const E = D.explorer, NEW = 300, chart = $("#explore-chart"), slider = $("#explore-size");
   const priceSlider = $("#explore-price"), q = E.q, out = new Set();
+  const space = $("#curve svg").namespaceURI;
   const lists = E.lists.map(l => ({columns: [], without: [], ...l}));
   const own = lists.filter(l => !l.without.length);
   const priced = own.filter(l => l.price != null);
@@ -131,9 +132,9 @@ const explore = D => {
     const log = last > 40 && first > 0, scale = v => log ? Math.log(v) : v;
     const X = v => 48 + (W - 78) * (last > first ? (scale(v) - scale(first)) / (scale(last) - scale(first)) : 0.5);
     const Y = v => H - 42 - (H - 70) * (high > low ? (v - low) / (high - low) : 0.5);
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const svg = document.createElementNS(space, "svg");
     const add = (tag, css, attributes, text) => {
-      const e = document.createElementNS(svg.namespaceURI, tag);
+      const e = document.createElementNS(space, tag);
       e.setAttribute("class", css);
       for (const k in attributes) e.setAttribute(k, attributes[k]);
       if (text != null) e.textContent = text;

@@ -1,5 +1,6 @@
 """The lists of the explorer are those that were evaluated, with the errors of the fit."""
 
+from dataclasses import replace
 from types import SimpleNamespace as Facts
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_honest_size_stores_what_the_search_selects_in_each_fold(wine):
 
 def test_a_list_that_the_search_did_not_reach_is_not_invented(wine):
     """A forward search on all rows stops at the selected size."""
-    found = HonestSize(Forward(Scatter("J3")), random_state=0).fit(wine.X, wine.y)
+    found = HonestSize(Forward(Scatter("J3")), n_errors=4, random_state=0).fit(wine.X, wine.y)
     page = report(found, wine.X, wine.y)
     n = int(found.support_.sum())
     assert 1 < n < 10
@@ -93,7 +94,9 @@ def test_a_list_that_the_search_did_not_reach_is_not_invented(wine):
         if one.get("folds"):
             assert all(share >= 50 for share in one["share"])
     # an elimination stops at the selected size from above
-    found = HonestSize(RecursiveElimination(Scatter("J3")), random_state=0).fit(wine.X, wine.y)
+    found = HonestSize(RecursiveElimination(Scatter("J3")), n_errors=4, random_state=0).fit(
+        wine.X, wine.y
+    )
     n = int(found.support_.sum())
     known = [one.size for one in report(found, wine.X, wine.y).candidates if one.units]
     assert known == [n, 13]
@@ -127,8 +130,7 @@ def test_a_frame_is_encoded_again_without_the_column(wine):
     frame.insert(2, "sample", [f"s{i}" for i in range(178)])
     frame.insert(5, "kind", np.array(list("uvw"))[wine.y])
     with pytest.warns(TableAlert):
-        found = TableSelector(HonestSize(Ranking(Correlation()), random_state=0))
-        found.fit(frame, wine.y)
+        found = TableSelector(HonestSize(Ranking(Correlation()), random_state=0)).fit(frame, wine.y)
     page = report(found, frame, wine.y, without=fit_without(found, frame, wine.y))
     names = page.units.names
     assert names[5] == "kind"
@@ -172,17 +174,12 @@ def test_lists_of_results_have_their_errors(wine):
 
 
 def test_prices_are_those_of_the_lists(honest, wine):
-    prices = dict(zip(map(str, wine.feature_names), range(1, 14), strict=True))
     units = chosen_units(honest, wine.feature_names)
-    honest.feature_costs = Facts(of=lambda names: sum(prices[name] for name in names))
-    try:
-        curve = curve_of_points("loss", [(1, 2.0, 0.1), (2, 1.0, 0.1)], METRICS["mae"])
-        found = find_candidates(honest, units, curve)
-    finally:
-        del honest.feature_costs
-    assert [one.price for one in found] == [
-        sum(prices[units.names[unit]] for unit in one.units) for one in found
-    ]
+    grouping = replace(units.units)
+    object.__setattr__(grouping, "prices", Facts(of=lambda held: float((held + 1).sum())))
+    curve = curve_of_points("loss", [(1, 2.0, 0.1), (2, 1.0, 0.1)], METRICS["mae"])
+    found = find_candidates(honest, replace(units, units=grouping), curve)
+    assert [one.price for one in found] == [sum(one.units) + one.size for one in found]
 
 
 def test_nothing_selected_has_no_lists(wine):
@@ -200,7 +197,7 @@ def test_unsuitable_selections_and_groups_are_refused(honest, wine):
         fit_without(chosen, wine.X, wine.y)
     with pytest.raises(InvalidParameter, match="'nonsense' is not one"):
         fit_without(honest, wine.X, wine.y, {"all": ["nonsense"]})
-    grouped = HonestSize(Ranking(Correlation(), feature_groups=[[0, 1]]), random_state=0)
+    grouped = HonestSize(Ranking(Correlation(), feature_groups={"a": [0, 1]}), random_state=0)
     with pytest.raises(InvalidParameter, match="feature_groups or fixed_features"):
         fit_without(grouped.fit(wine.X, wine.y), wine.X, wine.y)
 

@@ -161,9 +161,9 @@ class Auto(InRounds):
     stability_ : Stability or None
         Stability of the selected columns across folds, by Nogueira's index. None if all columns are
         selected.
-    fold_lists_ : dict of int to list of arrays
-        The first units (columns or groups) of the selected order in each fold, for each number of
-        columns that was compared.
+    lists_, fold_lists_ : dict of int to array, dict of int to list of arrays
+        The units (columns or groups) that the selected order selects on all rows and in each fold,
+        for each number that was compared.
     n_rows_ : int
         Number of rows that were used.
     stopped_ : bool
@@ -496,6 +496,7 @@ class Auto(InRounds):
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
         self.stability_: Stability | None = None
+        self.lists_: dict[int, Subset] = {}
         self.fold_lists_: dict[int, list[Subset]] = {}
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
         self.environment_errors_: dict[Any, HeldOut] = {}
@@ -523,11 +524,10 @@ class Auto(InRounds):
             self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
             offered = np.sort(order)
             self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
-            orders = [
-                offered[np.array(one[2], dtype=np.intp)] for one in found if one[0] == outcome.path
-            ]
-            sizes = {point.size for point in outcome.curve}
-            self.fold_lists_ = {k: [order[:k] for order in orders] for k in sorted(sizes)}
+            sizes = sorted({point.size for point in outcome.curve})
+            folds = [offered[np.array(one[2], dtype=int)] for one in found if one[0] == self.path_]
+            self.lists_ = {size: order[:size] for size in sizes}
+            self.fold_lists_ = {size: [one[:size] for one in folds] for size in sizes}
         return scores
 
     def _set_tests(self, numbers: list[Any] | None) -> None:

@@ -92,7 +92,8 @@ def fit_without(
         The table and the target that it was fitted to.
     groups : dict of str to list, optional
         Columns that are left out together, by the name of the group. Columns are given by name, or
-        by position if the table has no names.
+        by position if the table has no names. The default is the groups that share a fee, if the
+        columns have prices.
 
     Returns
     -------
@@ -126,7 +127,9 @@ def fit_without(
             "fixed_features. Fit it again on a table without them."
         )
     omitted = {units.names[unit]: [int(unit)] for unit in units.best_kept}
-    for name, columns in (groups or {}).items():
+    shared = getattr(getattr(inner, "feature_costs", None), "shared", None) or {}
+    groups = {name: held for name, (_, held) in shared.items()} if groups is None else groups
+    for name, columns in groups.items():
         omitted[name] = [_position(units, column) for column in columns]
     n_columns = shape_of(X)[1]
     found = []
@@ -136,6 +139,8 @@ def fit_without(
             fresh = clone(selection)
             search = fresh if inner is selection else fresh.search
             search.set_params(**inner.record_.seeds)  # the same folds
+            priced = [name for name in fresh.get_params() if name.endswith("feature_costs")]
+            fresh.set_params(**dict.fromkeys(priced))  # they name the columns that are left out
             with unheard():
                 fresh.fit(X.iloc[:, rest] if hasattr(X, "iloc") else X[:, rest], y)
             found.append(Omission(name, tuple(sorted(columns)), fresh))
@@ -179,7 +184,13 @@ def find_candidates(
             share = {int(columns[unit]): value for unit, value in one.share.items()}
             there = None if one.units is None else tuple(columns[list(one.units)].tolist())
             found.append(one._replace(units=there, share=share, without=omission.columns))
-    return found
+    prices = getattr(units.units, "prices", None)
+    if prices is None:
+        return found
+    return [
+        one if one.units is None else one._replace(price=float(prices.of(np.array(one.units))))
+        for one in found
+    ]
 
 
 def _candidates(
@@ -190,20 +201,18 @@ def _candidates(
     method: str | None = None,
 ) -> Iterator[Candidate]:
     """Yield the lists of a selection, one for each size that was measured."""
-    costs = getattr(inner_selection(selection), "feature_costs", None)
     for size, mean, error in zip(curve.size.tolist(), curve.mean, curve.error, strict=True):
         if not np.isfinite(mean):
             continue
         there = _list_at(selection, units, size)
         lists = _fold_lists(selection, units, size, results, method)
-        agreed, price = NAN, NAN
-        if lists and 0 < size < len(units.names):
-            agreed = stability(lists, len(units.names)).nogueira if len(lists) > 1 else NAN
-        if costs is not None and there is not None:
-            price = float(costs.of([units.names[unit] for unit in there]))
-        counts = np.bincount(np.concatenate(lists), minlength=1) if lists else np.zeros(0)
-        share = {int(j): float(counts[j]) / len(lists) for j in np.flatnonzero(counts)}
-        yield Candidate(size, there, float(mean), float(error), agreed, share, price)
+        agreed, share = NAN, {}
+        if lists:
+            counted, counts = np.unique(np.concatenate(lists), return_counts=True)
+            share = dict(zip(counted.tolist(), (counts / len(lists)).tolist(), strict=True))
+        if len(lists) > 1 and size < len(units.names):
+            agreed = stability(lists, len(units.names)).nogueira
+        yield Candidate(size, there, float(mean), float(error), agreed, share)
 
 
 def _list_at(selection: Any, units: ChosenUnits, size: int) -> tuple[int, ...] | None:
@@ -213,9 +222,11 @@ def _list_at(selection: Any, units: ChosenUnits, size: int) -> tuple[int, ...] |
         return tuple(units.best_kept.tolist())
     walk = walk_of(getattr(inner, "search", inner))
     known = bool(getattr(walk, "scores_alone", False)) or size == len(units.names)
-    if hasattr(inner, "path_"):  # Auto computes its order again on all rows
-        known = inner.path_ is not None
-    elif hasattr(inner, "search"):  # the search on all rows stopped at the selected size
+    if hasattr(inner, "lists_"):
+        own = inner.lists_.get(size)
+        own = own if own is None or inner is selection else selection._outside[own]
+        return None if own is None else tuple(own.tolist())
+    if hasattr(inner, "search"):  # the search on all rows stopped at the selected size
         known |= walk.nested and walk.grows and size < len(units.best_kept)
     elif hasattr(inner, "trace_"):
         known |= inner.nested and size in inner.trace_.sizes

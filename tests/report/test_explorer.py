@@ -126,12 +126,12 @@ def test_a_seed_that_was_drawn_is_used_again(wine):
 
 def test_a_frame_is_encoded_again_without_the_column(wine):
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(wine.X[:, :6], columns=list("abcdef"))
+    frame, y = pd.DataFrame(wine.X[:, 1:7], columns=list("abcdef")), wine.X[:, 0]
     frame.insert(2, "sample", [f"s{i}" for i in range(178)])
     frame.insert(5, "kind", np.array(list("uvw"))[wine.y])
     with pytest.warns(TableAlert):
-        found = TableSelector(HonestSize(Ranking(Correlation()), random_state=0)).fit(frame, wine.y)
-    page = report(found, frame, wine.y, without=fit_without(found, frame, wine.y))
+        found = TableSelector(HonestSize(Ranking(Correlation()), random_state=0)).fit(frame, y)
+    page = report(found, frame, y, without=fit_without(found, frame, y))
     names = page.units.names
     assert names[5] == "kind"
     for one in page.candidates:
@@ -146,12 +146,15 @@ def test_a_frame_is_encoded_again_without_the_column(wine):
 
 
 def test_lists_of_auto_have_the_losses_of_its_curve(wine):
-    chosen = Auto(budget=1, random_state=0).fit(wine.X, wine.y)
-    page = report(chosen, wine.X, wine.y)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 13))
+    y = X[:, 2] + X[:, 5] + 0.5 * X[:, 7] + rng.normal(size=150)
+    chosen = Auto(budget=1, random_state=0).fit(X, y)
+    page = report(chosen, X, y)
     mine = [p for p in chosen.curve_ if (p.path, p.model) == (chosen.path_, chosen.model_)]
     assert [one.size for one in page.candidates] == [point.size for point in mine]
-    assert [one.error for one in page.candidates] == [point.loss for point in mine]
-    assert page.curve.baseline == chosen.error_guess_.loss
+    assert [one.error**2 for one in page.candidates] == pytest.approx([p.loss for p in mine])
+    assert page.curve.baseline**2 == pytest.approx(chosen.error_guess_.loss)
     at = next(one for one in page.candidates if one.size == page.n_kept)
     assert set(at.units) == set(page.kept)
     assert at.stability == pytest.approx(chosen.stability_.nogueira)

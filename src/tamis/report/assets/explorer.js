@@ -104,8 +104,10 @@ const explore = D => {
       const th = element("th", name(j)); th.scope = "row";
       if (D.desc?.[j]) th.append(" ", element("small", D.desc[j]));
       const cells = [...(l.share ? [`${l.share[i]}\u00a0%`] : []), ...(q ? [q[j] == null ? "–" : String(q[j])] : [])];
-      return element("tr", th, ...cells.map(text => Object.assign(element("td", text), {className: "num"})),
+      const tr = element("tr", th, ...cells.map(text => Object.assign(element("td", text), {className: "num"})),
         element("td", button("Leave out", D.name[j], () => leave([j]))));
+      tr.dataset.column = j;
+      return tr;
     });
     $("#explore-list thead").replaceChildren(head);
     $("#explore-list tbody").replaceChildren(...rows);

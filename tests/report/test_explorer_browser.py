@@ -1,6 +1,7 @@
 """The explorer in a real browser: its numbers are Python's, and names stay text."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,6 +168,25 @@ def test_the_keyboard_moves_the_slider(browser, path, gathered):
     assert text(page, "#explore-at") == "2 columns"
     page.press("End", "End", 35)
     assert text(page, "#explore-at") == f"{own(gathered)[-1].size} columns"
+
+
+def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp_path):
+    prices = [3.0, 8.5, 2.25, 40.0, 15.0]
+    lists = [one._replace(price=price) for one, price in zip(own(gathered), prices, strict=False)]
+    replace(gathered, candidates=lists).save(tmp_path / "priced.html")
+    page = opened(browser, tmp_path / "priced.html")
+    for index, limit in enumerate(sorted(prices)):
+        page.run(
+            f"(s => {{ s.value = {index}; s.dispatchEvent(new Event('input')); }})"
+            "(document.querySelector('#explore-price'))"
+        )
+        best = min((one for one in lists if one.price <= limit), key=lambda one: one.error)
+        assert words(gathered, best) in text(page, "#explore-words")
+        assert f"Price {best.price:g}." in text(page, "#explore-words")
+        assert shown(page) == ranks(gathered, best.units)
+    assert page.complaints == []
+    set_slider(page, 0)
+    assert words(gathered, lists[0]) in text(page, "#explore-words")
 
 
 @pytest.mark.parametrize("width", [1180, 400, 320])

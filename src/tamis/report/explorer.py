@@ -3,7 +3,7 @@
 A unit is a single column, or a group of columns that are selected together.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,12 @@ class Omission(NamedTuple):
 
 
 def fit_without(
-    selection: Any, X: Any, y: Any, groups: Mapping[str, Sequence[Any]] | None = None
+    selection: Any,
+    X: Any,
+    y: Any,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Omission]:
     """Fit a selection again without each selected column, and without each group of columns.
 
@@ -94,6 +99,8 @@ def fit_without(
         Columns that are left out together, by the name of the group. Columns are given by name, or
         by position if the table has no names. The default is the groups that share a fee, if the
         columns have prices.
+    progress : callable, optional
+        Called as ``progress(n_done, n_fits)`` after each fit.
 
     Returns
     -------
@@ -133,7 +140,7 @@ def fit_without(
         omitted[name] = [_position(units, column) for column in columns]
     n_columns = shape_of(X)[1]
     found = []
-    for name, columns in omitted.items():
+    for index, (name, columns) in enumerate(omitted.items(), 1):
         rest = np.setdiff1d(np.arange(n_columns), columns)
         if len(rest):
             fresh = clone(selection)
@@ -144,6 +151,8 @@ def fit_without(
             with unheard():
                 fresh.fit(X.iloc[:, rest] if hasattr(X, "iloc") else X[:, rest], y)
             found.append(Omission(name, tuple(sorted(columns)), fresh))
+        if progress is not None:
+            progress(index, len(omitted))
     return found
 
 

@@ -15,7 +15,7 @@ from tamis.report.charts.effects import effect_svg
 from tamis.report.charts.scales import finite
 from tamis.report.charts.search_path import draw_values
 from tamis.report.charts.style import PAGE
-from tamis.report.error_curve import NBSP, Estimate
+from tamis.report.error_curve import NAN, NBSP, Estimate
 from tamis.report.explorer import Candidate, explorer_data
 from tamis.report.selection import CLOSE, Report
 from tamis.report.strips import MOST_GROUPS, strip_svg
@@ -182,10 +182,11 @@ def _curve_numbers(report: Report) -> dict[str, Any]:
         )
         rows.append([size, mean, error if numbers[1] > 0 else "–"])
         if lists:
-            one = lists[size]
-            agreed = f"{one.stability:.2f}" if np.isfinite(one.stability) else "–"
-            rows[-1] += [agreed, *_changes(report, one, before)]
-            before = one.units or before
+            one = lists.get(size)
+            agreed = NAN if one is None else one.stability
+            rows[-1].append(f"{agreed:.2f}" if np.isfinite(agreed) else "–")
+            rows[-1] += _changes(report, one, before)
+            before = before if one is None else one.units or before
     sizes = dict.fromkeys([int(curve.size[0]), report.n_kept, curve.n_features])
     points = [(k, curve.at(k).value) for k in sizes]
     return {
@@ -196,9 +197,9 @@ def _curve_numbers(report: Report) -> dict[str, Any]:
     }
 
 
-def _changes(report: Report, one: Candidate, before: Sequence[int]) -> list[Markup]:
+def _changes(report: Report, one: Candidate | None, before: Sequence[int]) -> list[Markup]:
     """Return the names that entered a list, and those that left it."""
-    if one.units is None:
+    if one is None or one.units is None:
         return [Markup("–"), Markup("–")]
     changed = ([u for u in one.units if u not in before], [u for u in before if u not in one.units])
     return [Markup(", ").join(name_cell(report.units.names[u]) for u in part) for part in changed]

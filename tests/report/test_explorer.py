@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis._format import format_p_value
 from tamis.auto import Auto
 from tamis.criteria import Correlation, Scatter
 from tamis.evaluation import stability
@@ -183,6 +184,15 @@ def test_prices_are_those_of_the_lists(honest, wine):
     curve = curve_of_points("loss", [(1, 2.0, 0.1), (2, 1.0, 0.1)], METRICS["mae"])
     found = find_candidates(honest, replace(units, units=grouping), curve)
     assert [one.price for one in found] == [sum(one.units) + one.size for one in found]
+
+
+def test_q_values_are_those_of_the_selection(gathered):
+    q = np.linspace(0, 1, 13)
+    q[3] = np.nan
+    tested = replace(gathered, units=replace(gathered.units, q_values=q))
+    order = gathered.units.order
+    shown = explorer_data(tested, {int(unit): k for k, unit in enumerate(order)})["q"]
+    assert shown == [format_p_value(q[unit]) for unit in order]
 
 
 def test_nothing_selected_has_no_lists(wine):

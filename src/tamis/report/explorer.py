@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tamis._arrays import Subset
+from tamis._format import format_p_value
 from tamis._frame import collected
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
@@ -45,6 +46,11 @@ class Candidate(NamedTuple):
         Price of the list. NaN if the columns have no prices.
     without : tuple of int
         Units that were not available to the search.
+
+    Examples
+    --------
+    >>> Candidate(2, (4, 1), 0.25, 0.02, without=(0,)).stability
+    nan
     """
 
     size: int
@@ -67,6 +73,19 @@ class Omission(NamedTuple):
     columns : tuple of int
         Positions of the columns that are left out.
     selection : fitted selection
+
+    Examples
+    --------
+    >>> from tamis.criteria import Correlation
+    >>> from tamis.datasets import load
+    >>> from tamis.meta import HonestSize
+    >>> from tamis.report import fit_without
+    >>> from tamis.search import Ranking
+    >>> wine = load("wine")
+    >>> chosen = HonestSize(Ranking(Correlation()), random_state=0).fit(wine.X, wine.y)
+    >>> omission = fit_without(chosen, wine.X, wine.y, {"acids": [1, 12]})[-1]
+    >>> omission.name, omission.columns, omission.selection.n_features_in_
+    ('acids', (1, 12), 11)
     """
 
     name: str
@@ -301,7 +320,7 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
         "baseline": measure.format(nothing) if np.isfinite(nothing) else None,
         "selected": len(report.kept),
         "omitted": [[one.name, [rank[unit] for unit in one.columns]] for one in report.omissions],
-        "q": None if q is None else [_short(float(q[unit]), 2) for unit in units.order],
+        "q": None if q is None else [format_p_value(float(q[unit])) for unit in units.order],
     }
     return {key: value for key, value in found.items() if value is not None}
 

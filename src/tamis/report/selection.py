@@ -268,6 +268,9 @@ def report(
     substitutes : iterable of swaps, optional
         Result of ``selection.substitutes(X, y)``: columns that were tried in place of selected
         columns. Without it, correlated columns are listed.
+    without : list of Omission, optional
+        Result of :func:`tamis.report.fit_without`: the same selection, fitted again without some of
+        the columns. It is used if there are no ``results``.
     model : fitted estimator, optional
         A model trained on the selected columns, in the order of the table. The report shows how its
         mean prediction changes with each column. For an automatic selection, use

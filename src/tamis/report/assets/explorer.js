@@ -103,7 +103,7 @@ const explore = D => {
     const rows = (l?.columns ?? []).slice(0, NEW).map((j, i) => {
       const th = element("th", name(j)); th.scope = "row";
       if (D.desc?.[j]) th.append(" ", element("small", D.desc[j]));
-      const cells = [...(l.share ? [`${l.share[i]}\u00a0%`] : []), ...(q ? [q[j] == null ? "–" : String(q[j])] : [])];
+      const cells = [...(l.share ? [`${l.share[i]}\u00a0%`] : []), ...(q ? [q[j]] : [])];
       const tr = element("tr", th, ...cells.map(text => Object.assign(element("td", text), {className: "num"})),
         element("td", button("Leave out", D.name[j], () => leave([j]))));
       tr.dataset.column = j;

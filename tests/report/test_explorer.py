@@ -186,6 +186,25 @@ def test_prices_are_those_of_the_lists(honest, wine):
     assert [one.price for one in found] == [sum(one.units) + one.size for one in found]
 
 
+def test_the_short_and_the_best_list_of_an_automatic_selection_are_shown(honest, wine):
+    error = Facts(wrong=0.123, wrong_error=0.02, rmse=None, scores={})
+    support = np.isin(np.arange(13), honest.order_[:2])
+    honest.short_, honest.best_ = (
+        Facts(support=support, error=error),
+        Facts(support=honest.support_),
+    )
+    try:
+        page = report(honest, wine.X, wine.y, names=["<b>", *map(str, range(1, 13))])
+    finally:
+        del honest.short_, honest.best_
+    names = ", ".join(page.units.names[unit] for unit in honest.order_[:2])
+    assert (
+        f"The short list has 2 columns (12.3 ± 2.0 % error): {names}."
+        in Page(page.html()).said["size"]
+    )
+    assert [name for name, *_ in page.alternatives] == ["short"]
+
+
 def test_q_values_are_those_of_the_selection(gathered):
     q = np.linspace(0, 1, 13)
     q[3] = np.nan

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from tamis._arrays import Subset
 from tamis._format import format_p_value
 from tamis._frame import collected
+from tamis.auto.sentences import describe_error
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
 from tamis.meta.inner_search import unheard, walk_of
@@ -276,6 +277,25 @@ def _fold_lists(
     inner = inner_selection(selection)
     lists = getattr(inner, "fold_lists_", {}).get(size, [])
     return lists if inner is selection else [selection._outside[one] for one in lists]
+
+
+def alternative_lists(selection: Any, units: ChosenUnits) -> list[tuple[str, list[int], str]]:
+    """Return the short list and the best list of an automatic selection that reports them.
+
+    Each is a tuple of its name, its units with the best first, and its error as text. A list that
+    equals the selection is left out.
+    """
+    inner, found = inner_selection(selection), []
+    for name in ("short", "best"):
+        one: Any = getattr(inner, f"{name}_", None)
+        if not hasattr(one, "support"):
+            continue
+        held = np.unique(inner.units_.unit_of[np.flatnonzero(one.support)])
+        held = held if inner is selection else selection._outside[held]
+        if set(held.tolist()) != set(units.best_kept.tolist()):
+            there = [unit for unit in units.order.tolist() if unit in held]
+            found.append((name, there, describe_error(one.error)))
+    return found
 
 
 def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:

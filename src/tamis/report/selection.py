@@ -38,7 +38,7 @@ from tamis.report.estimates import (
     own_errors,
     ranks_of_results,
 )
-from tamis.report.explorer import Candidate, Omission, find_candidates
+from tamis.report.explorer import Candidate, Omission, alternative_lists, find_candidates
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
 from tamis.report.template import BARS
@@ -133,6 +133,8 @@ class Report(Page):
         The lists whose error was measured on held-out rows.
     omissions : list of Omission
         Fits without some of the columns.
+    alternatives : list of (str, list of int, str)
+        Other lists of an automatic selection: name, units, and error as text.
     made : date
     cares : list of Caveat
         What to know before the columns are used.
@@ -183,6 +185,7 @@ class Report(Page):
     ranks: RankSpan | None = None
     candidates: Sequence[Candidate] = ()
     omissions: Sequence[Omission] = ()
+    alternatives: Sequence[tuple[str, list[int], str]] = ()
 
     @property
     def n_columns(self) -> int:
@@ -452,6 +455,7 @@ def _measured(
             "agreement": own_agreement(selection, units),
             "candidates": find_candidates(selection, units, curve, without=without),
             "omissions": without,
+            "alternatives": alternative_lists(selection, units),
         }
     if not results.tasks:
         return {}

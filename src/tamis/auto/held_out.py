@@ -559,6 +559,8 @@ def stability_of(
     It is None if all units are selected. The orders in ``found`` are positions in ``offered``, the
     array of units that are not constant.
     """
+    if size == len(offered):
+        return None
     selected = [np.array(one[1][path][str(size)], dtype=np.intp) for one in found]
     try:
         index = stability(selected, len(offered))

@@ -193,6 +193,9 @@ class Auto(InRounds):
     stability_ : Stability or None
         Stability of the selected columns across folds, by Nogueira's index. None if all columns are
         selected.
+    lists_, fold_lists_ : dict of int to array, dict of int to list of arrays
+        The units (columns or groups) that the selected order selects on all rows and in each fold,
+        for each number that was compared.
     n_rows_ : int
         Number of rows that were used.
     stopped_ : bool
@@ -506,6 +509,10 @@ class Auto(InRounds):
         facts: dict[str, Any] = {
             "n_rows": len(X),
             "lists": lists,
+            "by_size": {
+                str(size): self._offered[orders[outcome.path].first(size)].tolist()
+                for size in work.plan.sizes
+            },
             "stopped": self._stopped,
             "task": work.task,
             "target": describe_target(y, work.task, self.task),
@@ -574,6 +581,8 @@ class Auto(InRounds):
         self.short_: ColumnList | None = None
         self.stands_for_: dict[Any, list[Any]] = {}
         self._target = ""
+        self.lists_: dict[int, Subset] = {}
+        self.fold_lists_: dict[int, list[Subset]] = {}
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
         self.environment_errors_: dict[Any, HeldOut] = {}
         self._set_tests(None)
@@ -606,6 +615,12 @@ class Auto(InRounds):
             self.stands_for_ = {
                 names[unit]: [names[other] for other in others]
                 for unit, others in facts["stands_for"]
+            }
+            folds = [one[1][outcome.path] for one in found]
+            self.lists_ = {int(n): np.array(units) for n, units in facts["by_size"].items()}
+            self.fold_lists_ = {
+                n: [offered[np.array(fold[str(n)], dtype=np.intp)] for fold in folds]
+                for n in self.lists_
             }
         return scores
 
@@ -644,13 +659,13 @@ class Auto(InRounds):
 
 
 def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished stage with only the selected columns of each round.
+    """Return a finished stage with only the columns that the selected order selects in each round.
 
     The predictions for held-out rows are needed until the selection is made. They take megabytes.
     """
-    path, size = (stage["rest"][1][name] for name in ("path", "size"))
+    path = stage["rest"][1]["path"]
     rounds = {
-        index: [[], {path: {str(size): subsets[path].get(str(size), [])}}, [], []]
+        index: [[], {path: subsets[path]}, [], []]
         for index, (_, subsets, *_) in stage["rounds"].items()
     }
     return {**stage, "rounds": rounds}

@@ -82,15 +82,15 @@ def measure(name: str, split: int, **options: Any) -> Iterator[dict[str, Any]]:
             if columns:
                 model = clone(estimator).fit(X[np.ix_(train, columns)], y[train])
                 guess = model.predict(X[np.ix_(test, columns)])
-            said = auto.error_.wrong
+            reported = auto.error_.wrong
             if classes:
                 error = float(np.mean(guess != y[test]))
             else:
                 error = float(np.mean((guess - y[test]) ** 2) / np.var(y[test]))
-                said = 1 - auto.error_.r2
+                reported = 1 - auto.error_.r2
             yield {
                 "table": name, "split": split, "list": kind, "rows": n, "error": error,
-                "columns": len(columns), "said": said if kind == "default" else np.nan,
+                "columns": len(columns), "reported": reported if kind == "default" else np.nan,
                 "seconds": seconds,
             }  # fmt: skip
 
@@ -110,9 +110,9 @@ def compare(new: pd.DataFrame, old: pd.DataFrame) -> None:
             f"{kind:8} error relative to before {np.exp(by_table.mean()):.3f} ± {error:.3f}, "
             f"with 400 rows or more {np.exp(many.mean()):.3f}; columns: median "
             f"{columns.median():g}, mean {columns.mean():.1f} (before: "
-            f"{both.groupby('table')['columns_before'].mean().median():g}); said - test "
-            f"{(both['said'] - both['error']).mean():+.4f} (before "
-            f"{(both['said_before'] - both['error_before']).mean():+.4f}); processor time "
+            f"{both.groupby('table')['columns_before'].mean().median():g}); reported - test "
+            f"{(both['reported'] - both['error']).mean():+.4f} (before "
+            f"{(both['reported_before'] - both['error_before']).mean():+.4f}); processor time "
             f"{both['seconds'].sum():.0f} s (before {both['seconds_before'].sum():.0f} s)"
         )
 

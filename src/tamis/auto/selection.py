@@ -215,7 +215,7 @@ class Auto(InRounds):
     >>> y = X[:, 4] + X[:, 9] + rng.normal(size=300)
     >>> auto = Auto(budget=0.5, random_state=0).fit(X, y)
     >>> auto.columns, auto.path_, auto.model_
-    ([4, 9], 'information', 'ridge')
+    ([4, 9], 'floating', 'ridge')
     >>> bool(auto.error_.loss < auto.error_guess_.loss)
     True
     """

@@ -223,3 +223,10 @@ def test_a_spread_that_rounds_to_0_is_not_printed():
     assert describe_error(HeldOut(0.1, 0.1, 0.024, 0.006)) == "2.4 ± 0.6 % error"
     rare = HeldOut(0.1, 0.1, 0.03, 0.002, scores={"roc_auc": (0.8123, 0.02)})
     assert describe_error(rare) == "3.0 ± 0.2 % error, AUC 0.812 ± 0.020"
+
+
+def test_only_the_best_list_may_have_more_columns_than_a_rule_allows():
+    gathered, truth = problem(False)
+    outcome = decided(gathered, truth, Allowed(0.0, most=3))
+    assert (outcome.lists["best"].size, outcome.size) == (9, 3)
+    assert decided(gathered, truth, Allowed(0.0, most=0)).size == 9  # all candidates have more

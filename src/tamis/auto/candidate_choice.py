@@ -44,12 +44,15 @@ class Allowed(NamedTuple):
     floor : float
         Share of the gain that is always allowed by ``share``. If hardly any loss is left, a share
         of it is too strict.
+    most : float
+        Maximum number of columns, unless all candidates have more.
     """
 
     n_errors: float
     share: float = float("inf")
     gain: float = float("inf")
     floor: float = 0.0
+    most: float = float("inf")
 
     def limit(self, least: Array, errors: Array, baseline: Array) -> Array:
         """Return how far the loss of each candidate may lie above the lowest loss."""

@@ -367,6 +367,11 @@ class Judge:
             )
         return self._tables[measure]
 
+    def within(self, allowed: Allowed, among: Subset) -> Subset:
+        """Return the candidates with at most the number of columns that a rule may select."""
+        few = among[self.sizes[among] <= allowed.most]
+        return few if len(few) else among
+
     def pick(self, allowed: Allowed, among: Subset, measure: Measure | None = None) -> Pick:
         """Select one of the candidates ``among`` by a rule, on all rows and in each draw."""
         table = self.table(measure or self.measures.decides)
@@ -522,10 +527,11 @@ def decide(
     among = np.arange(len(judge.keys))
     if asked is not None:
         among = np.flatnonzero(judge.sizes == asked)
-    picks = {name: judge.pick(allowed, among) for name, allowed in rules.items()}
+    groups = {name: judge.within(allowed, among) for name, allowed in rules.items()}
+    picks = {name: judge.pick(allowed, groups[name]) for name, allowed in rules.items()}
     mine = picks[wanted]
     path, model, size = judge.keys[mine.whole]
-    found = judge.is_significant(rules[wanted], among)
+    found = judge.is_significant(rules[wanted], groups[wanted])
     guess = judge.error(None)
     error, error_all, lost, point = guess, None, None, None
     lists: dict[str, ListOutcome] = {}

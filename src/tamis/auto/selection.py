@@ -50,8 +50,8 @@ from tamis.validation.stability import Stability
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
 RULES = {
     "best": Allowed(0.0),
-    "balanced": Allowed(2.0, 0.05, 0.2, 0.01),
-    "short": Allowed(3.0, 0.15, 0.2, 0.02),
+    "balanced": Allowed(2.0, 0.05, 0.2, 0.01, SIZES[-1]),
+    "short": Allowed(3.0, 0.15, 0.2, 0.02, SIZES[-1]),
 }
 #: A fit is stopped after ``PATIENCE`` times the budget, but not before ``LEAST_SECONDS`` seconds.
 #: The limit is generous, so that a busy or slow computer returns the same result.
@@ -91,7 +91,7 @@ class Auto(InRounds):
 
     A ridge regression, an RBF SVM, a forest and gradient boosting are trained on the first 1, 2, 3,
     4, 5, 6, 8, 10, 14, 20, 28 and 40 columns of the orders, and predict the held-out rows. The
-    forest order is also tried with more columns. For a censored target, the columns are ordered by
+    forest order is also tried with more columns, which only ``best_`` may select. For a censored target, the columns are ordered by
     the Cox score, and the model is a Cox regression with a ridge penalty. Its loss is the negative
     log partial likelihood within test folds, and the concordance is reported as well.
 

@@ -67,7 +67,7 @@ def decided(gathered, truth, allowed=ONE_ERROR, measures=PLAIN, asked=None):
 @pytest.mark.parametrize("classes", [False, True])
 def test_the_loss_is_compared_row_by_row(classes):
     gathered, truth = problem(classes)
-    outcome = decided(gathered, truth, Allowed(3.0))
+    outcome = decided(gathered, truth, Allowed(1.0, most=3))
     assert (outcome.size, outcome.found) == (3, True)
     mine = gathered.candidates["information", "ridge", 3].values[0]
     whole = gathered.candidates[ALL].values[0]
@@ -226,7 +226,7 @@ def test_a_spread_that_rounds_to_0_is_not_printed():
 
 
 def test_only_the_best_list_may_have_more_columns_than_a_rule_allows():
-    gathered, truth = problem(False)
+    gathered, truth = problem(True)
     outcome = decided(gathered, truth, Allowed(0.0, most=3))
     assert (outcome.lists["best"].size, outcome.size) == (9, 3)
     assert decided(gathered, truth, Allowed(0.0, most=0)).size == 9  # all candidates have more

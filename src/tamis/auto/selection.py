@@ -90,10 +90,11 @@ class Auto(InRounds):
     significant interaction, interactions are an order as well.
 
     A ridge regression, an RBF SVM, a forest and gradient boosting are trained on the first 1, 2, 3,
-    4, 5, 6, 8, 10, 14, 20, 28 and 40 columns of the orders, and predict the held-out rows. The
-    forest order is also tried with more columns, which only ``best_`` may select. For a censored target, the columns are ordered by
-    the Cox score, and the model is a Cox regression with a ridge penalty. Its loss is the negative
-    log partial likelihood within test folds, and the concordance is reported as well.
+    4, 5, 6, 8, 10, 14, 20, 28 and 40 columns of the orders, and predict the held-out rows. For
+    ``best_``, the forest order is also tried with more columns, and models with all columns. For a
+    censored target, the columns are ordered by the Cox score, and the model is a Cox regression
+    with a ridge penalty. Its loss is the negative log partial likelihood within test folds, and the
+    concordance is reported as well.
 
     Auto selects the smallest number of columns whose loss is close to the lowest loss. The
     difference must meet three limits:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Subset, is_int, snapped
+from tamis._arrays import EMPTY, Subset, is_int, tied
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -28,13 +28,16 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
     Ties go to the best second opinion, then to the lowest index.
     """
     gains = criterion.gain(subset, candidates)
-    cut = snapped(gains, criterion.noise(value))
-    chosen = criterion.winner(subset, candidates, criterion.demote_idle(cut, candidates))
-    larger, n_equal = with_unit(subset, candidates[chosen]), np.count_nonzero(cut == cut[chosen])
+    order, noise = criterion.demote_idle(gains, candidates), criterion.noise(value)
+    equal = tied(order, int(order.argmax()), noise)
+    chosen = criterion.winner(subset, candidates, equal)
+    if order is not gains:
+        equal = tied(gains, chosen, noise)
+    larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
         _updated_value(criterion, value, gains[chosen], larger),
-        Scores(candidates, gains, criterion.errors(subset), int(n_equal)),
+        Scores(candidates, gains, criterion.errors(subset), len(equal)),
     )
 
 
@@ -46,19 +49,20 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     """
     if len(criterion.fixed):
         fixed = np.union1d(fixed, criterion.fixed)
-    losses = criterion.loss(subset)
-    cut = snapped(losses, criterion.noise(value))
-    order = criterion.demote_idle(cut, subset)
+    losses = free = criterion.loss(subset)
+    order, noise = criterion.demote_idle(losses, subset), criterion.noise(value)
     if len(fixed):
-        free = ~np.isin(subset, fixed)
-        order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
-    chosen = len(order) - 1 - criterion.winner(subset, subset[::-1], -order[::-1])
+        held = np.isin(subset, fixed)
+        order, free = np.where(held, np.inf, order), np.where(held, np.nan, losses)
+    equal = tied(order, int(order.argmin()), noise)
+    chosen = criterion.winner(subset, subset, equal[::-1])
+    if order is not free:
+        equal = tied(free, chosen, noise)
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
-    n_equal = np.count_nonzero(cut == cut[chosen])
     return Step(
         smaller,
         _updated_value(criterion, value, -losses[chosen], smaller),
-        Scores(subset, losses, criterion.errors(subset), int(n_equal)),
+        Scores(subset, losses, criterion.errors(subset), len(equal)),
     )
 
 
@@ -75,7 +79,7 @@ def others(subset: Subset, n_units: int) -> Subset:
     """Return the units that are not in the subset."""
     out = np.ones(n_units, dtype=bool)
     out[subset] = False
-    return np.flatnonzero(out)
+    return out.nonzero()[0]
 
 
 def from_fixed(criterion: Counted) -> Step:

@@ -200,7 +200,7 @@ def _legend(report: ReproductionReport) -> str:
     if experiment.agreement != "range":
         ours = "Our number with a 95 % interval"
     if not report.found.is_published:
-        return f"{ours}. No numbers are published."
+        return f"{ours}. No published numbers are included."
     rule = "the difference is not significant"
     if experiment.is_range:
         rule = "the published number lies within our range"

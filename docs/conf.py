@@ -27,6 +27,8 @@ extensions = [
     "myst_parser",
 ]
 autosummary_generate = True
+templates_path = ["_templates"]
+autodoc_typehints = "none"  # the docstrings state the types
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 exclude_patterns = ["_build"]

@@ -7,7 +7,6 @@ the environment variable TAMIS_DATA.
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from scipy.stats import laplace
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -16,11 +15,6 @@ from sklearn.svm import SVR
 
 from tamis.datasets import load
 from tamis.svm import SVCPath, SVCPathCV
-
-mpl.use("svg")
-# text as text, and the same file for the same figure
-mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "tamis", "font.size": 9})
-import matplotlib.pyplot as plt  # noqa: E402
 
 FOLDER = Path(__file__).parent / "_static" / "book"
 LAMBDA = "lambda = 1 / C"
@@ -103,13 +97,18 @@ def _stairs(ax: Any, curve: Any, **style: Any) -> None:
 
 def main() -> None:
     """Write all figures."""
+    # imported here because the tests collect this module without the packages of the documentation
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # text as text, and the same file for the same figure
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "tamis", "font.size": 9})
     FOLDER.mkdir(parents=True, exist_ok=True)
     for draw in (figure_1_4, figure_4_1, figure_6_1, figure_6_2):
-        fig = plt.figure(figsize=(5.2, 2.8), layout="constrained")
+        fig = Figure(figsize=(5.2, 2.8), layout="constrained")
         draw(fig)
         name = draw.__name__.replace("_", "-", 1).replace("_", ".")
         fig.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
-        plt.close(fig)
 
 
 if __name__ == "__main__":

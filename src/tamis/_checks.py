@@ -125,6 +125,10 @@ def instance_of(kind: type | tuple[type, ...], words: str) -> Constraint:
 BOOLEAN = Constraint(("True", "False"), lambda value: isinstance(value, bool | np.bool_))
 #: Constraint that accepts None.
 NONE = Constraint(("None",), lambda value: value is None)
+#: Constraint for numbers of processes.
+JOBS = Constraint(
+    ("an int other than 0", "None"), lambda value: value is None or (is_int(value) and value != 0)
+)
 #: Constraint that accepts a function or any other callable.
 FUNCTION = Constraint(("a function",), callable)
 
@@ -135,9 +139,10 @@ def check_parameters(owner: Any) -> None:
     """Raise InvalidParameter for a parameter value that the class of an object does not allow.
 
     The allowed values are in the class attribute ``_constraints``. The constraints of a subclass
-    take precedence over those of its base classes.
+    take precedence over those of its base classes. ``n_jobs`` is checked in all classes that have
+    it.
     """
-    declared: dict[str, Constraint] = {}
+    declared: dict[str, Constraint] = {"n_jobs": JOBS} if hasattr(owner, "n_jobs") else {}
     for kind in type(owner).__mro__:
         declared = {**vars(kind).get("_constraints", {}), **declared}
     check_values(

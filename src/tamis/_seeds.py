@@ -1,13 +1,16 @@
 """Seeds and random generators derived from labels, so that the order of draws does not matter."""
 
 from copy import copy
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from tamis.exceptions import InvalidParameter
+
+#: Values that a parameter ``random_state`` accepts.
+Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 
 def stream(seed: int, *labels: object) -> np.random.Generator:
@@ -39,7 +42,7 @@ def _label(label: object) -> bytes:
     return str(label).encode()
 
 
-def draw_seed(random_state: Any = None) -> int:
+def draw_seed(random_state: Seed = None) -> int:
     """Return an int seed for a ``random_state``.
 
     An int is returned unchanged. None gives a new random seed. From a generator, a seed is drawn.

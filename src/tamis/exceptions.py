@@ -44,7 +44,15 @@ Warnings mark results that are valid but doubtful::
 
 
 class TamisError(Exception):
-    """Base class of all errors of tamis."""
+    """Base class of all errors of tamis. The message is a single line."""
+
+    def __init__(self, *args: object):
+        # scikit-learn wraps the representations of estimators
+        super().__init__(*(_unwrap(arg) if isinstance(arg, str) else arg for arg in args))
+
+
+def _unwrap(message: str) -> str:
+    return " ".join(line.strip() for line in message.split("\n"))
 
 
 class IncompatibleCriterion(TamisError, TypeError):

@@ -313,3 +313,9 @@ def test_several_targets_are_refused():
     X, _ = rare(100, 0.4)
     with pytest.raises(InvalidTarget, match="one target"):
         tamis.select(X, np.column_stack([X[:, 0], X[:, 1]]))
+
+
+def test_a_parameter_of_auto_that_is_given_to_fit_is_named():
+    X, y = rare(60)
+    with pytest.raises(InvalidParameter, match=r"budget is a parameter of Auto.*Auto\(budget="):
+        tamis.select(X, y, budget=5)

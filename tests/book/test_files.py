@@ -57,7 +57,8 @@ def test_every_experiment_file_can_be_read():
         # figures and our own experiments have no published numbers
         ours = experiment.name.startswith(("trees", "stability", "auto", "interactions"))
         figure = "-fig" in experiment.name and not experiment.name.endswith("-events")
-        printed = not (figure or ours)
+        left_out = experiment.name in ("thesis-6.2", "fspp-3-auc")  # see their notes
+        printed = not (figure or ours or left_out)
         assert all(part.published for part in experiment.parts) == printed, experiment.name
         assert experiment.unsound.keys() <= experiment.methods.keys()
 
@@ -154,7 +155,7 @@ def test_a_users_file_can_be_read(written):
         ('title = "Hits"', "", "the file needs title"),
         ('title = "Hits"', 'tilte = "Hits"\ntitle = "x"', "unknown key 'tilte'.*mean title"),
         ('title = "Hits"', "title = Hits", "cannot be read as an experiment"),
-        ('Fisher = "Ranking', 'Other = "Ranking', "publishes Fisher, which"),
+        ('Fisher = "Ranking', 'Other = "Ranking', "published numbers of Fisher, which"),
         ("{ Fisher = 0 }", "{ Fisher = [0, 1] }", "needs 1 numbers for Fisher, not 2"),
         ("{ Fisher = 0 }", '{ Fisher = "many" }', "is not an experiment"),
         ('metric = "hit"', 'reference = "X"', "reference 'X' is not among"),
@@ -165,7 +166,11 @@ def test_a_users_file_can_be_read(written):
         ("train = 100", "train = 100\nfolds = 5", "needs exactly one of train, folds"),
         ("train = 100", "folds = 1", "n_folds to be an int of at least 2"),
         ("train = 100", "train = 100\nsizes = [1]\nsteps = [1]", "at most one of sizes and steps"),
-        ("train = 100", "train = 100\npublished_columns = { X = 2 }", "publishes X, which"),
+        (
+            "train = 100",
+            "train = 100\npublished_columns = { X = 2 }",
+            "published numbers of X, which",
+        ),
         ('metric = "hit"', "agreement = -1", "or a number of at least 0, got -1"),
         ('Fisher = "Ranking(FisherScore())"', "", "part 100 needs methods"),
         ('make = "make_weston"', 'build = "make_weston"', "needs data = "),
@@ -180,6 +185,8 @@ def test_a_users_file_can_be_read(written):
         ("train = 100", "train = 100\nsteps = [-inf]", "steps to be a list of ints, got"),
         ("train = 100", "train = inf", "train to be a number of rows or a share"),
         ("train = 100", "folds = inf", "n_folds to be an int of at least 2"),
+        ('metric = "hit"', 'also = "error"', "also to be a list of texts, got 'error'"),
+        ('metric = "hit"', "also = [3]", "also to be a list of texts"),
     ],
 )
 def test_an_invalid_file_is_refused(written, old, new, sentence):

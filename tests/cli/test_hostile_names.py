@@ -113,7 +113,7 @@ notes = ["A note. {word}"]
 "Fisher{word}" = "Ranking(FisherScore())"
 "Odd{word}" = "Forward('{word}')"
 [unsound]
-"Fisher{word}" = "because {word}"
+"Fisher{word}" = "impossible: {word}"
 [[parts]]
 name = "[red]{word}"
 note = "{word}"

@@ -156,6 +156,8 @@ def test_sheets_and_encodings_on_the_command_line(tamis, refused, folder):
     assert kept(result) == ["größe"]  # the fixture strips cells
     assert '--sheet "second one"' in result.stderr
     assert tamis("select", "t.xlsx", "-t", "z", *args, "--sheet", 2).exit_code == 0
+    for target in (["-t", "z"], []):  # the sheets are named although the target is not found
+        assert '--sheet "second one"' in refused("select", "t.xlsx", *target, *args)
     assert "has no sheet 'third'" in refused("select", "t.xlsx", "-t", "y", "--sheet", "third")
     (folder / "t.csv").write_bytes(first.write_csv().encode("cp1252"))
     result = tamis("select", "t.csv", "-t", "y", *args)

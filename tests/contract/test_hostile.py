@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.svm import SVC
 
 import tamis
 from tamis._arrays import target_kind
+from tamis.auto import Auto
 from tamis.criteria import (
     HSIC,
     CrossValidated,
@@ -29,6 +31,7 @@ from tamis.exceptions import (
     InvalidTable,
     NotConverged,
 )
+from tamis.meta import Probes
 from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
 from tamis.table import TableSelector
 from tamis.validation.splits import retold
@@ -160,3 +163,18 @@ def test_a_table_with_few_rows_is_refused(library, n_rows):
             tamis.inspect(table)
         with pytest.raises(InvalidTable, match="at least 2 rows"):
             tamis.select(table, target="b", method="correlation")
+
+
+def test_a_long_representation_does_not_break_a_message_into_lines():
+    wrapped = MLPClassifier(hidden_layer_sizes=(10, 20), learning_rate="adaptive", momentum=0.5)
+    assert "\n" in repr(wrapped)
+    with pytest.raises(TypeError, match=r"Ranking needs a criterion .* momentum=0\.5\)") as caught:
+        Ranking(wrapped).fit(np.eye(5), np.arange(5) % 2)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", SVC()])
+@pytest.mark.parametrize("make", [Auto, partial(Probes, Ranking(FisherScore()))])
+def test_an_impossible_number_of_processes_is_refused(make, n_jobs):
+    with pytest.raises(InvalidParameter, match="needs n_jobs to be an int other than 0 or None"):
+        make(n_jobs=n_jobs).fit(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)

@@ -615,6 +615,8 @@ def test_a_fitted_method_is_fitted_again_in_each_fold():
         ({"methods": [SVC, KNN]}, "estimators as methods"),
         ({"methods": [KNN, KNeighborsClassifier()]}, "two of them are written alike"),
         ({"metrics": "errror"}, "No metric is called 'errror'"),
+        ({"metrics": "train_errror"}, "No metric is called 'errror'"),
+        ({"metrics": "train_found"}, "No metric is called 'train_found'"),
         ({"metrics": ["error", "stability"]}, "not a metric of one realization"),
         ({"metrics": []}, "at least one metric"),
         ({"sizes": "some"}, "sizes='all', 'own', 'best'"),
@@ -693,3 +695,31 @@ def test_a_method_with_an_estimator_is_scored_by_it():
     )
     for metric in metrics:
         assert found.values(metric, "named") == given.values(metric, "named")
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_metrics_of_the_training_rows_agree_with_an_explicit_loop(normalise):
+    plan = Realizations(2, train=60, seed=3)
+    metrics = ["train_error", "error", "train_balanced_accuracy"]
+    methods = {"fisher": FISHER, "all": make_pipeline(StandardScaler(), KNN)}
+    how = {"sizes": [3], "estimators": KNN, "normalise": normalise}
+    found = evaluate(methods, WINE, plan, metrics, **how)
+    for i in range(2):
+        train, test, *_ = plan.split(WINE.y, WINE.name, i)
+        X = WINE.X
+        if normalise:
+            X = StandardScaler().fit(X[train]).transform(X)
+        order = found.orders("fisher")[i]
+        for method, columns in (("fisher", list(order[:3])), ("all", slice(None))):
+            fitted = KNN if method == "fisher" else methods["all"]
+            fitted = fitted.fit(X[train][:, columns], WINE.y[train])
+            predicted = fitted.predict(X[train][:, columns])
+            where = {"size": 3} if method == "fisher" else {}
+            values = [found.values(name, method, **where)[i] for name in metrics]
+            assert values == pytest.approx(
+                [
+                    np.mean(predicted != WINE.y[train]),
+                    np.mean(fitted.predict(X[test][:, columns]) != WINE.y[test]),
+                    balanced_accuracy_score(WINE.y[train], predicted),
+                ]
+            )

@@ -229,7 +229,7 @@ def test_all_columns_that_pass_the_test_can_be_selected():
 
 def test_find_searches_name_summary_and_reference():
     assert [r.name for r in find("rfe")] == [name for name in names() if "rfe" in name]
-    assert [r.name for r in find("GUYON vector")] == ["svm-rfe"]
+    assert [r.name for r in find("GUYON repeatedly")] == ["svm-rfe"]
     assert find("no such words") == []
     assert [r.name for r in find()] == names() == sorted(names())
 

@@ -321,6 +321,7 @@ def test_a_model_without_engine_predicts_as_often_as_for_scikit_learn(scoring):
     assert counts[0] <= counts[1] + len(X)  # the model predicts the table once, as a check
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_values_of_a_long_table_are_used_only_if_that_is_fast():
     X, y = make_classification(1000, 4, n_redundant=0, random_state=0)
     for model in (LogisticRegression(), MLPClassifier((8,), solver="lbfgs", max_iter=300)):

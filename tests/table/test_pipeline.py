@@ -168,3 +168,23 @@ def test_what_cannot_be_done_is_one_sentence():
     assert not nothing.columns
     with pytest.raises(InvalidParameter, match="needs selected columns, but Auto selected none"):
         nothing.to_pipeline(estimator=Ridge())
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_amounts_dates_and_codes_are_read_as_in_the_selection(by_name):
+    draw = np.random.default_rng(0)
+    values = draw.normal(size=(200, 3))
+    y = np.where(values.sum(axis=1) > 0, "yes", "no")
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta((500 * values[:, 2]).round(), unit="D")
+    frame = pd.DataFrame({
+        "price": [f"€ {1000 + 300 * v:.2f}".replace(".", ",") for v in values[:, 0]],
+        "share": [f"{50 + 9 * v:.3f}".replace(".", ",") + " %" for v in values[:, 1]],
+        "when": days.strftime("%d.%m.%Y"),
+    })  # fmt: skip
+    frame.loc[::40, "price"] = "n/a"
+    given = (frame.assign(y=y),) if by_name else (frame, y)
+    target = {"target": "y"} if by_name else {}
+    pipeline = tamis.select(*given, **target, **AUTO).to_pipeline()
+    assert pipeline.score(frame, y) > 0.9
+    assert pickle.loads(pickle.dumps(pipeline)).score(frame[::3], y[::3]) > 0.9
+    assert clone(pipeline).fit(frame[:100], y[:100]).score(frame[100:], y[100:]) > 0.85

@@ -382,8 +382,14 @@ def test_sheets_are_read_by_name_and_number(tmp_path):
     for sheet in ("firsst", 0, 4, "-1", ""):
         with pytest.raises(InvalidTable, match=r"has no sheet .* a number from 1 to 3"):
             tamis.read(path, sheet=sheet)
-    with pytest.raises(InvalidTable, match="sheet 'empty' holds a table"):
+    with pytest.raises(InvalidTable, match=r"sheet 'empty' holds a table.*another one: 'first', "):
         tamis.read(path, sheet="empty")
+
+
+def test_a_column_that_is_in_another_sheet_is_looked_for_there(tmp_path):
+    written_sheets(path := tmp_path / "t.xlsx")
+    with pytest.raises(InvalidTable, match=r"no column ' b '.* The sheet 'first' is read.*it's 2"):
+        tamis.read(path, target=" b ")
 
 
 def test_sheets_and_encodings_need_their_formats(tmp_path):

@@ -81,10 +81,10 @@ def mark_words(experiment: Experiment) -> dict[str, str]:
 
 
 def win_of(cell: Cell) -> str | None:
-    """Return what became of a published significant difference from the reference.
+    """Return whether our test confirms a published significant difference from the reference.
 
-    It is "kept" if ours is significant too, "lost" if it is not, and "reversed" if it has the
-    opposite sign. None if no difference is published.
+    The result is "kept" if our difference is significant too, "lost" if it is not, and "reversed"
+    if it has the opposite sign. It is None if no significant difference is published.
     """
     if not cell.published_sign or cell.sign is None:
         return None

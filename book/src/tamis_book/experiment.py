@@ -25,6 +25,10 @@ TEXTS = Constraint(
     ("a text for every name",),
     lambda value: isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()),
 )
+NAMES = Constraint(
+    ("a list of texts",),
+    lambda value: isinstance(value, tuple) and all(isinstance(name, str) for name in value),
+)
 INTS = Constraint(("a list of ints",), lambda value: all(is_int(k) for k in value))
 
 #: Marks of published numbers that are not compared with ours, by the first words of the reason.
@@ -154,6 +158,8 @@ class Experiment:
     parts : tuple of Part
     metric : str
         Name of the metric, such as "hit", "error", "mse" or "stability".
+    also : tuple of str
+        Metrics of other tables of the same realizations. These tables share their tasks.
     agreement : {"chance", "range"} or float
         When our number and a published number agree. "chance": the difference between means or
         counts over that number of realizations is not significant. "range": the published number,
@@ -194,6 +200,7 @@ class Experiment:
         **dict.fromkeys(("title", "source", "metric"), TEXT),
         **dict.fromkeys(("methods", "baselines", "estimators"), TEXTS),
         "unsound": REASONS,
+        "also": NAMES,
         "agreement": one_of("chance", "range") | number(least=0),
         "realizations": integer(1),
         "scale": number(),
@@ -207,6 +214,7 @@ class Experiment:
     source: str
     parts: tuple[Part, ...]
     metric: str = "error"
+    also: tuple[str, ...] = ()
     agreement: str | float = "chance"
     realizations: int = 30
     scale: float = 1.0

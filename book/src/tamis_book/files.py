@@ -151,7 +151,9 @@ def _to_experiment(name: str, plain: dict[str, Any], folder: Path) -> Experiment
     for part in parts:
         experiment.plan(part)  # raises an error if the numbers of rows are invalid
         if experiment.metric == "stability" and (experiment.baselines or part.steps):
-            raise InvalidSpec("stability needs sizes or nothing, and no steps or [baselines].")
+            raise InvalidSpec(
+                "metric = 'stability' cannot be combined with steps or [baselines]. Use sizes."
+            )
     return experiment
 
 
@@ -176,7 +178,7 @@ def _to_part(plain: dict[str, Any], methods: Collection[str], folder: Path) -> P
     values = _with_tuples({**plain, "data": data})
     named = {*methods, *plain.get("methods", {})}
     if not named:
-        raise InvalidSpec(f"part {name} needs methods, its own or those of the file.")
+        raise InvalidSpec(f"part {name} needs methods. Write [methods], or methods in the part.")
     sizes, steps = (plain.get(word, ()) for word in ("sizes", "steps"))
     if sum(word in plain for word in ("train", "folds", "splits")) != 1 or (sizes and steps):
         raise InvalidSpec(
@@ -187,7 +189,7 @@ def _to_part(plain: dict[str, Any], methods: Collection[str], folder: Path) -> P
         given = plain.get(word, {})
         if unknown := given.keys() - named:
             raise InvalidSpec(
-                f"part {name} publishes {min(unknown)}, which [methods] does not name."
+                f"part {name} has published numbers of {min(unknown)}, which is not in [methods]."
             )
         check, n = (_signs, len(sizes)) if word == "signs" else (_numbers, len(sizes or steps) or 1)
         values[word] = {method: check(method, name, row, n) for method, row in given.items()}

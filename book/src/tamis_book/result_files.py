@@ -34,7 +34,7 @@ FORMAT = 1
 DIGITS = 9
 #: Fields of an experiment and of its parts that do not affect our numbers.
 SHOWN = {"name", "title", "source", "agreement", "realizations", "scale", "tuning", "reference"}
-SHOWN |= {"unsound", "notes", "parts", "cost"}
+SHOWN |= {"unsound", "notes", "parts", "cost", "also"}
 SHOWN_OF_PARTS = {"published", "published_columns", "signs", "unsound", "note"}
 
 #: Errors that occur if a file is damaged or of a different kind.

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 RULES = ("mean-of-5", "median-of-5", "each")
 N_FIRST, N_FOLDS = 5, 5
-#: Metrics published in two tables of the same realizations. These tables share their tasks.
-TWINS = ("mse", "scc")
 
 
 def tuned(
@@ -187,7 +185,7 @@ class _Run:
         if table is not None:
             estimators = {name: table.estimator(one) for name, one in estimators.items()}
         measured = self.experiment.measured
-        metrics = [*TWINS] if measured in TWINS else [measured]
+        metrics = sorted({measured, *self.experiment.also})
         if baselines and measured != "n_features":
             metrics.append("n_features")
         how: dict[str, Any] = dict(
@@ -195,7 +193,7 @@ class _Run:
             plan=plan,
             metrics=metrics,
             # hits do not need predictions
-            estimators=estimators if metric(self.experiment.metric).function else None,
+            estimators=estimators if any(metric(name).function for name in metrics) else None,
             normalise=table is None or table.plain,
             **self.how,
         )

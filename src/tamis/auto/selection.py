@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from tamis._arrays import Array, Subset, class_codes, is_int, target_kind
 from tamis._checks import Constraints, number, one_of
-from tamis._seeds import seed_of, stream
+from tamis._seeds import Seed, seed_of, stream
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.fold_paths import Work, sample_of, unit_of, varying_units
 from tamis.auto.held_out import (
@@ -37,6 +37,7 @@ from tamis.contract import Choice, Record
 from tamis.contract.choice import Fraction, Size, resolve_choice
 from tamis.contract.criterion import TASKS, check_target
 from tamis.contract.embedded import Given
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.conditional_test import pool_tests, read_tests
 from tamis.meta.honest_size import sizes_of
@@ -204,9 +205,9 @@ class Auto(InRounds):
     class_weight: Any = None
     confirm: bool = False
     task: str = "auto"
-    feature_groups: Any = None
-    fixed_features: Any = None
-    random_state: Any = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
+    random_state: Seed = None
     n_jobs: int | None = None
 
     # -- checks -----------------------------------------------------------------------------------

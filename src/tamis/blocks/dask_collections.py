@@ -123,7 +123,7 @@ def _delayed(
         return _of_frame(X, y, target)
     if target is not None or y is None or getattr(X, "ndim", 0) != 2:
         raise InvalidTarget(
-            "A Dask Array of rows and columns needs its target as another one, fit(X, y), not "
+            "A Dask Array needs its target as a second Dask Array. Write fit(X, y), not "
             f"target={target!r}."
         )
     rows = X.rechunk({1: -1})

@@ -124,7 +124,7 @@ def check_names(who: str, names: Sequence[str] | None, n_columns: int) -> list[s
     if len(found) != n_columns or len(set(found)) < n_columns:
         raise InvalidParameter(
             f"{who} needs a unique name for each of {n_columns} columns, but names= has "
-            f"{len(found)}, {len(set(found))} of them different."
+            f"{len(found)}, of which {len(set(found))} are different."
         )
     return found
 

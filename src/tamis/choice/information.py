@@ -111,8 +111,9 @@ class Information(Choice):
             )
         if least == np.inf:
             raise InvalidTable(
-                f"Information fits a linear model to what is fixed, {int(ends[n_fixed])} columns, "
-                f"for which {len(X)} rows are too few. Fix fewer, or ask for a number of features."
+                f"Information fits a linear model, and {len(X)} rows are too few for the "
+                f"{int(ends[n_fixed])} columns of fixed_features. Fix fewer columns, or ask for a "
+                "number of features."
             )
         index = int(np.flatnonzero(trace.sizes == best)[-1])
         kept = f"{context.counted(best)} {have(best)} the least value of {name}, {least:.4g}"

@@ -153,7 +153,7 @@ def _check(asked: CompareOptions, files: Sequence[Path]) -> None:
 
 def _read_table(asked: CompareOptions, file: Path) -> Table:
     content = read_file(file, asked.format, **asked.layout)
-    check_target(asked.target or content.target, content.frame.columns)
+    check_target(asked.target or content.target, content.frame.columns, content.hint)
     how: dict[str, Any] = {"name": file_name(file), "calendar": asked.calendar}
     return table_of(content, asked.target, asked.drop, asked.keep, asked.task.value, **how)
 

@@ -127,7 +127,7 @@ class TableOptions(Options):
     task: Task = option("classification, regression or auto.", "TASK", default=Task.auto)
     drop: list[str] = option("Column to leave out; may be repeated.", "COLUMN", default=())
     keep: list[str] = option(
-        "Column to use although it looks like an id or a code of the target.", "COLUMN", default=()
+        "Column to use although it looks like an id or encodes the target.", "COLUMN", default=()
     )
     format: str | None = option(
         f"File format: {', '.join(FORMATS)} (default: by extension).", "NAME"
@@ -216,7 +216,7 @@ class SelectOptions(GroupOptions):
         "Write the steps of the search to *.json, also after Ctrl-C.", "FILE"
     )
     resume: Path | None = option("Continue from a file of --save-record.", "FILE")
-    report: bool = flag("Write the output folder also with METHOD.", "--report")
+    report: bool = flag("With METHOD: write the output folder, including the report.", "--report")
     folder: Path | None = option("Output folder (default: tamis-NAME).", "FOLDER")
     resamples: int | None = option(
         "Number of resamples for the error estimate with METHOD (default: 20).", "R", min=0
@@ -232,7 +232,8 @@ class SelectOptions(GroupOptions):
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     environments: str | None = option(
-        "Hospital, year or site of the rows: report the error in each, predicted from the others.",
+        "Column such as hospital or year: report the error in each, for a model trained on the "
+        "others.",
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")

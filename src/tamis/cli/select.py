@@ -144,7 +144,9 @@ def _check(asked: SelectOptions) -> None:
 def _read_table(asked: SelectOptions, content: FileTable) -> Table:
     """Return the table of a file. For censored data, the target is the time."""
     if not asked.dry_run:
-        check_target(asked.target or asked.time or content.target, content.frame.columns)
+        check_target(
+            asked.target or asked.time or content.target, content.frame.columns, content.hint
+        )
     drop = [*asked.drop, *asked.id_columns]
     drop += filter(None, dict.fromkeys((asked.groups, asked.environments, asked.weights)))
     target, task = asked.target, asked.task.value

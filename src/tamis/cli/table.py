@@ -17,11 +17,12 @@ from tamis.table.kinds import read_columns
 from tamis.table.target import check_column, check_complete
 
 
-def check_target(target: str | None, columns: Sequence[str]) -> None:
-    """Raise an error if no target is named."""
+def check_target(target: str | None, columns: Sequence[str], hint: str = "") -> None:
+    """Raise an error, which ends with ``hint``, if no target is named."""
     if target is None:
         raise InvalidTable(
             f"Which column is the target? Write --target with one of {format_names(columns[::-1])}."
+            f"{hint}"
         )
 
 

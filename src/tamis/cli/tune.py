@@ -140,7 +140,7 @@ def _parse_range(text: str | None) -> tuple[float, float] | None:
 def _read_table(asked: TuneOptions) -> tuple[Table, TuningTable]:
     """Return the table of the file, and the rows on which C is tuned."""
     content = read_file(asked.file, asked.format, **asked.layout)
-    check_target(asked.target or content.target, content.frame.columns)
+    check_target(asked.target or content.target, content.frame.columns, content.hint)
     groups, drop = None, asked.drop
     if asked.groups is not None:
         groups, drop = row_groups(content.frame, asked.groups), [*drop, asked.groups]

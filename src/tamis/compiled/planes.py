@@ -89,8 +89,8 @@ def keys_within(
                     if slot >= 0:
                         counts[slot, (key >> finer) & mask] += 1
             continue
-        # one prefix at a time, so that its counts stay in the L1 cache; positions are collected
-        # first, so that a mispredicted end of the inner loop does not discard the counting
+        # count one prefix at a time, so that its counts stay in the L1 cache; collect positions
+        # before counting, because a mispredicted loop end would discard the counting
         for slot in range(first, last):
             own, low, high, n_found = counts[slot], bounds[slot, 0], bounds[slot, 1], 0
             for base in range(0, len(row), 64):

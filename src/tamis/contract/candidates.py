@@ -17,9 +17,10 @@ def best_first_moved(moved: Subset, scores: Scores, adding: bool) -> Subset:
 class Candidates:
     """Finds the best candidates of each step of a search.
 
-    Scores change little from step to step, so the best 100 units usually score at least as well as
-    the 200th-best unit of an earlier step did. Only units that reach that score are sorted. This
-    saves time and does not change the result.
+    Sorting all units in every step would be slow. Scores change little from step to step, so the
+    score of the 200th-best unit of an earlier step is used as a limit: only units above it are
+    sorted. If fewer than 100 or more than 400 units reach it, all are compared and the limit is
+    renewed, so the result is always the same.
     """
 
     def __init__(self) -> None:

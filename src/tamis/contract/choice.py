@@ -334,10 +334,10 @@ def best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
 
 
 def gains_until(trace: Trace, chosen: int) -> int | None:
-    """Return the size of the best subset up to the chosen step, if it is smaller than the chosen.
+    """Return the size of a smaller subset that is at least as good as the chosen one.
 
-    Ties go to the smallest size. Return None if the chosen subset is better than every smaller
-    subset before it, if the best subset is not smaller, or if values are unknown.
+    It is the best subset up to the chosen step, and ties go to the smallest size. Return None if
+    the chosen subset is better than every smaller one before it, or if values are unknown.
     """
     sizes, values = trace.sizes[: chosen + 1], trace.values[: chosen + 1]
     passed = np.flatnonzero(sizes > 0)

@@ -68,7 +68,7 @@ class Criterion(BaseEstimator, ABC):
     reads_scale: ClassVar[bool] = False
     #: Whether ``loss`` returns the decrease of a score, so that a negative loss is an improvement.
     loses_score: ClassVar[bool] = False
-    #: Name of the second opinion that breaks ties, such as "squared loss on the same folds". Empty
+    #: Name of the score that breaks ties, such as "squared loss on the same folds". Empty
     #: if there is none. See :meth:`second_opinion`.
     opinion: ClassVar[str] = ""
     #: Mask of the units whose columns are all constant or duplicates of earlier columns, set by
@@ -232,7 +232,7 @@ class Criterion(BaseEstimator, ABC):
         Searches use it to break ties if ``opinion`` is not empty. The units are either all outside
         the subset, and each is added on its own, or all inside, and each is removed on its own.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no second opinion.")
+        raise NotImplementedError(f"{type(self).__name__} has no second score to break ties.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

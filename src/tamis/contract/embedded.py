@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array
 from tamis._memory import check_cost
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
@@ -88,7 +88,7 @@ class Embedded(Selection):
     fewer: ClassVar[str]
     quick: ClassVar[str]
 
-    random_state: Any
+    random_state: Seed
     #: The units of the table.
     _units: Grouping = Grouping(0)
 
@@ -156,13 +156,19 @@ class Embedded(Selection):
     ) -> Given:
         self._units = done.grouping
         names = ", ".join(sorted(params))
+        own = sorted(params.keys() & self.get_params(deep=False).keys())
+        if own:
+            raise InvalidParameter(
+                f"{own[0]} is a parameter of {type(self).__name__}, not of its fit. Write "
+                f"{type(self).__name__}({own[0]}=...)."
+            )
         if names:
             raise InvalidParameter(
                 f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "
                 "whose criterion can, such as RecursiveElimination(Importances(...))."
             )
         self._check_memory(X, y)
-        return Given(X, y, self.random_state, X.shape[1])
+        return Given(X, y, draw_seed(self.random_state), X.shape[1])
 
     def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
         """Refuse a table that would need more memory for the fit than is available."""

@@ -23,7 +23,7 @@ def check_record(plain: Any, number: int, depth: int = 0) -> None:
         raise InvalidTable(f"This is not a record: it contains a {type(plain).__name__}.")
     if plain.get("format") != number:
         raise InvalidTable(
-            f"tamis {__version__} cannot read this record, which needs 'format': {number}. "
+            f"tamis {__version__} cannot read this record: 'format' needs to be {number}. "
             "Use the version that wrote it, or fit again."
         )
     _need(depth <= DEEPEST, "parts", "fewer levels")

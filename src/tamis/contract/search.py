@@ -32,6 +32,7 @@ from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
 from tamis.contract.steps import NOTHING
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
@@ -51,7 +52,7 @@ CAPABILITIES = {
     SubsetCriterion: ("the value of a subset", "scores any subset", "FloatingForward"),
 }
 
-#: Second opinions that differ by less than this are tied. A second opinion is a mean of losses
+#: Tie-breaking scores that differ by less than this are tied. Such a score is a mean of losses
 #: between 0 and 2. Different ways to compute it agree to nine digits.
 SAME_OPINION = 1e-9
 
@@ -135,14 +136,14 @@ class Counted:
     def winner(self, subset: Subset, units: Subset, equal: Subset) -> int:
         """Return the position of the unit to move, one of the tied positions ``equal``.
 
-        Ties go to the best second opinion, then to the first position.
+        Ties go to the best tie-breaking score, then to the first position.
         """
         if not self.has_opinion or len(equal) == 1:
             return int(equal[0])
         return int(equal[self.opinions(subset, units[equal]).argmax()])
 
     def opinions(self, subset: Subset, units: Subset) -> Array:
-        """Return the second opinions that break ties. Greater is better.
+        """Return the scores that break ties. Greater is better.
 
         They are not counted as evaluations.
         """
@@ -153,7 +154,7 @@ class Counted:
     def beats(self, subset: Subset, value: float, other: Subset, known: float) -> bool:
         """Whether a subset is better than another.
 
-        Ties go to the better second opinion, then to the lexicographically first subset.
+        Ties go to the better tie-breaking score, then to the lexicographically first subset.
         """
         if improves(value, known) or improves(known, value) or not len(other):
             return improves(value, known)
@@ -163,7 +164,7 @@ class Counted:
         return lead > 0 if abs(lead) > SAME_OPINION else tuple(subset) < tuple(other)
 
     def _opinion_of(self, subset: Subset) -> float:
-        """Return the second opinion of a subset, or 0 if there is none. The result is cached."""
+        """Return the tie-breaking score of a subset, or 0 if there is none. It is cached."""
         if not self.has_opinion or not len(subset):
             return 0.0
         key = subset.tobytes()
@@ -236,12 +237,12 @@ class Search(MetaEstimatorMixin, Selection):
     #: The kinds of criterion that this search can use.
     needs: ClassVar[tuple[type[Criterion], ...]]
 
-    criterion: Any
+    criterion: Criterion
     _: KW_ONLY
     n_features_to_select: SizeLike = 0.5
     standardize: bool = True
-    feature_groups: Any = None
-    fixed_features: Any = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
 
     def _check(self) -> None:
         """Refuse a search, criterion and choice that do not fit together."""
@@ -274,7 +275,8 @@ class Search(MetaEstimatorMixin, Selection):
         self.criterion.grouped(grouping.members)
         scaled = self.standardize and not self.criterion.reads_scale
         if isinstance(X, BlockTable):
-            self.criterion.fit(X.scaled(type(self.criterion).__name__, scaled))
+            table: Any = X.scaled(type(self.criterion).__name__, scaled)
+            self.criterion.fit(table)
         else:
             self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
         for chosen in done.trace.params.values():

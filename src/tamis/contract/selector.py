@@ -32,7 +32,7 @@ from tamis._format import shorten_list
 from tamis._frame import collected
 from tamis._lazy import extension
 from tamis._namespace import is_elsewhere
-from tamis._seeds import draw_seed, fix_seeds
+from tamis._seeds import Seed, draw_seed, fix_seeds
 from tamis.blocks.device_arrays import (
     columns_of,
     out_of_memory,
@@ -57,7 +57,7 @@ from tamis.contract.run import (
 )
 from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
-from tamis.contract.units import Grouping, resolve_units
+from tamis.contract.units import Fixed, Grouping, resolve_units
 from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 
 #: Maximum number of selected columns that a summary lists by name.
@@ -152,7 +152,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     n_features_to_select: SizeLike
     feature_groups: Any = None
-    fixed_features: Any = None
+    fixed_features: Fixed = None
 
     support_: Mask
     units_: Grouping
@@ -535,7 +535,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         min_correlation: float = 0.7,
         n_candidates: int = 3,
         n_folds: int = 5,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Any:

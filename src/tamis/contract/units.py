@@ -9,13 +9,19 @@ the columns.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, is_int
 from tamis._format import shorten_list
 from tamis.exceptions import InvalidParameter
+
+#: Values that ``feature_groups`` accepts: the columns of each group by name, or a label per column.
+Groups: TypeAlias = Mapping[Any, Any] | Sequence[Any] | NDArray[Any] | None
+#: Values that ``fixed_features`` accepts: names or indices of columns, or names of groups.
+Fixed: TypeAlias = str | int | Sequence[str | int] | NDArray[Any] | None
 
 
 @dataclass(frozen=True)

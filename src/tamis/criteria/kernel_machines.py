@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class MachineView(NamedTuple):
     """Binary SVM, given by its multipliers and the kernel of its rows.
 
-    ``hint`` is an optional start value for computing the quantity that a criterion scores.
+    ``hint`` is an optional start value for computing the norm or bound that a criterion scores.
     """
 
     machine: Multipliers
@@ -47,10 +47,10 @@ class MachineView(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
-    """Criterion that scores columns by a quantity of a support vector machine.
+    """Criterion that scores columns by a norm or error bound of a support vector machine.
 
-    The quantity is summed over the binary SVMs of an ``SVC``, one for each pair of classes. A
-    subclass defines the quantity (:meth:`_quantity`), its derivatives with respect to the column
+    The norm or bound is summed over the binary SVMs of an ``SVC``, one for each pair of classes. A
+    subclass defines it (:meth:`_quantity`), its derivatives with respect to the column
     scales (:meth:`_slopes`) and how a change is scored (:meth:`_scored`).
     """
 
@@ -60,7 +60,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     retrain: bool = False
     adjusted: str | bool = "auto"
 
-    #: Whether the quantity needs only the support vectors, not all rows.
+    #: Whether the norm or bound needs only the support vectors, not all rows.
     _on_support: ClassVar[bool] = True
     #: Whether SVMs with squared losses are accepted, whose multipliers have no upper bounds.
     _takes_squared: ClassVar[bool] = False
@@ -121,14 +121,14 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
     @abstractmethod
     def _quantity(self, machine: Multipliers, K: Array, hint: Any = None) -> float:
-        """Return the quantity of a binary SVM, given the kernel matrix of its rows."""
+        """Return the norm or bound of a binary SVM, given the kernel matrix of its rows."""
 
     @abstractmethod
     def _slopes(self, view: MachineView) -> Array:
-        """Return the derivative of the quantity with respect to the scale of each column."""
+        """Return the derivative of the norm or bound with respect to the scale of each column."""
 
     def _scored(self, lost: Array) -> Array:
-        """Return the loss of each unit, given the decrease of the quantity when it is removed.
+        """Return the loss of each unit, given the decrease of the norm or bound without it.
 
         The default is suited to an error bound: the unit whose removal makes the bound smallest has
         the smallest loss.
@@ -140,21 +140,21 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         return None
 
     def _of_nothing(self, machine: Multipliers) -> float:
-        """Return the quantity without any columns.
+        """Return the norm or bound without any columns.
 
         All rows are then equal, so the norm and the radius are 0.
         """
         return 0.0
 
     def _lost(self, view: MachineView, units: Units) -> Array:
-        """Return the decrease of the quantity when each unit is removed, with fixed multipliers."""
+        """Return the decrease of the norm or bound without each unit, with fixed multipliers."""
         machine, columns, hint = view
         kernels = (columns.without(units.positions(k)) for k in range(len(units.sizes)))
         left = [self._quantity(machine, K, hint) for K in kernels]
         return self._quantity(machine, columns.K, hint) - np.array(left)
 
     def _retrain_without(self, units: Units, index: int, views: list[MachineView]) -> float:
-        """Train the SVMs without a unit, and return the sum of their quantities."""
+        """Train the SVMs without a unit, and return the sum of their norms or bounds."""
         others, removed = units.without(index), units.positions(index)
         if not len(others):
             return sum(self._of_nothing(view.machine) for view in views)

@@ -494,12 +494,12 @@ class ChanceAdjusted:
         return 2 * n_features if self._is_adjusted else n_features
 
     def _units(self, subset: Subset) -> Units:
-        """Return the units of a subset, followed by their copies if losses are adjusted."""
+        """Return the units of a subset, then their permuted copies if losses are adjusted."""
         units = Units.of(self.columns, subset)
         return units.with_copies(self.n_features_in_) if self._has_copies else units
 
     def _above_chance(self, losses: Array) -> Array:
-        """Return the loss of each unit minus the loss of its copy, if there are copies."""
+        """Return the loss of each unit minus that of its permuted copy, if there are copies."""
         if not self._has_copies:
             return losses
         own, copies = np.split(losses, 2, axis=-1)

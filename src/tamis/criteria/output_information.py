@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from tamis._arrays import Array, Subset, class_codes, column_means
 from tamis._checks import Constraints, number, one_of
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import GROUPS, Metadata, ModelCriterion, check_trainable
 from tamis.density.discrete import settled
@@ -94,7 +94,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     _: KW_ONLY
     credit: str = "shares"
     validation: float = 0.5
-    random_state: Any = None
+    random_state: Seed = None
 
     _makes_folds: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {

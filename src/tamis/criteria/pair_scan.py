@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array
 from tamis._checks import Constraints, integer
-from tamis._seeds import draw_seed, stream
+from tamis._seeds import Seed, draw_seed, stream
 from tamis.blocks.inputs import check_data
 from tamis.blocks.table import BlockTable
 from tamis.contract.record import Interaction
@@ -204,7 +204,7 @@ class PairInformation(Univariate):
     n_bins: int | None = N_BINS
     n_interactions: int = 100
     n_permutations: int = 0
-    random_state: Any = 0
+    random_state: Seed = 0
     binning: str = "frequency"
     categories: ArrayLike | None = None
     adjusted: bool | str = "auto"
@@ -223,7 +223,7 @@ class PairInformation(Univariate):
 
     @property
     def monotone(self) -> bool:
-        """Whether scores cannot be negative, which holds if they are not corrected for chance."""
+        """Whether no score is negative. Scores corrected for chance may be negative."""
         return not is_adjusted(self)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

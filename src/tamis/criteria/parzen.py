@@ -14,7 +14,7 @@ from tamis._arrays import Array, Mask, Subset, check_range, class_codes
 from tamis._checks import NONE, Constraints, integer, one_of
 from tamis._namespace import placed
 from tamis._parallel import in_order, threads_for
-from tamis._seeds import draw_seed, stream
+from tamis._seeds import Seed, draw_seed, stream
 from tamis.contract import BackwardCriterion, SubsetCriterion
 from tamis.contract.criterion import Criterion
 from tamis.criteria.kernel import SingleChanges
@@ -57,7 +57,7 @@ class WindowCriterion(Criterion):
     """
 
     sigma: float | str = "likelihood"
-    random_state: Any = 0
+    random_state: Seed = 0
     task: str = "auto"
 
     targets: ClassVar[frozenset[str]] = frozenset({"classification"})

@@ -199,7 +199,7 @@ class Spanned:
 
         It is 0 for columns that depend on the subset.
         """
-        if self._gains is None:  # otherwise the span is the same as in the last call
+        if self._gains is None:  # not None if the subset is that of the last call
             spanned = self.base | self.determined()
             products = self.sweep.products
             assert products is not None  # ``Residuals`` was created with products=True

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from tamis._arrays import Array, Subset
 from tamis._checks import Constraints, one_of
 from tamis._namespace import device_asked
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.contract import BackwardCriterion
 from tamis.criteria.model import (
     GROUPS,
@@ -60,7 +60,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     on: str = "training"
     n_repeats: int = 1
     n_values: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
     n_jobs: int | None = None
     precision: str = "double"
     adjusted: str | bool = "auto"

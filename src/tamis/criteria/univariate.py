@@ -364,7 +364,7 @@ class MutualInformation(Univariate):
 
     @property
     def monotone(self) -> bool:
-        """Whether scores cannot be negative, which holds if they are not corrected for chance."""
+        """Whether no score is negative. Scores corrected for chance may be negative."""
         return not is_adjusted(self)
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

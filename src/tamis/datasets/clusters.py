@@ -1,10 +1,9 @@
 """Synthetic classification problems with Gaussian clusters."""
 
-from typing import Any
-
 import numpy as np
 
 from tamis._checks import integer
+from tamis._seeds import Seed
 from tamis.datasets.problem import (
     LEVEL,
     SHARE,
@@ -19,7 +18,7 @@ from tamis.datasets.problem import (
 
 
 def make_weston(
-    n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, noise: float = 20.0
+    n_samples: int = 200, *, random_state: Seed = None, n_features: int = 10, noise: float = 20.0
 ) -> Problem:
     """Make two classes, each with two Gaussian clusters in the first two columns.
 
@@ -74,7 +73,7 @@ _STEPS = np.array([[0, 0, 0, 0], [1, 0, 1, 0], [2, 1, 0, 0], [3, 2, 2, -0.5], [3
 
 
 def make_complementary(
-    n_samples: int = 500, *, random_state: Any = None, separation: float = 6.0
+    n_samples: int = 500, *, random_state: Seed = None, separation: float = 6.0
 ) -> Problem:
     """Make five classes and four columns. The two best single columns are not the best pair.
 
@@ -133,7 +132,7 @@ _CLASS_CORRELATIONS = (
 _CLASS_MEANS = ((0.0, 0.0, 0.0), (2.48, 2.50, -7.86), (-6.73, 2.10, 1.85))
 
 
-def make_class_redundancy(n_samples: int = 600, *, random_state: Any = None) -> Problem:
+def make_class_redundancy(n_samples: int = 600, *, random_state: Seed = None) -> Problem:
     """Make three columns that are redundant within each of three classes, but mostly not overall.
 
     Within each class all columns are correlated at 0.95 to 0.99. Over all rows the absolute
@@ -186,7 +185,7 @@ def _correlated(Z: Floats, r12: float, r13: float, r23: float) -> Floats:
 def make_madelon(
     n_samples: int = 2000,
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_informative: int = 5,
     n_redundant: int = 5,
     n_repeated: int = 10,

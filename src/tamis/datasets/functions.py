@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from tamis._checks import BOOLEAN, integer, one_of
+from tamis._seeds import Seed
 from tamis.datasets.problem import LEVEL, SHARE, Floats, Problem, begin, make_problem
 
 #: Number of relevant columns of :func:`make_decoys`, and number of decoys of each relevant column.
@@ -13,7 +14,7 @@ N_RELEVANT, DECOYS_OF_EACH = 5, 2
 
 
 def make_additive(
-    n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, noise: float = 0.1
+    n_samples: int = 200, *, random_state: Seed = None, n_features: int = 10, noise: float = 0.1
 ) -> Problem:
     """Make a regression target that is a sum of functions of five single columns.
 
@@ -59,7 +60,7 @@ def make_additive(
 def make_interactive(
     n_samples: int = 200,
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_features: int = 10,
     noise: float = 0.1,
     square: bool = True,
@@ -113,7 +114,7 @@ def _friedman(x: Floats, power: int = 2) -> Floats:
 
 
 def make_exponential(
-    n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, noise: float = 0.2
+    n_samples: int = 200, *, random_state: Seed = None, n_features: int = 10, noise: float = 0.2
 ) -> Problem:
     """Make a regression target that is a Gaussian bump over two columns.
 
@@ -160,7 +161,7 @@ def _regression(X: Floats, y: Floats, noise: float, rng: Any, n_relevant: int) -
 def make_decoys(
     n_samples: int = 250,
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_features: int = 50,
     task: str = "classification",
     correlation: float = 0.9,

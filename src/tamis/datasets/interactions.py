@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._checks import integer, one_of
+from tamis._seeds import Seed
 from tamis.datasets.problem import (
     LEVEL,
     SHARE,
@@ -26,7 +27,7 @@ from tamis.datasets.problem import (
 RELEVANT = {"ring": 2, "xor": 2, "ring+xor": 4, "ring+xor+sum": 6}
 
 
-def make_corral(n_samples: int = 128, *, random_state: Any = None, variant: int = 6) -> Problem:
+def make_corral(n_samples: int = 128, *, random_state: Seed = None, variant: int = 6) -> Problem:
     """Make the classes ``(A0 and A1) or (B0 and B1)``, with redundant and irrelevant columns.
 
     All columns are 0 or 1:
@@ -94,7 +95,7 @@ _MONKS: dict[int, tuple[Callable[[Ints], NDArray[np.bool_]], tuple[int, ...]]] =
 
 
 def make_monks(
-    n_samples: int = 432, *, random_state: Any = None, problem: int = 1, noise: float = 0.0
+    n_samples: int = 432, *, random_state: Seed = None, problem: int = 1, noise: float = 0.0
 ) -> Problem:
     """Make classes by a logical rule on six nominal columns of 3, 3, 2, 3, 4 and 2 values.
 
@@ -144,7 +145,7 @@ def make_monks(
 
 
 def make_xor(
-    n_samples: int = 200, *, random_state: Any = None, n_features: int = 10, spread: float = 0.3
+    n_samples: int = 200, *, random_state: Seed = None, n_features: int = 10, spread: float = 0.3
 ) -> Problem:
     """Make an XOR problem: four Gaussian clusters, with opposite corners in the same class.
 
@@ -191,7 +192,7 @@ def make_xor(
 def make_interactions(
     n_samples: int = 1000,
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_features: int = 8,
     problem: str = "ring",
 ) -> Problem:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tamis._checks import integer, one_of
 from tamis._frame import frame
+from tamis._seeds import Seed
 from tamis.datasets.problem import Floats, begin
 
 Generator = np.random.Generator
@@ -44,7 +45,7 @@ class MixedTable(NamedTuple):
 
 
 def make_mixed(
-    n_samples: int = 300, *, random_state: Any = None, like: str = "passengers"
+    n_samples: int = 300, *, random_state: Seed = None, like: str = "passengers"
 ) -> MixedTable:
     """Make a table of numbers, categories, dates and texts, similar to a well-known data set.
 
@@ -81,7 +82,7 @@ def make_mixed(
 
 
 def make_genes(
-    n_samples: int = 80, *, random_state: Any = None, n_genes: int = 5000, n_gaps: int = 229
+    n_samples: int = 80, *, random_state: Seed = None, n_genes: int = 5000, n_gaps: int = 229
 ) -> MixedTable:
     """Make a wide table of gene expression with the usual defects of laboratory files.
 

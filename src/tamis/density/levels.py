@@ -1,4 +1,4 @@
-"""Cuts of columns in row blocks into levels, and the bit planes of a block."""
+"""Discretisation of columns in row blocks: the cuts between levels, and levels as bit planes."""
 
 from functools import partial
 from typing import Any, NamedTuple, Self

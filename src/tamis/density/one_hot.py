@@ -168,6 +168,6 @@ def count(left: Any, right: Any) -> Any:
 
 
 def look_up(values: Any, counts: Any) -> Any:
-    """Return a table's values at an array of counts."""
+    """Return ``values[counts]`` for an array of counts of any shape."""
     xp = namespace(values)
     return xp.reshape(xp.take(values, xp.reshape(counts, (-1,))), counts.shape)

@@ -237,8 +237,8 @@ def _cells_of_rows(results: Results, metric: str) -> dict[Cell, dict[int, float]
         found.setdefault((item.data, item.method, item.estimator, size), []).append(item.losses)
     if not found:
         raise InvalidParameter(
-            "compare needs the losses of rows for test='rows', but the results have none. Write "
-            "evaluate(..., losses=True), or test='corrected t'."
+            "compare needs the loss of each row for test='rows', and these results have none. "
+            "Write evaluate(..., losses=True), or test='corrected t'."
         )
     return {cell: _mean_of_rows(losses) for cell, losses in found.items()}
 

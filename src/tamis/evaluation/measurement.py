@@ -16,7 +16,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
@@ -209,8 +208,8 @@ class _Measurement:
         hit = self._score_columns(order, "given", ("hit",))
         kept = order if support is None else support
         if names:
-            model, X = self.training.fit_estimator(fitted.estimator_, ITSELF, self.split, kept)
-            predicted = self._score(model, X, ITSELF, len(kept), "own")
+            model, _ = self.training.fit_estimator(fitted.estimator_, ITSELF, self.split, kept)
+            predicted = self._score(model, kept, ITSELF, len(kept), "own")
             return hit + self._score_columns(kept, "own") + predicted
         if protocol.sizes == "best":
             return hit + self._score_best_size(method, label, order)
@@ -244,8 +243,7 @@ class _Measurement:
         """Return the scores of a method that makes predictions itself."""
         seen = seen_columns(fitted) if support is None else support
         size = self.training.rows.X.shape[1] if seen is None else len(seen)
-        _, X = self.training.scale(self.split.train, self.split.test)
-        scores = self._score(fitted, X, ITSELF, size, "own")
+        scores = self._score(fitted, None, ITSELF, size, "own")
         if "n_features" in self.protocol.metrics:
             scores.append(Score(ITSELF, size, "own", "n_features", float(size)))
         return scores
@@ -303,16 +301,26 @@ class _Measurement:
         if not self.protocol.reads_predictions:
             return []
         estimator = self.protocol.estimators[name]
-        fitted, X = self.training.fit_estimator(estimator, name, self.split, columns)
-        return self._score(fitted, X, name, len(columns), rule)
+        fitted, _ = self.training.fit_estimator(estimator, name, self.split, columns)
+        return self._score(fitted, columns, name, len(columns), rule)
 
-    def _score(self, fitted: Any, X: Array, name: str, size: int, rule: str) -> list[Score]:
-        """Return the scores of a fitted estimator, and append its losses to ``self.losses``."""
-        y: NDArray[Any] = self.training.rows.y[self.split.test]
-        metrics = self.protocol.of_predictions
+    def _score(
+        self, fitted: Any, columns: Subset | None, name: str, size: int, rule: str
+    ) -> list[Score]:
+        """Return the scores of a fitted estimator, and append its losses to ``self.losses``.
+
+        ``columns`` are those that the estimator was trained on, or None for all.
+        """
+        split, y = self.split, self.training.rows.y
+        scaled = self.training.scale(split.train, split.test)
+        train, test = scaled if columns is None else (_take(X, columns) for X in scaled)
         if self.protocol.losses:
-            self.losses += pack_losses(fitted, X, y, name, size, rule)
-        return [Score(name, size, rule, item.name, item.value(fitted, X, y)) for item in metrics]
+            self.losses += pack_losses(fitted, test, y[split.test], name, size, rule)
+        scores = []
+        for item in self.protocol.of_predictions:
+            rows = (train, y[split.train]) if item.on_training_rows else (test, y[split.test])
+            scores.append(Score(name, size, rule, item.name, item.value(fitted, *rows)))
+        return scores
 
     def _score_columns(
         self, columns: Subset, rule: str, names: tuple[str, ...] = OF_COLUMNS

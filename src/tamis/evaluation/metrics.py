@@ -1,7 +1,7 @@
 """Metrics of predictions and of selected columns, and functions to find them by name."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class Metric:
     function : callable or None
         None for a metric of the selected columns, and for the time of the selection.
     greater_is_better : bool
+    on_training_rows : bool
+        Whether the metric is measured on the training rows instead of the test rows.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Metric:
     name: str
     function: Measure | None
     greater_is_better: bool
+    on_training_rows: bool = False
 
     def value(self, fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
         """Return the metric of a fitted estimator on the given rows."""
@@ -155,6 +158,8 @@ _KNOWN = {
     name: Metric(name, function, name in _GREATER_IS_BETTER)
     for name, function in _FUNCTIONS.items()
 }
+#: Beginning of the name of a metric that is measured on the training rows.
+TRAINING = "train_"
 #: Metrics that are computed from all realizations together.
 OF_ALL = frozenset({"stability"})
 
@@ -164,18 +169,25 @@ def metric(what: Any) -> Metric:
 
     >>> metric("ber").greater_is_better, metric("f1_macro").greater_is_better
     (False, True)
+    >>> metric("train_error").on_training_rows
+    True
     """
     if isinstance(what, Metric):
         return what
     if isinstance(what, str) and what in _KNOWN:
         return _KNOWN[what]
+    if isinstance(what, str) and what.startswith(TRAINING):
+        of = metric(what.removeprefix(TRAINING))
+        if of.function is not None and not of.on_training_rows:
+            return replace(of, name=what, on_training_rows=True)
     if isinstance(what, str) and what in get_scorer_names():
         return Metric(what, get_scorer(what), True)
     if callable(what) and not isinstance(what, type):
         return Metric(getattr(what, "__name__", str(what)), what, True)
     raise InvalidParameter(
         f"No metric is called {what!r}. Write one of {', '.join(_KNOWN)}, the name of a scorer of "
-        "scikit-learn such as 'f1_macro', or a function of (fitted, X, y)."
+        "scikit-learn such as 'f1_macro', 'train_' and one of these for the training rows, or a "
+        "function of (fitted, X, y)."
     )
 
 

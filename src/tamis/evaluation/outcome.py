@@ -149,7 +149,7 @@ class Outcome(NamedTuple):
 def pack_losses(
     fitted: Any, X: Array, y: NDArray[Any], estimator: str, size: int, rule: str
 ) -> list[PackedLosses]:
-    """Return the packed losses of a fitted estimator on held-out rows."""
+    """Return the losses of a fitted estimator on held-out rows, packed as text for the store."""
     packed = {"squared": pack(squared_losses(fitted, X, y).astype("<f8"))}
     if is_classifier(fitted):
         packed = {"error": pack(np.packbits(missed(fitted, X, y).astype(bool))), **packed}

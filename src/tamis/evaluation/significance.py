@@ -15,7 +15,7 @@ from scipy import stats
 
 from tamis._arrays import Array
 from tamis._frame import frame
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.exceptions import InvalidParameter
 
 
@@ -214,7 +214,7 @@ def bootstrap_interval(
     *,
     level: float = 0.95,
     n_resamples: int = 2000,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Interval:
     """Return the bias-corrected and accelerated bootstrap interval for a statistic.
 

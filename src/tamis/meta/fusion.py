@@ -15,12 +15,13 @@ from tamis._arrays import Array, Subset, best_first
 from tamis._checks import Constraints, check_values, integer, number, one_of
 from tamis._expression import write
 from tamis._parallel import parallel_stream
-from tamis._seeds import draw_seed, seed_of, stream
+from tamis._seeds import Seed, draw_seed, seed_of, stream
 from tamis.blocks.inputs import check_data
 from tamis.contract import Embedded, Entries, Scores, Selection
 from tamis.contract.choice import SizeLike
 from tamis.contract.composition import combine_tags
 from tamis.contract.steps import Event
+from tamis.contract.units import Groups
 from tamis.exceptions import IncompatibleCriterion, TamisWarning
 from tamis.meta.inner_search import (
     check_first,
@@ -109,8 +110,8 @@ class Fusion(Embedded):
     _: KW_ONLY
     by: str = "borda"
     n_features_to_select: SizeLike = 0.5
-    feature_groups: Any = None
-    random_state: Any = None
+    feature_groups: Groups = None
+    random_state: Seed = None
     n_jobs: int | None = None
 
     def _check(self) -> None:

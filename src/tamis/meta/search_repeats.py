@@ -9,7 +9,7 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Tags
 
 from tamis._arrays import Array, Subset, class_codes, target_kind
-from tamis._seeds import seed_of, stream
+from tamis._seeds import Seed, seed_of, stream
 from tamis.contract import Record, Selection
 from tamis.contract.choice import SizeLike
 from tamis.contract.embedded import Given
@@ -51,7 +51,7 @@ class Rounds(MetaEstimatorMixin):
 
     search: Selection
     _: KW_ONLY
-    random_state: Any = None
+    random_state: Seed = None
     n_jobs: int | None = None
     #: The units of the table, and the labels of its rows, set by the selection.
     _units: Grouping = field(init=False)

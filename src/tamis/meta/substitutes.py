@@ -17,7 +17,7 @@ from tamis._checks import NONE, check_values, integer, number
 from tamis._format import format_count
 from tamis._frame import frame_of
 from tamis._parallel import parallel_map
-from tamis._seeds import draw_seed, fix_seeds
+from tamis._seeds import Seed, draw_seed, fix_seeds
 from tamis.choice.error import standard_error
 from tamis.contract import Selection
 from tamis.contract.criterion import check_target
@@ -148,7 +148,7 @@ def substitutes(
     min_correlation: float,
     n_candidates: int,
     n_folds: int,
-    random_state: Any,
+    random_state: Seed,
     n_jobs: int | None,
     sample_weight: Any,
 ) -> Substitutes:

@@ -132,7 +132,7 @@ def log_loss(p: Array, codes: NDArray[np.intp], weights: Array) -> tuple[Array, 
 
 
 def squared_loss(p: Array, codes: NDArray[np.intp], weights: Array) -> tuple[Array, Array]:
-    """Return the weighted squared error of the probabilities (2.4), and its derivative.
+    """Return the weighted squared error of the probabilities, and its derivative.
 
     The derivative is with respect to the outputs before the softmax.
     """
@@ -265,7 +265,7 @@ class GateFolds:
 
 @dataclass(eq=False, repr=False)
 class GateLoss:
-    """Objective of gates: loss of the gated networks, sparsity and redundancy, (3.4) to (3.6).
+    """Objective of gates: loss of the gated networks, sparsity and redundancy.
 
     A run has G rows of F gates. Its parameters are the G x F gate parameters, followed by the
     weights of its network if these are learned jointly. Run r is trained on the rows
@@ -323,8 +323,8 @@ class GateLoss:
         """Return the redundancy term, lam / (F (F - 1)) s' phi s, and its derivative.
 
         s are the shares of the gates, and the term is averaged over the rows of gates. The
-        derivative of the symmetric double sum has a factor 2, which is missing in the published
-        equations (3.7) to (3.9).
+        derivative of the symmetric double sum has a factor 2, which is missing in
+        equations (3.7) to (3.9) of Varshney (2019).
         """
         share, by_gate = self.gate.share(gate)
         n_rows, n_inputs = gate.shape[1:]

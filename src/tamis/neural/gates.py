@@ -61,7 +61,7 @@ class Gate(ABC):
 
 
 class LinearGate(Gate):
-    """Gate that equals its parameter b. The redundancy term uses b squared (3.4), (3.5)."""
+    """Gate that equals its parameter b. Its square enters the redundancy term."""
 
     start = 1.0
 
@@ -120,7 +120,7 @@ GATES: dict[str, Gate] = {"linear": LinearGate(), "bell": BellGate(), "sigmoid":
 
 
 def smooth_l0(gate: Array, width: float) -> tuple[Array, Array]:
-    """Return 1 - exp(-g^2 / (2 a^2)) for a gate g, and its derivative (3.2).
+    """Return 1 - exp(-g^2 / (2 a^2)) for a gate g, and its derivative.
 
     This is a smooth indicator of non-zero gates. It becomes exact as the ``width`` a goes to 0.
     """
@@ -129,13 +129,13 @@ def smooth_l0(gate: Array, width: float) -> tuple[Array, Array]:
 
 
 def smooth_l1(gate: Array, width: float) -> tuple[Array, Array]:
-    """Return the absolute value of a gate, smoothed at 0, and its derivative (2.1)."""
+    """Return the absolute value of a gate, smoothed at 0, and its derivative."""
     length = np.sqrt(gate**2 + ROUNDING**2)
     return length - ROUNDING, gate / length
 
 
 def undecided(gate: Array, width: float) -> tuple[Array, Array]:
-    """Return g (1 - g) for a gate g, and its derivative (3.6). It pushes the gate to 0 or 1."""
+    """Return g (1 - g) for a gate g, and its derivative. It pushes the gate to 0 or 1."""
     return gate * (1 - gate), 1 - 2 * gate
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, ColumnScale, Mask, class_codes, is_int, scaled_columns
 from tamis._checks import NONE, Constraints, check_parameters, integer, number, one_of
-from tamis._seeds import draw_seed, stream
+from tamis._seeds import Seed, draw_seed, stream
 from tamis.exceptions import InvalidTarget, NotConverged, TamisWarning
 from tamis.neural._objectives import ACTIVATIONS, LOSSES, NetworkLoss, Stack
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
@@ -130,7 +130,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     validation: int | float | None = 5
     restarts: int = 1
     combine: str = "best"
-    random_state: Any = None
+    random_state: Seed = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train the networks on the standardised columns of ``X``."""
@@ -233,7 +233,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
 
 def _choose_hidden(settings: NetworkClassifier, Z: Array, codes: NDArray[np.intp]) -> int:
     """Return the number of hidden units with the highest cross-validated accuracy."""
-    held_out = held_out_rows(codes, FOLDS, 1, settings.random_state)
+    held_out = held_out_rows(codes, FOLDS, 1, draw_seed(settings.random_state))
     best, greatest = 1, -np.inf
     for hidden in units_tried(Z.shape[1]):
         tried = clone(settings).set_params(hidden=hidden)

@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 
 from tamis._arrays import Array, Subset, best_first, standardised
 from tamis._checks import Constraints, integer, number, one_of
-from tamis._seeds import stream
+from tamis._seeds import Seed, stream
 from tamis.contract import Embedded, Entries, Scores
 from tamis.contract.criterion import TASKS
-from tamis.contract.units import Grouping
+from tamis.contract.units import Fixed, Grouping, Groups
 from tamis.exceptions import DegenerateData, InvalidParameter
 from tamis.neural._memory import distance_bytes
 from tamis.neural._state import State, packed, packed_all, unpacked, unpacked_all
@@ -136,9 +136,9 @@ class UFeSCoR(Embedded):
     redundancy: str = "squared"
     restarts: int = 10
     max_rows: int = 200
-    random_state: Any = None
-    feature_groups: Any = None
-    fixed_features: Any = None
+    random_state: Seed = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
 
     def cost(self, n_samples: int, n_features: int) -> float:
         """Estimate the memory in bytes that a fit to a table of this size needs."""

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._arrays import Array, Mask, best_first, class_codes
 from tamis._checks import BOOLEAN, NONE, Constraints, check_parameters, instance_of, one_of
 from tamis._memory import check_cost
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.contract import Embedded, Trace
 from tamis.contract.steps import Event
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     DegenerateData,
     IncompatibleCriterion,
@@ -193,9 +194,9 @@ class GateSelector(Embedded):
     joint: bool = False
     solver: str | GateSolver = "lbfgs"
     task: str = "auto"
-    random_state: Any = None
-    feature_groups: Any = None
-    fixed_features: Any = None
+    random_state: Seed = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including nested ones such as ``network__hidden``.

@@ -166,7 +166,7 @@ def find(words: str = "") -> list[Recipe]:
     --------
     >>> from tamis.recipes import find
     >>> [recipe.name for recipe in find("floating divergence")]
-    ['divergence-sffs']
+    ['divergence-parzen-sffs', 'divergence-sffs']
     """
     asked = words.lower().split()
 

@@ -424,7 +424,7 @@ def disr(n_bins: int | None = None, **options: Any) -> Selection:
 
 @register("Yang and Ong (2012), Feature selection via mutual information estimation")
 def mi_pw(sigma: float | str = "likelihood", **options: Any) -> Selection:
-    """Repeatedly drop the column that adds least to the joint information (Parzen windows)."""
+    """Repeatedly drop the column that adds least mutual information (Parzen windows)."""
     return eliminate(criteria.ParzenInformation(sigma=sigma), options)
 
 
@@ -438,7 +438,7 @@ def mi_rsde(
 
 @register("Kwak and Choi (2002), Input feature selection based on Parzen window")
 def kwak(sigma: float | str = "likelihood", **options: Any) -> Selection:
-    """Forward selection by the joint information of Parzen windows with the class."""
+    """Forward selection by mutual information with the class, from Parzen windows."""
     return search.Forward(criteria.KwakInformation(sigma=sigma), **options)
 
 

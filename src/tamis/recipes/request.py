@@ -23,6 +23,7 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
 from tamis.contract import Selection
 from tamis.contract.criterion import TASKS, Criterion
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     DeviceWarning,
     IncompatibleCriterion,
@@ -100,8 +101,8 @@ def prepare(
     task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
-    feature_groups: Any = None,
-    fixed_features: Any = None,
+    feature_groups: Groups = None,
+    fixed_features: Fixed = None,
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,
@@ -161,8 +162,8 @@ def select(
     random_state: int | None = None,
     n_jobs: int | None = None,
     keep: Sequence[str] = (),
-    feature_groups: Any = None,
-    fixed_features: Any = None,
+    feature_groups: Groups = None,
+    fixed_features: Fixed = None,
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,

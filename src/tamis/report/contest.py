@@ -144,7 +144,7 @@ def estimator_for(asked: str | None, task: str) -> Any:
     made = default() if asked is None else parse(asked)
     if not (is_classifier(made) if task == "classification" else is_regressor(made)):
         raise InvalidParameter(
-            f"--estimator needs one for {task}, such as {default.__name__}(), not {asked}."
+            f"--estimator needs an estimator for {task}, such as {default.__name__}(), not {asked}."
         )
     return made
 

@@ -54,17 +54,17 @@ class TuningResult:
 
     @cached_property
     def shown(self) -> Array:
-        """Values at both ends of every segment of the curve, in the units shown."""
+        """Values at both ends of every segment of the curve, for example as percentages."""
         return self.measure.shown(self.curve.coefficients[:, [0, -1]].ravel())
 
     @property
     def best(self) -> float:
-        """The best value over all C, in the units shown."""
+        """The best value over all C, for example as a percentage."""
         return float((np.max if self.measure.greater_is_better else np.min)(self.shown))
 
     @property
     def at_best(self) -> float:
-        """The value at the chosen C, in the units shown."""
+        """The value at the chosen C, for example as a percentage."""
         return float(self.measure.shown(self.curve(self.search.best_C_)))
 
     @property

@@ -266,7 +266,7 @@ def replacement_losses(
 
 
 def _scores(comparison: AnyComparison, units: Subset, draw: Draw, n_jobs: int | None) -> Array:
-    """Return the scores of one draw. If rows are copied, processes share the units."""
+    """Return the score of each unit for one draw. Altered copies are predicted in processes."""
     n_processes = effective_n_jobs(n_jobs) if comparison.makes_copies else 1
     if n_processes == 1:
         return comparison.scores(units, draw)

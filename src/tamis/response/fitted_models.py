@@ -17,7 +17,7 @@ from sklearn.utils import Bunch, check_consistent_length
 from tamis._arrays import Array, Subset
 from tamis._checks import NONE, check_values, integer
 from tamis._frame import collected
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.response.comparison import (
     AnyComparison,
@@ -150,7 +150,7 @@ def importance(
     by: Any = "auto",
     n_repeats: int = 5,
     sample_weight: Any = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> Bunch:
     """Measure how much a fitted model depends on each column of a table.

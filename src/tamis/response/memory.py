@@ -62,7 +62,7 @@ def training_bytes(estimator: Any, n: int, d: int) -> float | None:
 
 def _hidden(network: Any) -> list[int]:
     sizes = np.atleast_1d(network.hidden_layer_sizes)
-    return sizes.tolist() if sizes.dtype.kind == "i" else []  # training rejects other types
+    return sizes.tolist() if sizes.dtype.kind == "i" else []  # fit rejects other sizes
 
 
 def comparison_bytes(

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraints, check_parameters, integer
-from tamis._seeds import draw_seed
+from tamis._seeds import Seed, draw_seed
 from tamis.response.fold_models import MANY_COLUMNS, FoldTraining, holds_out
 from tamis.response.outputs import ProbabilityOutput, losses
 from tamis.response.perturbations import Marginal, Units
@@ -55,7 +55,7 @@ class TunedModel(BaseEstimator):
     #: Metadata request: row groups are passed to ``fit`` by default, since every search uses them.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
-    random_state: Any
+    random_state: Seed
     best_estimator_: Any
     best_params_: dict[str, Any]
 
@@ -124,7 +124,7 @@ class TunedSVC(ClassifierMixin, TunedModel):
 
     C: float | None = None
     _: KW_ONLY
-    random_state: Any = None
+    random_state: Seed = None
 
     def _model(self, n_columns: int, seed: int = 0) -> RelativeSVC:
         return RelativeSVC()
@@ -224,7 +224,7 @@ class TunedSVR(RegressorMixin, TunedModel):
     ['cost', 'scale', 'tube']
     """
 
-    random_state: Any = None
+    random_state: Seed = None
 
     def _model(self, n_columns: int, seed: int = 0) -> RelativeSVR:
         return RelativeSVR()
@@ -319,7 +319,7 @@ class TunedMLP(ClassifierMixin, TunedModel):
     _: KW_ONLY
     most: int | None = None
     every: bool = False
-    random_state: Any = None
+    random_state: Seed = None
 
     def _model(self, n_columns: int, seed: int = 0) -> MLPClassifier:
         return plain_network(self.units(n_columns)[-1], self.decay).set_params(random_state=seed)

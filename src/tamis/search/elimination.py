@@ -154,7 +154,7 @@ class Tuning(NamedTuple):
 def _drop_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> Step:
     """Return the step that removes the ``drop`` members with the smallest loss.
 
-    Among tied members, those whose removal has the best second opinion are removed. If the opinions
+    Among tied members, those whose removal has the best tie-breaking score are removed. If these
     are tied too, those with the highest index are removed.
     """
     losses, noise = criterion.loss(subset), criterion.noise(value)
@@ -178,7 +178,7 @@ def _drop_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> 
 
 
 def _by_opinion(criterion: Counted, subset: Subset, cut: Array, leaving: Subset) -> Subset:
-    """Return the members to remove. Ties with the last one are broken by second opinion."""
+    """Return the members to remove. Ties with the last one are broken by the tie-breaking score."""
     edge = np.flatnonzero(cut == cut[leaving[-1]])
     below = leaving[cut[leaving] < cut[leaving[-1]]]
     if len(edge) + len(below) == len(leaving):

@@ -91,7 +91,7 @@ class Exhaustive(Search):
 def _contenders(criterion: Counted, values: Array, value: float) -> Subset:
     """Return the positions of values that are better than ``value``.
 
-    If the criterion has a second opinion, tied values are included.
+    If the criterion has a tie-breaking score, tied values are included.
     """
     if not criterion.has_opinion or not np.isfinite(value):
         return np.flatnonzero(values > value)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, best_first, improves
 from tamis._checks import NONE, Constraints, integer, number, one_of
-from tamis._seeds import stream
+from tamis._seeds import Seed, draw_seed, stream
 from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
@@ -100,7 +100,7 @@ class Genetic(Search):
     crossover_rate: float = 0.9
     mutation_rate: float | None = None
     n_elite: int = 2
-    random_state: Any = None
+    random_state: Seed = None
 
     def _check(self) -> None:
         super()._check()
@@ -130,7 +130,7 @@ class Genetic(Search):
             yield found
 
     def _first(self, criterion: Counted, n_units: int, size: int | None) -> "Population":
-        draw = stream(self.random_state, "generation", 0)
+        draw = stream(draw_seed(self.random_state), "generation", 0)
         shape = (self.population_size, n_units)
         density = draw.random((self.population_size, 1))  # a density per row, so that sizes vary
         bits = draw.random(shape) < density
@@ -140,7 +140,7 @@ class Genetic(Search):
 
     def _next(self, criterion: Counted, people: "Population", size: int | None) -> "Population":
         """Return the next generation: the elite, and the children of selected parents."""
-        draw = stream(self.random_state, "generation", people.generation + 1)
+        draw = stream(draw_seed(self.random_state), "generation", people.generation + 1)
         elite = best_first(people.values)[: self.n_elite]
         n_children = self.population_size - len(elite)
         n_pairs = -(-n_children // 2)
@@ -220,7 +220,7 @@ def resize_rows(
 
 
 def _best_step(criterion: Counted, found: Standing, people: Population) -> Step:
-    """Return a step with the best subset so far. Ties go to the best second opinion."""
+    """Return a step with the best subset so far. Ties go to the best tie-breaking score."""
     subset, value = found.subset, found.value
     top = people.values.max()
     if improves(top, value) or (criterion.has_opinion and not improves(value, top)):

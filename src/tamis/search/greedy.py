@@ -25,7 +25,7 @@ from tamis.exceptions import InvalidParameter
 def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     """Return the step that adds the best candidate.
 
-    Ties go to the best second opinion, then to the lowest index.
+    Ties go to the best tie-breaking score, then to the lowest index.
     """
     gains = criterion.gain(subset, candidates)
     order, noise = criterion.demote_idle(gains, candidates), criterion.noise(value)
@@ -44,8 +44,8 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
     """Return the step that removes the member with the smallest loss. Fixed members stay.
 
-    Among tied members, the one whose removal has the best second opinion is removed. If the
-    opinions are tied too, the one with the highest index is removed.
+    Among tied members, the one whose removal has the best tie-breaking score is removed. If these
+    are tied too, the one with the highest index is removed.
     """
     if len(criterion.fixed):
         fixed = np.union1d(fixed, criterion.fixed)

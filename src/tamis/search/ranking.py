@@ -86,7 +86,7 @@ class Ranking(Search):
     def _by_score(self, criterion: Counted, free: Subset, scores: Array, n_units: int) -> Subset:
         """Return the positions in order of score.
 
-        Ties go to the best second opinion, then to the first unit.
+        Ties go to the best tie-breaking score, then to the first unit.
         """
         if not criterion.has_opinion:
             return best_first(scores)
@@ -96,7 +96,7 @@ class Ranking(Search):
         opinions = np.zeros(len(free))
         alone = self._by() == "alone"
         opinions[tied] = criterion.opinions(EMPTY if alone else np.arange(n_units), free[tied])
-        # removal: a column is good if the second opinion without this column is bad
+        # for a removal, a high score of the other columns means that this column is dispensable
         return np.lexsort((-opinions if alone else opinions, -cut))
 
     def _values(self, criterion: Counted, falling: Array, start: float) -> Array:

@@ -16,6 +16,7 @@ from tamis.contract.composition import Composed, PartRuns, combine_tags
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
 from tamis.contract.steps import Event
+from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
@@ -68,8 +69,8 @@ class Then(Composed):
     first: Any
     second: Any
     _: KW_ONLY
-    feature_groups: Any = None
-    fixed_features: Any = None
+    feature_groups: Groups = None
+    fixed_features: Fixed = None
 
     part_names = ("first", "second")
 

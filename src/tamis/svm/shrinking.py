@@ -136,7 +136,7 @@ class ShrinkingMachine:
                 return
 
     def _take(self, beta: Array) -> None:
-        """Set the multiplier of each row, and the role and side that follow from it."""
+        """Set the multipliers, and from them the role (zero, free, bound) and sign of each row."""
         self.beta, size = beta, np.abs(beta)
         self.side = np.sign(beta) if self.regression else self.machine.target.copy()
         self.state = np.full(len(beta), loops.FREE, dtype=np.int8)

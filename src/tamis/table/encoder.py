@@ -1,7 +1,7 @@
 """Encoder that turns columns of any kind into numbers, and records the source of each output."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from tamis.exceptions import InvalidTable
 from tamis.table.alerts import kept_kinds
 from tamis.table.frames import as_polars, check_names, is_frame
 from tamis.table.kinds import (
+    Reading,
     TableProfile,
     apply_readings,
     blocks,
@@ -60,6 +61,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         in columns of codes.
     keep : list of str
         Columns to use, as numbers or categories, although they look like an identifier or text.
+        Their values are used without changes, unless ``readings`` is given.
+    readings : dict of str to Reading, optional
+        How amounts, dates and codes for missing values are read, for each column that has any. By
+        default, it is learned from X.
 
     Attributes
     ----------
@@ -92,6 +97,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     levels: str = "columns"
     gaps: str = "fill"
     keep: Sequence[str] = ()
+    readings: Mapping[str, Reading] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the kinds of the columns, their medians and their levels from X.
@@ -227,6 +233,9 @@ def read_frame(estimator: Any, X: Any, *, reset: bool) -> pl.DataFrame:
     if is_frame(X):
         frame = as_polars(X)
         check_names(estimator, X, reset=reset)
+        if reset and getattr(estimator, "readings", None) is not None:
+            estimator._readings = dict(estimator.readings)
+            reset = False
         if not reset:
             return apply_readings(frame, estimator._readings)
         # a user's own encoder receives the columns unchanged

@@ -70,6 +70,11 @@ class FileTable:
     decimal: str | None = None
     alerts: tuple[Alert, ...] = ()
 
+    @property
+    def hint(self) -> str:
+        """Sentence about other sheets of the file, for errors about columns that are missing."""
+        return "".join(f" {alert.sentence}" for alert in self.alerts if alert.sort == "sheets")
+
     def take(self) -> pl.DataFrame:
         """Return the frame and drop the reference to it, so that columns can be freed singly."""
         frame, self.frame = self.frame, pl.DataFrame()
@@ -183,9 +188,11 @@ def _read_excel(source: TableSource, header: bool, sheet: str | int | None = Non
             why = done.stderr.decode(errors="replace").strip().partition("\n")[0].rstrip(".:")
             if done.returncode != 1:  # the reader was aborted
                 why = "the sheet needs more memory than is free, or the file is damaged"
+            others = format_names([each for each in sheets if each != chosen])
+            other = f", or write --sheet for another one: {others}" if len(sheets) > 1 else ""
             raise InvalidTable(
                 f"{source} is not an Excel file whose sheet {chosen!r} holds a table: {why}. Save "
-                "the sheet as CSV."
+                f"the sheet as CSV{other}."
             )
         frame = pl.read_ipc(target.read_bytes())
     if not header:

@@ -404,7 +404,7 @@ def _pattern(decimal: str, group: str) -> str:
 
 
 def _decide(formats: list[NumberFormat], decimal: str | None) -> NumberFormat | None:
-    """Return the format with the decimal separator of the table, or the first one if unknown."""
+    """Return the format that uses this decimal separator, or the first one if there is none."""
     if not formats or decimal is None:
         return formats[0] if formats else None
     found = [each for each in formats if each.decimal == decimal]

@@ -75,7 +75,7 @@ class Foresight:
 
     @property
     def looks(self) -> bool:
-        """Whether prediction is measured: the target is numeric, or has few classes."""
+        """Whether columns are tested: only for a numeric target, or one with few classes."""
         return not self.classes or 2 <= self.n_classes <= MOST_CLASSES
 
     def of_numbers(self, X: Array) -> Strength:

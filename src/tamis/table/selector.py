@@ -310,7 +310,9 @@ def _columns_step(selection: Selection) -> ColumnTransformer:
         need_polars()
         from tamis.table.encoder import TableEncoder, median_imputer
 
-        encoder = TableEncoder(keep=selection.columns)
+        kept = selection.columns
+        readings = {name: how for name, how in selection._readings.items() if name in kept}
+        encoder = TableEncoder(keep=kept, readings=readings)
         if not isinstance(selection.encoder, str):
             encoder = make_pipeline(clone(selection.encoder), median_imputer())
     return ColumnTransformer(

@@ -278,7 +278,7 @@ def table_of(
         frame = frame.hstack(add_calendar(others)[:, others.width :])
     columns = frame.columns if sparse is None else [*sparse.names, *frame.columns]
     for column in (*(() if target is None else (target,)), *drop, *keep):
-        check_column(column, columns)
+        check_column(column, columns, content.hint)
     if target in drop:
         raise InvalidTable(f"The target {target!r} cannot be dropped. Leave it out of --drop.")
     if len({target, *drop} - {None}) == len(columns):

@@ -40,12 +40,12 @@ def spoken_task(y: NDArray[Any], task: str) -> str:
     return "real" if task == "regression" else f"{len(np.unique(y))} classes"
 
 
-def check_column(name: str, columns: Sequence[str]) -> None:
-    """Raise an error if there is no column with this name."""
+def check_column(name: str, columns: Sequence[str], hint: str = "") -> None:
+    """Raise an error, which ends with ``hint``, if there is no column with this name."""
     if name not in columns:
         raise InvalidTable(
             f"There is no column {name!r}.{did_you_mean(name, columns)} The columns are "
-            f"{format_names(columns)}."
+            f"{format_names(columns)}.{hint}"
         )
 
 

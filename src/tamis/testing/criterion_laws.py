@@ -100,7 +100,7 @@ def monotone_means_that_more_is_worth_more(criterion: Any) -> None:
 
 
 def an_opinion_is_of_the_subset_that_results(criterion: Any) -> None:
-    """A second opinion depends only on the subset that results from the move."""
+    """A tie-breaking score depends only on the subset that results from the move."""
     judge = fitted(criterion)
     for subset in SUBSETS[1:]:
         grown = judge.second_opinion(subset, without(subset))

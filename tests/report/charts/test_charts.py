@@ -446,7 +446,7 @@ def test_charts_refuse_wrong_input(draw):
         draw(3)
 
 
-def tested_frame():
+def frame_with_sites():
     """Return a frame with a text column, a decoy and two sites, one of which flips a relation."""
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(size=(3, 200))
@@ -456,7 +456,7 @@ def tested_frame():
 
 
 def test_conditional_tests_have_the_effects_and_q_values_of_columns():
-    X, y, _ = tested_frame()
+    X, y, _ = frame_with_sites()
     test = ConditionalTest(Ranking(Correlation(), n_features_to_select=3), random_state=0)
     found = tamis.select(X, y, test)
     inner = found.search_
@@ -474,7 +474,7 @@ def test_conditional_tests_have_the_effects_and_q_values_of_columns():
 
 
 def test_environments_have_a_row_for_each_column_and_site():
-    X, y, site = tested_frame()
+    X, y, site = frame_with_sites()
     search = InvariantSelection(Ranking(Correlation(), n_features_to_select=4), random_state=0)
     found = tamis.select(X, y, search, environments=site)
     shown = rows(plot.environments(found), "intervals")
@@ -490,7 +490,7 @@ def test_environments_have_a_row_for_each_column_and_site():
 
 
 def test_a_report_shows_tests_and_slopes():
-    X, y, site = tested_frame()
+    X, y, site = frame_with_sites()
     search = InvariantSelection(Ranking(Correlation(), n_features_to_select=4), random_state=0)
     page = tamis.select(X, y, search, environments=site).report(X, y).html()
     assert "Slopes by environment" in page

@@ -1,4 +1,4 @@
-"""Scores computed from the kernel sums of every row over each class, and their changes."""
+"""Scores of rows from sums of the kernel over each class, and their change with each column."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol

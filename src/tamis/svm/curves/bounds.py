@@ -38,7 +38,7 @@ class ErrorBounds(NamedTuple):
     lam: Array
     h: Array
     band: Array  # outputs up to this size are treated as 0
-    known: NDArray[np.intp]  # for each known part, the row at the upper end of its interval
+    known: NDArray[np.intp]  # row at the larger lambda of the interval of each known part
     begin: Array  # position in its interval at which each known part begins, from 0 to 1
     end: Array  # position in its interval at which each known part ends
     bound: Array  # error bounds on the known parts, (known parts, points)

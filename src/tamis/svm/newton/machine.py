@@ -24,7 +24,7 @@ from tamis._namespace import (
     rows_taken,
     same_place,
 )
-from tamis._seeds import draw_seed, stream
+from tamis._seeds import Seed, draw_seed, stream
 from tamis.blocks.device_arrays import validated
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotConverged
 from tamis.svm.inputs import check_bounds, weigh_samples
@@ -117,7 +117,7 @@ class NewtonMachine(KernelEstimator):
     warm_start: bool = False
     max_iter: int = 100
     n_landmarks: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
 
     #: Whether the model can be trained on a GPU or other device.
     runs_on_device: ClassVar[bool] = True

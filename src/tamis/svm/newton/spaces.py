@@ -27,7 +27,7 @@ from tamis.svm.kernels import EPS, Kernel, too_large
 #: refinement reduces the error of a weight from 1e-5 to 1e-10, and the second measures the error.
 CORRECTIONS = 2
 #: If all active outputs are closer than this to their targets of size 1, multipliers are computed
-#: from the column weights instead of from this distance, which has too few digits.
+#: from the column weights. The distances of the outputs from the targets have too few digits then.
 REACHED = 1e-8
 
 

@@ -132,9 +132,9 @@ class Doubts(NamedTuple):
 
 
 class _At(NamedTuple):
-    """Sums of the positive and of the negative terms of each output at a λ.
+    """Outputs at a λ, each split into the sums of its positive and of its negative terms.
 
-    ``rise_slope`` and ``fall_slope`` are the same sums for minus the derivative of the output.
+    ``rise_slope`` and ``fall_slope`` split minus the derivative of the outputs in the same way.
     """
 
     rise: Array

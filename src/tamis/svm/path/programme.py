@@ -114,7 +114,9 @@ class Segment(NamedTuple):
         """Return ``weight'x`` for each row."""
         still = np.ones(len(self.start), bool)
         still[self.variables] = False
-        with np.errstate(invalid="ignore"):  # NaN of distant rows is treated as unbounded
+        with np.errstate(
+            invalid="ignore"
+        ):  # NaN, from rows too distant for floats, counts as unbounded
             return weight[still] @ self.start[still] + self.x @ weight[self.variables]
 
 

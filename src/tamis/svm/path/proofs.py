@@ -43,7 +43,7 @@ BALANCED = 1e-12
 
 
 class Walked(NamedTuple):
-    """The log of an epoch, with the outputs and the final state that belong to it."""
+    """The log of one epoch of the path, with the outputs at each row and the final state."""
 
     log: EpochLog
     moving: Indices  # the variable that each slot of the log stands for

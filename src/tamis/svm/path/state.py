@@ -99,7 +99,7 @@ class SolverState:
     programme: QuadraticProgramme
     margin: MarginSet = field(default_factory=MarginSet.empty)
     b: float = 0.0  # intercept
-    tau: float = 1.0  # position on the current line
+    tau: float = 1.0  # parameter of the linear term g(tau) that is followed
     zeros: int = 0  # number of steps of length zero since the last longer step
     residual: float = RESIDUAL  # residual of a direction above which the inverse is recomputed
     speed: Array | None = None  # change of the residuals as tau falls by 1, if known

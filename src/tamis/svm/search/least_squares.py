@@ -162,7 +162,7 @@ class LSSVCPathCV(TunedClassifier):
             parts.append((low, high, before, after, np.full(len(row), weight)))
         low, high, before, after, each = (np.concatenate(p) for p in zip(*parts, strict=True))
         both = np.concatenate([low, high])
-        # inside a bracket, the label may be right or wrong
+        # between the two ends of a bracketed root, the label may be right or wrong
         at_best = np.concatenate([-before, after])
         at_worst = np.concatenate([each - before, after - each])
         return (

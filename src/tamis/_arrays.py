@@ -128,7 +128,7 @@ def standardised(X: Array) -> Array:
 def scaled_columns(X: Array, out: Array | None = None) -> tuple[Array, ColumnScale]:
     """Return the standardised columns, written to ``out`` if it is given, and their scaling."""
     # scaled by powers of two, so that squares neither overflow nor underflow
-    size = np.abs(X).max(axis=0)
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
     missing = bool(np.isnan(size).any())
     exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if missing else size)[1]
     scaled = np.ldexp(X, -exponent, out=out)

@@ -50,7 +50,7 @@ def _container(value: Any, strict: bool) -> str:
 def _call(value: Any, strict: bool) -> str:
     """Return ``Name(first, name=value)``. The first parameter is unnamed if it has no default."""
     try:
-        parameters = _parameters(type(value))
+        parameters = _parameters(type(value))  # type: ignore[arg-type]  # classes have a hash
     except ValueError:
         return _refuse(value, strict)
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

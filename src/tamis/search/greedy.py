@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Subset, is_int, tied
+from tamis._arrays import EMPTY, Array, Subset, is_int, snapped, tied
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -16,29 +16,79 @@ from tamis.contract import (
     SubsetCriterion,
     Trace,
 )
+from tamis.contract.costs import Limit
 from tamis.contract.criterion import with_unit
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, NothingToAdd
 
 
 def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     """Return the step that adds the best candidate.
 
-    Ties go to the best tie-breaking score, then to the lowest index.
+    Ties go to the best tie-breaking score, then to the lowest index. Under a price limit, several
+    candidates that share a fee can be added at once.
     """
+    if criterion.limit is None:
+        return _with_best(criterion, subset, value, candidates)
+    candidates = criterion.affordable(subset, candidates)
+    step = _with_best(criterion, subset, value, candidates)
+    return _with_group(criterion, criterion.limit, subset, value, candidates, step)
+
+
+def _with_best(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     gains = criterion.gain(subset, candidates)
-    order, noise = criterion.demote_idle(gains, candidates), criterion.noise(value)
+    order, noise = _merits(criterion, gains, value, subset, candidates)
     equal = tied(order, int(order.argmax()), noise)
     chosen = criterion.winner(subset, candidates, equal)
     if order is not gains:
-        equal = tied(gains, chosen, noise)
+        equal = tied(gains, chosen, criterion.noise(value))
     larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
         _updated_value(criterion, value, gains[chosen], larger),
         Scores(candidates, gains, criterion.errors(subset), len(equal)),
     )
+
+
+def _with_group(
+    criterion: Counted,
+    limit: Limit,
+    subset: Subset,
+    value: float,
+    candidates: Subset,
+    step: Step,
+) -> Step:
+    """Return the step, or a step that adds the best first units of a group with a shared fee.
+
+    A group is better if its gain per price is greater. A fee often pays only for several units.
+    """
+    if not limit.per_price:
+        return step
+    best, most = step, limit.rate(_gain_of(step, subset), subset, step.subset)
+    for free in limit.open_groups(subset, candidates):
+        larger, total, last = Step(subset, value), 0.0, -np.inf
+        while len(free):
+            try:
+                free = limit.affordable(larger.subset, free)
+            except NothingToAdd:
+                break
+            larger = _with_best(criterion, before := larger.subset, larger.value, free)
+            total += _gain_of(larger, before)
+            rate = limit.rate(total, subset, larger.subset)
+            if rate > most * (1 + 1e-9):
+                best, most = larger._replace(scores=step.scores), rate
+            if rate < last:
+                break
+            free, last = np.setdiff1d(free, larger.subset), rate
+    return best
+
+
+def _gain_of(step: Step, before: Subset) -> float:
+    """Return the gain of the unit that a step adds."""
+    assert step.scores is not None
+    added = np.isin(step.scores.units, step.subset) & ~np.isin(step.scores.units, before)
+    return float(step.scores.values[added].sum())
 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
@@ -50,20 +100,37 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     if len(criterion.fixed):
         fixed = np.union1d(fixed, criterion.fixed)
     losses = free = criterion.loss(subset)
-    order, noise = criterion.demote_idle(losses, subset), criterion.noise(value)
+    order, noise = _merits(criterion, losses, value, subset)
     if len(fixed):
         held = np.isin(subset, fixed)
         order, free = np.where(held, np.inf, order), np.where(held, np.nan, losses)
     equal = tied(order, int(order.argmin()), noise)
     chosen = criterion.winner(subset, subset, equal[::-1])
     if order is not free:
-        equal = tied(free, chosen, noise)
+        equal = tied(free, chosen, criterion.noise(value))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
     return Step(
         smaller,
         _updated_value(criterion, value, -losses[chosen], smaller),
         Scores(subset, losses, criterion.errors(subset), len(equal)),
     )
+
+
+def _merits(
+    criterion: Counted,
+    scores: Array,
+    value: float,
+    subset: Subset,
+    candidates: Subset | None = None,
+) -> tuple[Array, float]:
+    """Return the numbers by which units are compared, and their rounding error.
+
+    Scores are rounded before they are divided by prices, which differ from unit to unit.
+    """
+    noise = criterion.noise(value)
+    if criterion.limit is not None:
+        scores, noise = snapped(scores, noise), 0.0
+    return criterion.merits(scores, subset, candidates), noise
 
 
 def _updated_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
@@ -120,6 +187,9 @@ class Forward(Search):
     fixed_features : str, int, sequence of them, or None, default=None
         Columns, or names of groups, that are always selected. They are included in the number of
         units to select.
+    feature_costs : FeatureCosts or None, default=None
+        Prices of the columns. ``cost_`` is the price of the selection. Prices change the selection
+        only if ``n_features_to_select`` is :class:`tamis.choice.CostLimit`.
 
     Examples
     --------
@@ -158,8 +228,8 @@ class Backward(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -202,8 +272,8 @@ class Bidirectional(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -217,6 +287,7 @@ class Bidirectional(Search):
 
     needs = (SubsetCriterion,)
     nested = True
+    takes_limit = False
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -288,8 +359,8 @@ class PlusLMinusR(Search):
         Number of features added and removed in each round. The two must differ.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples

@@ -1,4 +1,4 @@
-"""Exact searches: the optimum, the number of evaluations, and the gap if stopped."""
+"""Exact searches: the optimum, the number of evaluations, and the bound if stopped."""
 
 from itertools import combinations
 from math import comb

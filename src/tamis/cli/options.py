@@ -245,7 +245,7 @@ class SelectOptions(GroupOptions):
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")
-    confirm: bool = flag("Test the columns given all others, without METHOD.", "--confirm")
+    confirm: bool = flag("Without METHOD: test each selected column given all others.", "--confirm")
     class_weight: str | None = option("balanced: all classes have the same weight.", "WEIGHT")
     json: bool = flag("Print the results as JSON.", "--json")
 

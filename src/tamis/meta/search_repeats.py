@@ -143,7 +143,7 @@ class Rounds(MetaEstimatorMixin):
 
     @property
     def takes_categories(self) -> bool:
-        """Whether the search accepts columns of category codes, and nothing else reads them."""
+        """Whether the search accepts category codes, and no other part reads the columns."""
         return self.passes_nan and bool(self.search.takes_categories)
 
     def _rank_both(

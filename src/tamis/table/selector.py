@@ -270,8 +270,9 @@ def to_pipeline(selection: Selection, X: Any, y: Any, estimator: Any) -> Pipelin
             f"to_pipeline needs selected columns, but {type(inside).__name__} selected none. "
             "Set n_features_to_select to select some."
         )
-    own = getattr(inside, "estimator_", None) or getattr(inside, "estimator", None)
-    model = estimator if estimator is not None else own
+    models = (estimator, *(getattr(inside, name, None) for name in ("estimator_", "estimator")))
+    # a forest that is not fitted has no truth value
+    model = next((model for model in models if model is not None), None)
     if model is None:
         raise InvalidParameter(
             f"to_pipeline needs a model, but {type(inside).__name__} only selects columns. Write "

@@ -1,4 +1,4 @@
-"""Pictures show what selections and results say."""
+"""Charts show the numbers of selections and results."""
 
 import json
 import pickle

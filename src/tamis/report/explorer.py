@@ -338,6 +338,7 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
         "percent": measure.percent,
         "greater": measure.greater_is_better,
         "baseline": measure.format(nothing) if np.isfinite(nothing) else None,
+        "own": not report.curve.values.size,
         "selected": len(report.kept),
         "omitted": [[one.name, [rank[unit] for unit in one.columns]] for one in report.omissions],
         "q": None if q is None else [format_p_value(float(q[unit])) for unit in units.order],

@@ -254,7 +254,8 @@ def _list_at(selection: Any, units: ChosenUnits, size: int) -> tuple[int, ...] |
     if hasattr(inner, "lists_"):
         own = inner.lists_.get(size)
         own = own if own is None or inner is selection else selection._outside[own]
-        return None if own is None else tuple(own.tolist())
+        held = set() if own is None else set(own.tolist())
+        return tuple(unit for unit in units.order.tolist() if unit in held) or None
     if hasattr(inner, "search"):  # the search on all rows stopped at the selected size
         known |= walk.nested and walk.grows and size < len(units.best_kept)
     elif hasattr(inner, "trace_"):

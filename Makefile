@@ -1,5 +1,5 @@
 # `make demo` and `make test` need nothing but Python >= 3.11: each target makes the virtual
-# environment it needs. VENV=elsewhere and PYTHON=python3.12 may be given on the command line.
+# environment it needs. VENV=folder and PYTHON=python3.12 may be given on the command line.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 demo: $(VENV)/.app
 	$(BIN)/tamis demo
 
-# Two workers are enough for two cores: threads of polars beside them wait for each other, and take
+# Two workers are enough for two cores: additional threads of polars would wait for each other, and take
 # a third more processor time on small tables.
 test test-slow test-experiments: export POLARS_MAX_THREADS ?= 1
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 
 class Ratio(NamedTuple):
-    """How many times as long another program takes for the same task, and the least accepted."""
+    """Time of another program divided by ours, and the smallest accepted value."""
 
     task: str
     peer: str
@@ -25,7 +25,7 @@ MEASURED: list[Ratio] = []
 def compare(
     task: str, peer: str, theirs: float, ours: float, goal: float, same: bool = True
 ) -> list[str]:
-    """Print and store a ratio of seconds; return what is wrong, if anything.
+    """Print and store a ratio of seconds. Return a sentence if it is too small, else None.
 
     ``peer`` is the name of an installed package, whose version is added, or a description.
     """

@@ -1,6 +1,6 @@
 """Run benchmarks one after the other, and compare their ratios with those stored.
 
-python -m benchmarks            all of them; ratios.toml is written anew
+python -m benchmarks            all of them; ratios.toml is replaced
 python -m benchmarks relief     some of them; their ratios are replaced
 python -m benchmarks --check    the short ones; a ratio below 0.7 of the stored one is an error
 """
@@ -17,7 +17,7 @@ import benchmarks
 from benchmarks import MEASURED
 
 RATIOS = Path(__file__).with_name("ratios.toml")
-#: A ratio may fall to this part of the stored one, since other load disturbs a short measurement.
+#: Smallest accepted share of the stored ratio. Other programs disturb short measurements.
 TOLERATED = 0.7
 HEADER = """\
 # Processor time of another program divided by that of tamis for the same task, on one thread.

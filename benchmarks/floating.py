@@ -12,7 +12,7 @@ from tamis.criteria import Scatter
 from tamis.search import FloatingForward
 
 N_SAMPLES, N_FEATURES, SIZE, N_CLASSES = 2000, 500, 60, 5
-#: Least ratio that is accepted.
+#: Smallest accepted ratio.
 GOAL = 109
 
 

@@ -60,7 +60,7 @@ def table(size: Size) -> tuple[np.ndarray, np.ndarray]:
         centres = draw.normal(size=(size.n_classes, size.n_features))
         centres[:, size.n_features // 10 :] = 0
         X = draw.normal(size=(size.n_samples, size.n_features)) + 0.5 * centres[y]
-    order = np.argsort(y, kind="stable")  # as the gates have it
+    order = np.argsort(y, kind="stable")  # rows sorted by class, as GateSelector sorts them
     return standardised(X)[order], y[order]
 
 

@@ -61,9 +61,9 @@ N_PICKS = 50
 #: depends on how fast a processor multiplies matrices relative to exponentials.
 #: On a quiet machine of 16 cores they are 2.6 and 4.1; on a busy one of two, 1.4 and 3.6.
 PROCESSOR_GOALS = [(2000, 200, 1.8), (2000, 1000, 3.0)]
-#: The same of the Parzen information without the sample itself: rows, columns, width.
+#: Parzen information, where each sample is left out of its own sum: rows, columns, width.
 PARZEN_GOALS = [(2000, 200, 8.0, 2.0)]
-#: Threads, and least ratio of the seconds of one thread to theirs.
+#: Number of threads, and smallest accepted speed-up over one thread.
 THREAD_GOALS = {
     "HSIC, 2000 x 36": {2: 1.6},
     "HSIC, 8000 x 400": {2: 1.6},
@@ -292,7 +292,7 @@ def whole_eliminations(options: Namespace) -> list[str]:
 
 
 def picks_of_counts(options: Namespace) -> list[str]:
-    """Print the seconds of picks by counts on a device; return what misses its goal or differs."""
+    """Print the seconds of steps of mRMR on a device; return what misses its goal or differs."""
     from tamis.criteria import MRMR
 
     missed, draw = [], np.random.default_rng(0)
@@ -316,7 +316,7 @@ def picks_of_counts(options: Namespace) -> list[str]:
 
 def picked(criterion: Any) -> list[int]:
     """The picks of a forward search, the first of equals, and nothing but the criterion's work."""
-    criterion.gain(np.array([0, 1]), np.array([2]))  # what was chosen before is forgotten
+    criterion.gain(np.array([0, 1]), np.array([2]))  # clears what is cached for earlier subsets
     chosen: list[int] = []
     rest = np.arange(len(criterion.relevance_))
     for _ in range(N_PICKS):
@@ -382,7 +382,7 @@ def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
     parzen = ParzenInformation(sigma=8.0, leave_one_out=True)
     codes = draw.integers(10, size=(1000, 100_000)).astype(float)
     mrmr, picks = MRMR(binning="codes").fit(codes, draw.integers(2, size=1000)), count()
-    # another pick each time: what a pick shares with all columns is remembered
+    # a different column each time, because the counts of a column with all others are cached
     counts = lambda: mrmr.gain(np.array([next(picks)]), np.array([99_999]))  # noqa: E731
     rounds = [of(HSIC(), 2000, 36), of(HSIC(), 8000, 400), of(parzen, 4000, 200), counts]
     yield from zip(THREAD_GOALS, rounds, strict=True)
@@ -425,7 +425,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=2_000)
     parser.add_argument("--eliminations", action="store_true", help="whole ones, on a device")
-    parser.add_argument("--counts", action="store_true", help="picks by counts, on a device")
+    parser.add_argument("--counts", action="store_true", help="steps of mRMR, on a device")
     parser.add_argument("--threads", action="store_true", help="what threads of a processor gain")
     options = parser.parse_args(arguments or [])
     if options.threads:

@@ -82,7 +82,7 @@ def compare(model: Any, X: Any, y: np.ndarray, scoring: str) -> tuple[float, flo
         lambda: importance(model, X, y, **options),
         lambda: permutation_importance(model, X, y, **options),
     ]
-    ways[0]()  # compiles
+    ways[0]()  # compiles the loops
     runs = [[seconds(way) for way in ways] for _ in range(3)]
     ours, theirs = (median(run[k][0] for run in runs) for k in range(2))
     found, expected = runs[0][0][1], runs[0][1][1]

@@ -16,9 +16,9 @@ from benchmarks import compare, medians
 from tamis.criteria import HSIC, MRMR, ParzenInformation
 from tamis.search import Backward, Forward
 
-#: Number of picks, of levels, and of columns on which a slow baseline is measured.
+#: Number of steps, of levels, and of columns on which a slow baseline is measured.
 PICKS, LEVELS, PART = 50, 3, 200
-#: Number of columns, and of picks for fastcan.
+#: Number of columns, and number of steps for fastcan.
 COLUMNS, FEWER = 20_000, 30
 #: Least ratios: rows, against the same table in ten levels, mrmr_selection and fastcan.
 FLOAT_GOALS = [(100, 0.5, 100, 1.5), (2000, 0.5, 100, 1.5)]

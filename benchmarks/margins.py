@@ -20,11 +20,11 @@ from tamis.svm.geometry import sphere_around
 from tamis.svm.machine import kernel_machine, multipliers
 
 N_SAMPLES, N_FEATURES = 2000, 500
-#: Columns that the explicit kernels are built for; the time is scaled up.
+#: Number of columns for which explicit kernels are built. The time is scaled up to all columns.
 SAMPLED = 25
 #: Columns of the points in the sphere.
 N_POINTS, DIMENSION = 2000, 10
-#: The least ratios that are accepted: norms, the same with training, spheres.
+#: Smallest accepted ratios: norms, norms including training, spheres.
 GOALS = (30, 15, 10)
 
 

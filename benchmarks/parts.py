@@ -36,7 +36,7 @@ from tamis.search import FloatingForward
 LEVELS = 10
 PICK_GOAL, LAST_GOAL, SCATTER_GOAL, MEMORY_GOAL = 5.0, 1.1, 1.5, 1.0
 ROW_GROUP = 1 << 17
-#: Number of first and of last picks whose medians are compared, since other load disturbs one.
+#: Number of first and of last steps whose medians are compared, because single steps are noisy.
 ENDS = 4
 
 

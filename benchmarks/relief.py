@@ -32,7 +32,7 @@ def against_fast_select(peers: Any, size: tuple[int, int]) -> list[str]:
         theirs = getattr(peers, name)(
             n_features_to_select=10, backend="cpu", n_jobs=1, verbose=False, **options
         )
-        theirs.fit(X, y)  # compiles
+        theirs.fit(X, y)  # compiles its loops
         slow, quick = medians(lambda t=theirs: t.fit(X, y), lambda o=ours: o.fit(X, y), repeats=9)
         task = f"{name}, {size[0]} x {size[1]}, against fast-select"
         missed += compare(task, "fast-select", slow, quick, FAST)

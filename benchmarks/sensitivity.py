@@ -50,7 +50,7 @@ def machine(size: Size) -> tuple[np.ndarray, np.ndarray, SVC, Sigmoids]:
 
 
 def loop(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, donors: np.ndarray, n: int) -> np.ndarray:
-    """Mean change of the posterior of the first ``n`` columns, one call for each."""
+    """Mean change of the posterior for each of the first ``n`` columns, predicted one by one."""
     X = np.ascontiguousarray(X)
     base = sigmoid.probabilities(fitted.decision_function(X)[:, None])
     found = np.empty(n)
@@ -101,7 +101,7 @@ def row(size: Size) -> list[str]:
     X, y, fitted, sigmoid = machine(size)
     (shuffle,) = Permutation(1).draws(X, np.arange(X.shape[1])[:, None], 0)
     common = (X, fitted, sigmoid)
-    ours(*common, Permutation(1))  # warm
+    ours(*common, Permutation(1))  # compiles, and fills caches
     scale = size.n_features / size.n_timed
     slow, expected = seconds(loop, *common, shuffle.donors, size.n_timed, repeats=1)
     fast, found = seconds(ours, *common, Permutation(1))

@@ -17,9 +17,9 @@ from benchmarks import medians
 from tamis.criteria import MRMR
 from tamis.search import Forward
 
-#: Size and filling of the table, number of picks, columns that both ways pick from.
+#: Size of the table, share of non-zero entries, number of steps, and number of columns compared.
 N_SAMPLES, N_FEATURES, FILLING, PICKS, PART = 800, 88_119, 0.01, 50, 2000
-#: Most megabytes above the table, and least ratio of the times.
+#: Largest accepted memory beyond the table, in megabytes, and smallest accepted ratio of times.
 MEMORY_GOAL, RATIO_GOAL = 300, 2
 
 
@@ -47,7 +47,7 @@ def _held() -> float:
 
 
 def _needed(X: Any, y: np.ndarray, written_out: bool, pipe: Any) -> None:
-    search().fit(X[:, :500], y)  # what is imported and compiled is not counted
+    search().fit(X[:, :500], y)  # imports and compilation are not measured
     X = X.toarray(order="F") if written_out else X
     before = _held()
     search().fit(X, y)

@@ -55,7 +55,7 @@ def trained(case: Case, X: np.ndarray, y: np.ndarray) -> Any:
     """A hundred trees of the library's own size."""
     if case.name == "RandomForest":
         return RandomForestClassifier(100, random_state=0).fit(X, y)
-    if case.name == "ExtraTrees":  # one random test after the other
+    if case.name == "ExtraTrees":  # ExtraTrees draws its tests one after the other
         return ExtraTreesClassifier(100, max_features=1, max_depth=24, random_state=0).fit(X, y)
     if case.name == "HistGradientBoosting":
         return HistGradientBoostingClassifier(max_iter=100, early_stopping=False).fit(X, y)

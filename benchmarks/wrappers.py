@@ -15,13 +15,13 @@ from tamis.criteria.validation import CrossValidated
 from tamis.search import Forward
 
 SIZE = 10
-#: The least ratio that is accepted.
+#: Smallest accepted ratio.
 GOALS = {"LDA": 248, "5-NN": 30}
 ESTIMATORS = {"LDA": LinearDiscriminantAnalysis(), "5-NN": KNeighborsClassifier()}
 
 
 def ratio(name: str, estimator: BaseEstimator, repeats: int = 3) -> list[str]:
-    """Print both times and their ratio; return what is wrong."""
+    """Print both times and their ratio. Return a sentence if the ratio is too small."""
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
     theirs = SequentialFeatureSelector(estimator, n_features_to_select=SIZE, cv=5)

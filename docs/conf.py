@@ -33,8 +33,9 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 exclude_patterns = ["_build"]
 source_suffix = [".rst", ".md"]
-# docstrings inherited from scikit-learn refer to its own guide
-suppress_warnings = ["ref.ref"]
+# docstrings inherited from scikit-learn refer to its own guide and glossary; several classes have
+# attributes of the same name
+suppress_warnings = ["ref.ref", "ref.term", "ref.python"]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "tamis"
@@ -113,7 +114,15 @@ def write_results(app: Any) -> None:
     write_book(Path(app.srcdir, "book"))
 
 
+def write_benchmark(app: Any) -> None:
+    """Write the pages of the benchmark from its stored results."""
+    from tamis_book.benchmark import write_pages
+
+    write_pages(Path(app.srcdir, "field"))
+
+
 def setup(app: Any) -> None:
     """Write the catalogue and the book before Sphinx reads the pages."""
     app.connect("builder-inited", write_catalogue)
     app.connect("builder-inited", write_results)
+    app.connect("builder-inited", write_benchmark)

@@ -15,7 +15,21 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[1]
-PLACES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "book", "docs", "examples", "src")
+PLACES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "GOVERNANCE.md",
+    "SECURITY.md",
+    "SUPPORT.md",
+    "benchmarks",
+    "book",
+    "docs",
+    "examples",
+    "fuzz",
+    "paper",
+    "src",
+)
 TEXT = {".md", ".rst", ".j2", ".jinja", ".html"}
 #: Folders and pages that are made from other sources.
 MADE = {"_build", "gallery", "generated", "__pycache__", "build", "dist"}

@@ -126,9 +126,9 @@ PATHS = {"SVCPathCV": "cancer", "SVRPathCV": "diabetes", "LSSVCPathCV": "cancer"
 def run_path(old, name, kernel):
     """Fit a search for C.
 
-    The violation and the gap of the certificate are left out, because they are rounding errors. The
-    curve is given by its breakpoints, merged if they differ only by rounding, and by its values
-    halfway between them.
+    The violation and the duality gap of the certificate are left out, because they are rounding
+    errors. The curve is given by its breakpoints, merged if they differ only by rounding, and by
+    its values halfway between them.
     """
     from tamis import svm
 

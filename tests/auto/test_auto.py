@@ -493,7 +493,7 @@ def test_groups_of_columns_and_fixed_ones():
 
 def test_a_frame_with_missing_values_and_categories():
     X, y = signal(n=150, d=5)
-    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcde"))  # pandas 2 shares the array
     frame.loc[::9, "c"] = np.nan
     frame["kind"] = np.where(X[:, 4] > 0, "x", "z")
     found = tamis.select(frame, y + 2 * X[:, 2], Auto(budget=0.5), random_state=0)

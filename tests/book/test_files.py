@@ -199,7 +199,7 @@ def test_a_stability_experiment_needs_sizes(written):
     stable = GOOD.replace('metric = "hit"', 'metric = "stability"')
     for more in ("[baselines]\nF = 'Ranking(FisherScore())'\n[[parts]]", "[[parts]]\nsteps = [1]"):
         text = stable.replace("[[parts]]", more).replace("published = { Fisher = 0 }", "")
-        with pytest.raises(InvalidSpec, match="needs sizes or nothing, and no steps"):
+        with pytest.raises(InvalidSpec, match="cannot be combined with steps"):
             read(written(text))
 
 

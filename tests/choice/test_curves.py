@@ -451,7 +451,7 @@ def test_the_knee_of_a_backward_path_counts_the_remaining_columns():
     assert everything.fit(X, y).support_.all()
     assert everything.set_params(n_features_to_select=Threshold(0.1)).fit(X, y).support_.all()
     assert everything.set_params(n_features_to_select=Information()).fit(X, y).support_.all()
-    with pytest.raises(InvalidTable, match="7 columns, for which 6 rows are too few"):
+    with pytest.raises(InvalidTable, match="6 rows are too few for the 7 columns"):
         everything.fit(X[:6], y[:6])
 
 

@@ -52,7 +52,7 @@ def test_version_and_help(tamis):
 
 @pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
 def test_words_of_help_import_nothing_that_takes_time(args):
-    """Counted in modules, which no other load on the machine can change."""
+    """Modules are counted, because other programs cannot change their number."""
     heavy = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "tamis.criteria"}
     code = (
         "import atexit, sys\n"

@@ -1,4 +1,4 @@
-"""``tamis select --device``: where kernel criteria are computed, and what is said of others."""
+"""``tamis select --device``: the device of kernel criteria, and warnings for others."""
 
 import shlex
 

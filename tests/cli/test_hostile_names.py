@@ -31,7 +31,7 @@ HOSTILE = {
 
 
 def obeyed(words):
-    """Characters that a terminal would not simply show, by what Unicode says of them."""
+    """Characters that a terminal would interpret, by their Unicode category."""
     turning = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI", "AL"}
     return [
         character

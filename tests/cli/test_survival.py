@@ -14,7 +14,7 @@ from tamis.search import Ranking
 
 @pytest.fixture
 def lives(tmp_path, monkeypatch):
-    """A file of six columns, of which b tells when the event comes."""
+    """A file of six columns, of which b predicts the time of the event."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6)).round(3)
     time = rng.exponential(np.exp(-2 * X[:, 1])).round(3)

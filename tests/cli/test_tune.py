@@ -1,4 +1,4 @@
-"""``tamis tune``: the exact best C in words, against the search itself and against GridSearchCV."""
+"""``tamis tune``: the printed best C, compared with the search itself and with GridSearchCV."""
 
 import csv
 import json
@@ -313,7 +313,7 @@ def test_a_column_that_is_kept_in_a_mixed_table_is_tuned_on(tamis, folder):
     frame = pl.DataFrame(
         {
             "town": rng.choice(["Aix", "Bonn"], 60),
-            "id": (rng.permutation(60) + 1000 * y).tolist(),  # each its own, and tells the class
+            "id": (rng.permutation(60) + 1000 * y).tolist(),  # unique, and determines the class
             "y": np.array(["no", "yes"])[y],
         }
     )

@@ -3,8 +3,8 @@
 Each case has a number. Run ``python -m tests.contract.interrupts [first] [count]``. A case fits a
 method, raises ``KeyboardInterrupt`` at one line of tamis, saves the record, resumes from it and
 compares the result with an undisturbed fit. Every third case interrupts the resumed run as well.
-Half of the cases draw a line among all lines that run, so that short windows are hit as often as
-long loops. The other cases draw a moment of the run.
+Half of the cases draw a line among all lines that run, so that short windows are hit with the same
+probability as long loops. The other cases draw a moment of the run.
 """
 
 import sys

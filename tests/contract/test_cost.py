@@ -126,7 +126,7 @@ CASES = [
 ]
 
 
-#: Networks are trained for a few iterations, and of the rows of a table the target says nothing.
+#: Networks are trained for a few iterations, and the target of a table is unrelated to its rows.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 

@@ -97,7 +97,7 @@ def test_a_constant_column_does_not_change_the_scores(criterion):
 
 #: Criteria for which a weight of 2 is not equivalent to a duplicate row, and why.
 COUNT_ROWS = {
-    "CrossValidated": "folds are dealt out by rows",
+    "CrossValidated": "folds are drawn by rows",
     "OutputInformation": "the rows for validation are drawn",
     "PosteriorSensitivity": "weights train; the average over rows is not weighted",
     "DensitySensitivity": "weights train; the average over rows is not weighted",

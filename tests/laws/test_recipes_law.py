@@ -26,7 +26,7 @@ SEE_PAIRS = {
     *("span-rfe-retrain", "ga-knn", "divergence-parzen-sffs"),
 }
 
-#: Published forms that are known to fail, since the machine makes up for what is removed or its
+#: Published forms that are known to fail, because the SVM compensates for what is removed or its
 #: slacks are not counted. They reproduce published figures; others do in their place what works.
 PRINTED = {name for name in names() if "print" in name}
 
@@ -152,7 +152,7 @@ DRAWN = SLOW | DECIDE
 #: Recipes that a law does not apply to, and why.
 EXEMPT = {
     laws.rows_may_come_in_any_order: {
-        "folds are dealt out by rows": {
+        "folds are drawn by rows": {
             *(n for n in names() if n.startswith(("fspp", "sd-"))),
             *("sfs-lda", "sfs-knn", "sffs-knn", "sfs-linear-regression"),
         },

@@ -1,4 +1,4 @@
-"""Selections that hold across environments: slopes, tests of equality, errors elsewhere."""
+"""Selections that hold across environments: slopes, tests of equality, and errors."""
 
 import json
 from itertools import combinations

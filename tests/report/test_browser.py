@@ -289,7 +289,7 @@ def test_charts_have_labels_for_screen_readers(browser, pages):
 
 
 def axe():
-    """axe-core, where npm has installed it: here, or where AXE_CORE says."""
+    """Path of axe-core: in the folder of npm, or in the environment variable AXE_CORE."""
     given = os.environ.get("AXE_CORE")
     places = [Path(given)] if given else []
     places.append(Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js")

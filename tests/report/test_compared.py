@@ -1,4 +1,4 @@
-"""The page of a comparison: what it says is what the tests say, whatever the names."""
+"""The page of a comparison: it agrees with the tests, for any names."""
 
 import re
 

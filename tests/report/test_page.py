@@ -1,4 +1,4 @@
-"""A page says what the selection and the results say, whatever is missing."""
+"""A page agrees with the selection and the results, whatever is missing."""
 
 import json
 import re
@@ -607,7 +607,7 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(whole):
 
 
 def test_a_table_with_text_and_gaps_is_resampled_too():
-    """It is encoded by what is left to train on, in every resample anew."""
+    """It is encoded by the training rows, separately in every resample."""
     pl = pytest.importorskip("polars")
     rng = np.random.default_rng(0)
     word = rng.integers(3, size=120)

@@ -96,7 +96,7 @@ def test_classes(name, place, by_copies):
 @pytest.mark.parametrize("name", REAL)
 def test_real_targets(name, place, by_copies):
     X, f = problem()
-    # beside residuals of a millionth the rounding of copies counts
+    # if residuals are a millionth, the rounding errors of copies matter
     _compare(REAL[name], X, f, place, 1e-9 if name == "interpolating" else 1e-10)
 
 
@@ -116,7 +116,7 @@ def _compare(criterion, X, y, place, limit=1e-10):
     with computing_on(place):
         found = criterion.fit(X, y).loss(SUBSET)
     assert place.parts["scores"] == [place.name]
-    # altered outputs of copies are rounded where they are large beside their changes
+    # altered outputs of copies lose digits if they are large compared with their changes
     assert_allclose(found, expected, rtol=0, atol=limit * np.abs(expected).max())
     if criterion.by != "zero":
         assert found[3] == pytest.approx(0, abs=1e-15)
@@ -232,7 +232,7 @@ def test_who_runs_there(criterion, there):
 def test_the_table_goes_there_once(place):
     """One copy of the table; columns and rows are taken there."""
     if place.library is np:
-        pytest.skip("numpy arrays are never elsewhere")
+        pytest.skip("numpy arrays are always on the CPU")
     X, f = problem()
     shapes, put = [], place.put
 

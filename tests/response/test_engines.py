@@ -1,4 +1,4 @@
-"""The border of engines: a new kind of model, and points that a model cannot tell apart."""
+"""The border of engines: a new kind of model, and points that a model cannot distinguish."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Each row by the machine of least squares that did not see it: against a refit for each row."""
+"""Leave-one-out least-squares SVMs, compared with a refit for each row."""
 
 import numpy as np
 import pytest
@@ -148,7 +148,7 @@ def test_linear_machines_of_columns_far_from_0(on):
     X, y = problem()
     criterion = DensitySensitivity(NewtonSVR(1e3, epsilon=0.0, kernel="linear"), on=on)
     near = criterion.fit(X, y).loss(np.arange(4))
-    # left-out machines are solved by a kernel of entries near 2^40, which leaves about four digits
+    # leave-one-out SVMs are solved by a kernel of entries near 2^40, which leaves about four digits
     rtol = 1e-5 if on == "training" else 1e-4
     assert_allclose(criterion.fit(X + 2.0**20, y).loss(np.arange(4)), near, rtol=rtol)
 

@@ -261,7 +261,7 @@ def test_threads_change_no_bit(by, monkeypatch):
 
 
 def test_rows_are_dealt_out_to_threads(monkeypatch):
-    """A criterion's n_jobs reaches the walks, also in the folds."""
+    """A criterion's n_jobs reaches the loops over trees, also in the folds."""
     seen = []
     kept = engines.TreeEngine._answers
 

@@ -1,4 +1,4 @@
-"""Which models are followed as trees, and what is said of those that are not."""
+"""Which models are evaluated as trees, and the warning for those that are not."""
 
 import subprocess
 import sys
@@ -80,7 +80,7 @@ def test_wrongly_read_trees_are_noticed(name, field, monkeypatch):
     def wrong(fitted):
         trees = reader(fitted)
         inner = trees.left >= 0
-        if field == "threshold":  # by the least that a 32-bit value can tell
+        if field == "threshold":  # by the smallest difference between 32-bit values
             last = np.nextafter(trees.threshold.astype(np.float32), np.float32(np.inf))
             trees.threshold = np.where(inner, last.astype(float), trees.threshold)
         elif field == "values":

@@ -1,4 +1,4 @@
-"""Machines whose width follows the number of columns, and the searches for it."""
+"""SVMs whose kernel width depends on the number of columns, and the searches for it."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ from tamis.response.tuners import (
 
 
 def hidden_xor(n_samples=240, n_features=40, seed=0):
-    """Two columns whose product tells the class, among many that say nothing."""
+    """Two columns whose product determines the class, among many irrelevant ones."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, n_features))
     X[:, :2] = rng.choice([-2.0, 2.0], size=(n_samples, 2)) + 0.5 * rng.normal(size=(n_samples, 2))
@@ -46,7 +46,7 @@ def test_gamma_follows_the_number_of_columns(n_features):
 
 
 def test_regression_in_units_of_the_target():
-    """The same machine as on a standardised target."""
+    """The same SVM as on a standardised target."""
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:100] * 21, y[:100]
     ours = RelativeSVR(8.0, tube=0.2, scale=0.5).fit(X, y).predict(X)
@@ -111,7 +111,7 @@ def test_regression_is_tuned_as_a_grid_search_would():
 
 
 def swinging(seed, n_samples=150):
-    """Four of 32 columns in a target of which a machine on all columns learns next to nothing."""
+    """Four of 32 columns in a target of which an SVM on all columns learns next to nothing."""
     draw = np.random.default_rng(seed)
     X = draw.normal(size=(n_samples, 32))
     relevant = draw.choice(32, 4, replace=False)
@@ -133,7 +133,7 @@ def test_an_elimination_finds_columns_where_the_first_machine_hardly_learns(name
         X, y, relevant = swinging(seed)
         search = recipe(name, n_features_to_select=4).fit(X, y)
         found += len({*search.order_[:4]} & {*relevant})
-    assert found >= 13  # 10 from the machine of least error, 2 by chance
+    assert found >= 13  # 10 from the SVM with the lowest error, 2 by chance
 
 
 def test_tuned_machines_predict():

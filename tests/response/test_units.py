@@ -144,7 +144,7 @@ def test_a_group_is_left_out_as_a_whole():
 
 
 def test_the_scale_of_a_group():
-    """FSPP4 against central differences of refitted machines, the sigmoid held still."""
+    """FSPP4 against central differences of refitted SVMs, with a fixed sigmoid."""
     X, y = table(n_samples=70)
     machine = SVC(gamma=0.2, tol=1e-10)
     criterion = GroupedPosterior(machine, by="derivative").fit(X, y)

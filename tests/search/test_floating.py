@@ -97,7 +97,7 @@ class Drifts(FisherScore):
 
     def loss(self, subset):
         self.calls += 1
-        assert self.calls < 1000, "the walk goes around"
+        assert self.calls < 1000, "the search runs in a cycle"
         return super().loss(subset) - 1e-6
 
 

@@ -201,7 +201,7 @@ def look_at_path(p, rng):
 
 
 def path_gap(p, path, C):
-    """Return the gap of a fitted path at C, relative to that of a violation of 1 everywhere."""
+    """Return the duality gap of a path at C, relative to that of a violation of 1 everywhere."""
     if p.epsilon is not None:
         return regression_gap(p, path, C)
     worst = 0.0
@@ -272,7 +272,7 @@ def exponent(K):
 
 
 def regression_gap(p, path, C):
-    """Return the gap of a regression, relative to lambda and the range of its linear term."""
+    """Return the duality gap of a regression, divided by lambda and its linear term's range."""
     weight = np.ones(len(p.y)) if p.weight is None else p.weight
     K = centred(p.long_kernel(p.X, p.X))
     beta = path.dual_coef(C) / C

@@ -1,4 +1,4 @@
-"""Categories and gaps as they are, for searches whose criteria take them."""
+"""Categories and missing values, passed unchanged to criteria that accept them."""
 
 import numpy as np
 import polars as pl
@@ -142,7 +142,7 @@ def test_selections_around_a_search_hand_them_on(kind):
 
 
 def test_probes_know_categories_in_any_order_of_the_columns():
-    """Codes of many levels whose order says nothing: cut into bins they would say less."""
+    """Codes of many levels without an order, which would lose information if binned."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
     code = rng.permutation(40)[20 * y + rng.integers(0, 20, 400)]

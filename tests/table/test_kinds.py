@@ -151,7 +151,7 @@ def test_rare_classes_mixed_and_unnamed_columns(tmp_path):
 
 
 def far(y):
-    """What is said of rows of a real target that are far from the others."""
+    """The alert about rows whose numeric target is far from the others."""
     frame = pl.DataFrame({"a": np.random.default_rng(1).normal(size=len(y)), "y": y})
     table = inspect(frame, target="y", task="regression")
     return [alert.sentence for alert in table.alerts if alert.sort == "far rows"]

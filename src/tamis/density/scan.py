@@ -90,7 +90,7 @@ def _device_blocks(
 def permuted_blocks(
     coded: Coded, targets: Sequence[NDArray[np.intp]], *, adjusted: bool = False
 ) -> Iterator[tuple[int, PairBlock]]:
-    """Iterate over pairs of the index of a target and a block for that target.
+    """Yield, for each block of pairs of columns and each target, the target's index and the block.
 
     Counts that do not depend on the target are computed once per block. The counts of the largest
     class are computed by subtraction. With two classes each target takes about half the work of

@@ -70,6 +70,12 @@ class Rounds(MetaEstimatorMixin):
             )
         check_first(type(self).__name__, self.search)
         self._check_walk(walk_of(self.search))
+        if self.search._choice().guides:
+            name, choice = type(self).__name__, type(self.search._choice()).__name__
+            raise IncompatibleCriterion(
+                f"{name} chooses the number of columns itself, so its search cannot have {choice}. "
+                f"Write Then({name}(...), Forward(..., n_features_to_select={choice}(...)))."
+            )
         self.search.check()
 
     def _check_walk(self, walk: Any) -> None:
@@ -109,6 +115,11 @@ class Rounds(MetaEstimatorMixin):
         """The groups of the search."""
         return self.search.feature_groups
 
+    @property
+    def feature_costs(self) -> Any:
+        """The prices of the search."""
+        return self.search.feature_costs
+
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
 
@@ -132,7 +143,7 @@ class Rounds(MetaEstimatorMixin):
 
     @property
     def takes_categories(self) -> bool:
-        """Whether the search accepts columns of category codes, and nothing else reads them."""
+        """Whether the search accepts category codes, and no other part reads the columns."""
         return self.passes_nan and bool(self.search.takes_categories)
 
     def _rank_both(

@@ -188,8 +188,8 @@ def _read_excel(source: TableSource, header: bool, sheet: str | int | None = Non
             why = done.stderr.decode(errors="replace").strip().partition("\n")[0].rstrip(".:")
             if done.returncode != 1:  # the reader was aborted
                 why = "the sheet needs more memory than is free, or the file is damaged"
-            others = format_names([each for each in sheets if each != chosen])
-            other = f", or write --sheet for another one: {others}" if len(sheets) > 1 else ""
+            known = format_names([each for each in sheets if each != chosen])
+            other = f", or write --sheet for another one: {known}" if len(sheets) > 1 else ""
             raise InvalidTable(
                 f"{source} is not an Excel file whose sheet {chosen!r} holds a table: {why}. Save "
                 f"the sheet as CSV{other}."

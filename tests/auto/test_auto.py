@@ -584,5 +584,5 @@ def test_a_finished_record_holds_no_predictions(fitted):
     assert rounds
     for path, rows, order, entries in rounds:
         assert isinstance(path, str)
-        n_kept = 0 if path == "all columns" else fitted.n_features_
-        assert (rows, len(order), entries) == ([], n_kept, [])
+        most = 0 if path == "all columns" else max(point.size for point in fitted.curve_)
+        assert (rows, len(order), entries) == ([], most, [])

@@ -255,6 +255,11 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
+def model_of(setting: Setting) -> Any:
+    """Return the model that is tested, which is ridge regression by default."""
+    return Ridge() if setting.estimator is None else setting.estimator
+
+
 def tamis_test(setting: Setting, table: Known, seed: int) -> np.ndarray:
     """Return the p-values of ConditionalTest, or of Auto with ``confirm=True``."""
     if isinstance(setting.search, Auto):
@@ -289,7 +294,7 @@ def guests() -> dict[str, Callable[[Setting, Known, int], np.ndarray]]:
         def test(setting: Setting, table: Known, seed: int) -> np.ndarray:
             X = StandardScaler().fit_transform(table.X)
             train, rest, known, others = train_test_split(X, table.y, random_state=seed)
-            model = clone(setting.estimator or Ridge()).fit(train, known)
+            model = clone(model_of(setting)).fit(train, known)
             found = make(model).fit(train, known)
             found.importance(rest, others)
             return np.asarray(found.pvalues_)
@@ -340,7 +345,7 @@ def compare(name: str, n_tables: int, seed: int, *, peers: bool) -> None:
             search = clone(setting.search).fit(table.X, table.y)
             if table.y.dtype.kind == "f":
                 Z = StandardScaler().fit_transform(table.X[:, search.support_])
-                clone(setting.estimator or Ridge()).fit(Z, table.y)
+                clone(model_of(setting)).fit(Z, table.y)
             unit += process_time() - start
             start = process_time()
             try:

@@ -114,7 +114,15 @@ def write_results(app: Any) -> None:
     write_book(Path(app.srcdir, "book"))
 
 
+def write_benchmark(app: Any) -> None:
+    """Write the pages of the benchmark from its stored results."""
+    from tamis_book.benchmark import write_pages
+
+    write_pages(Path(app.srcdir, "field"))
+
+
 def setup(app: Any) -> None:
     """Write the catalogue and the book before Sphinx reads the pages."""
     app.connect("builder-inited", write_catalogue)
     app.connect("builder-inited", write_results)
+    app.connect("builder-inited", write_benchmark)

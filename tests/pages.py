@@ -24,7 +24,7 @@ PAGES = [
     ),
 ]
 #: Libraries that a page may use although the tests do not install them: such blocks are skipped.
-OPTIONAL = ("boruta", "lightgbm", "mlxtend", "mrmr", "optuna", "skl2onnx", "skops")
+OPTIONAL = ("boruta", "lightgbm", "mlxtend", "mrmr", "optuna", "skl2onnx", "skops", "tabpfn")
 #: Replacements that save time: page, as printed, as run.
 SHORTER = {
     "README.md": ("load_breast_cancer", "load_wine"),

@@ -14,7 +14,7 @@ HOMES = (
     "tamis", "tamis.criteria", "tamis.search", "tamis.choice", "tamis.svm", "tamis.neural",
     "tamis.evaluation", "tamis.datasets", "tamis.response", "tamis.table", "tamis.contract",
     "tamis.auto", "tamis.plot", "tamis.report", "tamis.recipes", "tamis.exceptions",
-    "tamis_book",
+    "tamis_book", "tamis_book.benchmark",
 )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 import tamis
 from tamis.contract import Record
 from tamis.criteria import Scatter
+from tamis.evaluation import CrossValidation, evaluate
+from tamis.exceptions import PiecesFailed
 from tamis.meta import Probes
 from tamis.search import FloatingForward, Ranking
 
@@ -132,3 +134,44 @@ def test_notebooks_show_the_selected_columns(wine):
     shown = search._repr_mimebundle_()["text/html"]
     assert "2 of 13 columns are kept" in shown
     assert all(name in shown for name in search.columns)
+
+
+class Limited(LogisticRegression):
+    """A model that refuses more than 500 columns, as TabPFN does."""
+
+    def fit(self, X, y):
+        if X.shape[1] > 500:
+            raise ValueError("more than 500 columns")
+        return super().fit(X, y)
+
+
+@pytest.fixture
+def wide():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 600))
+    X[:, :5] += 2 * y[:, None]
+    return X, y
+
+
+def test_a_selector_makes_wide_tables_fit_a_model_with_a_limit(wide):
+    select = tamis.recipe("mrmr", n_features_to_select=20)
+    several = {"alone": Limited(), "selected": make_pipeline(select, Limited())}
+    with pytest.warns(PiecesFailed, match="more than 500 columns"):
+        results = evaluate(several, wide, CrossValidation(3))
+    assert {failure.method for failure in results.failures} == {"alone"}
+    assert np.mean(list(results.values("error", "selected").values())) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [("tabpfn", "TabPFNClassifier"), ("tabicl", "TabICLClassifier")]
+)
+def test_pretrained_models_predict_from_selected_columns(package, name, wide):
+    model = getattr(pytest.importorskip(package), name)
+    X, y = wide
+    try:
+        model().fit(X[:, :5], y).predict(X[:2, :5])
+    except Exception as error:  # each package has errors of its own
+        pytest.skip(f"the weights of {package} are not available: {error}")
+    pipe = make_pipeline(tamis.recipe("mrmr", n_features_to_select=20), model())
+    assert np.mean(pipe.fit(X[:40], y[:40]).predict(X[40:]) == y[40:]) > 0.8

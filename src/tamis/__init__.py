@@ -20,12 +20,14 @@ from tamis._lazy import register
 from tamis._version import __version__
 
 if TYPE_CHECKING:
+    from tamis.contract.costs import FeatureCosts
     from tamis.recipes import recipe, select
     from tamis.table import inspect, read
 
-__all__ = ["__version__", "inspect", "read", "recipe", "select"]
+__all__ = ["FeatureCosts", "__version__", "inspect", "read", "recipe", "select"]
 
 _HOMES = {
+    "FeatureCosts": "tamis.contract.costs",
     "inspect": "tamis.table",
     "read": "tamis.table",
     "recipe": "tamis.recipes",

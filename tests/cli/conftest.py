@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
+from tamis.cli import folder as results
 from tamis.cli.app import app
 from tamis.datasets import load
 
@@ -14,6 +15,12 @@ def wine_frame():
     X, y, names, classes, *_ = load("wine")
     frame = pl.DataFrame(X[:, :6], schema=names[:6].tolist())
     return frame.with_columns(pl.Series("kind", classes[y]))
+
+
+@pytest.fixture(autouse=True)
+def _no_refits(monkeypatch):
+    """Save the time of fits without each column."""
+    monkeypatch.setattr(results, "REFITS", 0.0)
 
 
 @pytest.fixture

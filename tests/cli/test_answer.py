@@ -1,6 +1,7 @@
 """What ``tamis select`` writes where no method is named, or a page is asked for."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -76,6 +77,18 @@ def test_substitutes_and_models_of_a_report_have_bounds(frame, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(results, "MOST_TRIED", 10)
     assert results.try_out(chosen, data.X, data) == {}
+
+
+def test_a_small_table_is_fitted_again_without_each_column(tamis, folder, monkeypatch):
+    asked = ("select", "wine.csv", "-t", "kind", "--budget", "1")
+    assert tamis(*asked).exit_code == 0
+    kept = (folder / "tamis-wine" / "selected.csv").read_text().splitlines()[0].split(",")[:-1]
+    assert '"omitted":[]' in (folder / "tamis-wine" / "report.html").read_text()
+    monkeypatch.setattr(results, "REFITS", 10.0)
+    assert tamis(*asked, "--force").exit_code == 0
+    page = (folder / "tamis-wine" / "report.html").read_text()
+    found = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    assert {name for name, _ in found["explorer"]["omitted"]} == set(kept)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tamis._arrays import EMPTY
 from tamis.contract import Scores, Step
+from tamis.contract.costs import Limit
 from tamis.criteria import Correlation, FisherScore, Scatter
-from tamis.exceptions import InvalidStep
+from tamis.exceptions import InvalidStep, NothingToAdd
 from tamis.search import BranchAndBound, Exhaustive, Forward, Genetic, Ranking, Then
 from tamis.testing import search_laws as laws
 from tests.laws.catalogue import name, searches
@@ -80,6 +81,36 @@ def test_a_search_over_all_sizes_can_be_resumed_too(cls):
     if cls is Ranking:
         pytest.skip("Ranking never values subsets by Scatter")
     laws.stopped_anywhere_and_resumed_it_ends_the_same(maker(cls), sizes=["best"])
+
+
+class FollowsPrices(Forward):
+    """Search that adds cheap columns first, even without a limit."""
+
+    def _open(self, X, y, params, done):
+        source = super()._open(X, y, params, done)
+        if done.grouping.prices is not None:
+            source.limit = Limit(done.grouping.prices, 2.0)
+        return source
+
+
+class IgnoresTheLimit(Forward):
+    def _settle(self, record, X, y):
+        super()._settle(record, X, y)
+        if self.units_.prices is not None:
+            self.cost_ = self.units_.prices.full
+
+
+@pytest.mark.parametrize(
+    ("cls", "law"),
+    [
+        (FollowsPrices, laws.unit_prices_change_nothing),
+        (IgnoresTheLimit, laws.a_price_limit_is_kept),
+    ],
+    ids=name,
+)
+def test_a_search_that_misuses_prices_is_rejected(cls, law):
+    with pytest.raises((AssertionError, NothingToAdd)):
+        law(cls)
 
 
 class _Wrong(Forward):

@@ -180,7 +180,7 @@ def test_honest_size_keeps_groups_of_rows_together():
     X, y = flipped()
     groups = np.random.default_rng(0).integers(30, size=300)
     found = HonestSize(top(1), random_state=0).fit(X, y, groups=groups)
-    for rows, _ in found.record_.trace.state["rounds"].values():
+    for rows, *_ in found.record_.trace.state["rounds"].values():
         inside = np.isin(np.arange(300), rows)
         assert not set(groups[inside]) & set(groups[~inside])
 

@@ -14,7 +14,7 @@ from tamis.exceptions import (
     NothingSelected,
     NotProvenOptimal,
 )
-from tamis.search import BranchAndBound, Exhaustive, exact
+from tamis.search import BranchAndBound, Exhaustive, branches
 from tamis.testing.problem import make_table as table
 
 
@@ -124,7 +124,7 @@ def test_the_budget_is_checked_inside_an_expansion():
 def test_the_time_is_checked_inside_an_expansion(monkeypatch):
     X, y = table(40, 600, seed=3)
     Slow.now = 0.0
-    monkeypatch.setattr(exact, "perf_counter", lambda: Slow.now)
+    monkeypatch.setattr(branches, "perf_counter", lambda: Slow.now)
     with pytest.warns(NotProvenOptimal):
         BranchAndBound(Slow(), n_features_to_select=3, max_seconds=20).fit(X, y)
     # six subsets of 599 columns are scored at a time

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_classification
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import OneHotEncoder
 
@@ -188,3 +189,10 @@ def test_amounts_dates_and_codes_are_read_as_in_the_selection(by_name):
     assert pipeline.score(frame, y) > 0.9
     assert pickle.loads(pickle.dumps(pipeline)).score(frame[::3], y[::3]) > 0.9
     assert clone(pipeline).fit(frame[:100], y[:100]).score(frame[100:], y[100:]) > 0.85
+
+
+def test_a_forest_is_a_model():
+    X, y = load_iris(return_X_y=True)
+    auto = Auto(budget=0.5, random_state=0).fit(X, y)
+    auto.estimator_ = ExtraTreesClassifier(10, random_state=0)  # has no length before it is fitted
+    assert auto.to_pipeline().score(X, y) > 0.9

@@ -8,7 +8,15 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import tamis.choice
-from tamis.choice import BestPrefix, FalseDiscovery, Fraction, OneStandardError, Size, Threshold
+from tamis.choice import (
+    BestPrefix,
+    CostLimit,
+    FalseDiscovery,
+    Fraction,
+    OneStandardError,
+    Size,
+    Threshold,
+)
 from tamis.contract import Choice, Chosen, SubsetCriterion
 from tamis.criteria import Scatter
 from tamis.search import Forward
@@ -68,6 +76,7 @@ NOT_FOR_SCATTER = {
 }
 ARGUMENTS = {
     BestPrefix: (LinearDiscriminantAnalysis(),),
+    CostLimit: (3,),
     Fraction: (0.5,),
     Size: (3,),
     Threshold: (0.1,),

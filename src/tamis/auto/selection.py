@@ -162,6 +162,9 @@ class Auto(InRounds):
     stability_ : Stability or None
         Stability of the selected columns across folds, by Nogueira's index. None if all columns are
         selected.
+    lists_, fold_lists_ : dict of int to array, dict of int to list of arrays
+        The units (columns or groups) that the selected order selects on all rows and in each fold,
+        for each number that was compared.
     n_rows_ : int
         Number of rows that were used.
     stopped_ : bool
@@ -494,6 +497,8 @@ class Auto(InRounds):
         self.curve_: list[CurvePoint] = []
         self.curve_all_: CurvePoint | None = None
         self.stability_: Stability | None = None
+        self.lists_: dict[int, Subset] = {}
+        self.fold_lists_: dict[int, list[Subset]] = {}
         self.n_rows_, self.stopped_, self.significant_ = 0, False, False
         self.environment_errors_: dict[Any, HeldOut] = {}
         self._set_tests(None)
@@ -520,6 +525,10 @@ class Auto(InRounds):
             self.estimator_ = estimator_of(outcome.model, n_columns, task, *given)
             offered = np.sort(order)
             self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
+            sizes = sorted({point.size for point in outcome.curve})
+            folds = [offered[np.array(one[2], dtype=int)] for one in found if one[0] == self.path_]
+            self.lists_ = {size: order[:size] for size in sizes}
+            self.fold_lists_ = {size: [one[:size] for one in folds] for size in sizes}
         return scores
 
     def _set_tests(self, numbers: list[Any] | None) -> None:
@@ -537,10 +546,9 @@ class Auto(InRounds):
 
 
 def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished stage with only the selected columns of each round.
+    """Return a finished stage with only the first columns of each round.
 
     The predictions for held-out rows are needed until the selection is made. They take megabytes.
     """
-    size = stage["rest"][1]["size"]
-    rounds = {i: [path, [], order[:size], []] for i, (path, _, order, _) in stage["rounds"].items()}
+    rounds = {i: [path, [], order, []] for i, (path, _, order, _) in stage["rounds"].items()}
     return {**stage, "rounds": rounds}

@@ -1,3 +1,4 @@
+from tamis.choice.cost import CostLimit
 from tamis.choice.curve import Knee, Patience
 from tamis.choice.error import OneStandardError
 from tamis.choice.information import Information
@@ -11,6 +12,7 @@ __all__ = [
     "BestPrefix",
     "Choice",
     "Contest",
+    "CostLimit",
     "FalseDiscovery",
     "Fraction",
     "Fusion",

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 from tamis._arrays import improves, standardised, target_kind
 from tamis._checks import Constraints, integer
+from tamis._sparse import is_sparse
 from tamis.blocks.table import BlockTable
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, have
 from tamis.contract.trace import Trace
@@ -67,10 +68,7 @@ class BestPrefix(Choice):
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         assert context.X is not None
-        task = getattr(context.criterion, "task_", None) or target_kind(context.y)
-        model = self.estimator
-        if model is None:
-            model = RidgeClassifier() if task == "classification" else Ridge()
+        model = _ridge_for(context) if self.estimator is None else self.estimator
         judge: Any = CrossValidated(model, cv=self.cv)
         if isinstance(context.X, BlockTable):
             judge.fit(context.X.scaled(type(self).__name__, standardize=True))
@@ -85,3 +83,22 @@ class BestPrefix(Choice):
             best = index if improves(float(value), float(values[best])) else best
         found = f"{context.counted(sizes[best])} {have(sizes[best])} the best score of the search"
         return Chosen(steps[best], f"{found}, {values[best]:.4g} in {self.cv} folds; {FLATTERS}")
+
+
+def ridge_judge(context: Context) -> CrossValidated | None:
+    """Return a fitted criterion that values subsets by the cross-validation of ridge regression.
+
+    It is None if ridge regression cannot learn from the table.
+    """
+    X, y = context.X, context.y
+    if X is None or y is None or isinstance(X, BlockTable) or y.dtype.names is not None:
+        return None
+    if y.ndim > 1 or (not is_sparse(X) and np.isnan(X).any()):
+        return None
+    return CrossValidated(_ridge_for(context)).fit(standardised(X), y)
+
+
+def _ridge_for(context: Context) -> Any:
+    """Return ridge regression, or a ridge classifier if the target contains classes."""
+    task = getattr(context.criterion, "task_", None) or target_kind(context.y)
+    return RidgeClassifier() if task == "classification" else Ridge()

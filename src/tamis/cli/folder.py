@@ -28,6 +28,7 @@ from tamis.table.target import LabelledTable
 
 if TYPE_CHECKING:
     from tamis.evaluation import Results
+    from tamis.report import Omission
 
 #: Names of the files in an output folder. Other files in it are never touched.
 SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
@@ -40,6 +41,8 @@ MOST_TRIED = 5000
 #: Greatest number of multiplications for trying substitutes, which take about ten seconds. If more
 #: are needed, correlated columns are listed instead.
 MOST_WORK = 2e10
+#: Greatest estimated time of the fits without each selected column, as a share of the budget.
+REFITS = 1.0
 #: Largest number of selected columns for which effects on a model are shown.
 MOST_SHOWN = 100
 
@@ -241,6 +244,7 @@ def write_page(
         alerts=alerts,
         command=asked.command_line(),
         **try_out(selection, X, data, seed=asked.seed, n_jobs=asked.jobs, quiet=asked.quiet),
+        without=_fitted_without(asked, X, data, selection) if n_resamples == 0 else (),
     )
     write_report(gathered, path)
 
@@ -274,6 +278,24 @@ def _resampled(
     with bar, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # printed with the selection itself
         return resampled(selection, X, data.y, n, n_jobs=asked.jobs, seed=asked.seed, progress=bar)
+    raise KeyboardInterrupt
+
+
+def _fitted_without(
+    asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection
+) -> "list[Omission]":
+    """Return fits without each selected column, if they take no longer than ``REFITS`` allows."""
+    from tamis.report import fit_without
+
+    inner, units, n_kept = inner_selection(selection), selection.units_, selection.n_features_
+    planned = sum(step.seconds for step in getattr(inner, "plan_", ()) if step.tried)
+    labelled = asked.groups or asked.environments or asked.weights  # folds depend on them
+    if not planned or labelled or not units.plain or units.fixed:
+        return []
+    if n_kept * planned > REFITS * inner.budget:
+        return []
+    with ProgressBar("leaving out columns", "fits", quiet=asked.quiet) as bar:
+        return fit_without(selection, X, data.y, progress=bar)
     raise KeyboardInterrupt
 
 

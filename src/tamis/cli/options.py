@@ -184,6 +184,8 @@ class SelectOptions(GroupOptions):
     tamis select data.csv --target y --scoring roc_auc --groups customer
 
     tamis select patients.csv --time days --event died
+
+    tamis select patients.csv -t disease 'Forward(JMI())' --costs costs.csv --cost-limit 50
     """
 
     command: ClassVar[str] = "select"
@@ -203,6 +205,12 @@ class SelectOptions(GroupOptions):
     event: str | None = option("1 if the event happened at --time, 0 if censored.", "COLUMN")
     features: str | None = option(
         "Number of columns to keep: 10, a share (0.2), best, Threshold(1).", "K", "--features", "-k"
+    )
+    costs: Path | None = option(
+        "Prices: a CSV file with name, cost and optionally group, fee.", "FILE"
+    )
+    cost_limit: str | None = option(
+        "Greatest price of the kept columns: 50, or 10% of all; needs --costs.", "PRICE"
     )
     dry_run: bool = flag("Describe the table, and select nothing.", "--dry-run")
     id_columns: list[str] = option("", None, default=(), hidden=True)
@@ -428,6 +436,18 @@ def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
             )
         groups[name.strip()] = split_names([columns])
     return groups or None
+
+
+def parse_cost_limit(text: str | None) -> float | str | None:
+    """Return the number that ``--cost-limit`` names, or a share such as "10%"."""
+    if text is None or text.strip().endswith("%"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(
+            f"--cost-limit needs a price such as 50, or a share such as 10%, not {text!r}."
+        ) from None
 
 
 def parse_seconds(text: str) -> float:

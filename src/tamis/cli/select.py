@@ -36,7 +36,13 @@ from tamis.cli.folder import (
     replace_file,
     write_results,
 )
-from tamis.cli.options import SelectOptions, default_folder, parse_seconds, written_path
+from tamis.cli.options import (
+    SelectOptions,
+    default_folder,
+    parse_cost_limit,
+    parse_seconds,
+    written_path,
+)
 from tamis.cli.progress import ProgressBar
 from tamis.cli.table import (
     check_censored,
@@ -60,6 +66,7 @@ from tamis.cli.terminal import (
     wrap_line,
 )
 from tamis.contract import Record, Selection
+from tamis.contract.costs import FeatureCosts
 from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEnoughMemory
 from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
@@ -137,6 +144,8 @@ def _check(asked: SelectOptions) -> None:
             f"--budget is for the automatic selection, and {asked.method} has no time limit. "
             "Leave one of the two out."
         )
+    if asked.cost_limit is not None and asked.costs is None and asked.resume is None:
+        raise InvalidParameter("--cost-limit needs the prices of the columns. Write --costs FILE.")
     if asked.resamples is not None and asked.results_folder is None:
         raise InvalidParameter("--resamples is for the HTML report. Write --report as well.")
 
@@ -167,6 +176,8 @@ def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Se
         task=asked.task.value,
         n_jobs=asked.jobs,
         **asked.units,
+        feature_costs=None if asked.costs is None else FeatureCosts.read(asked.costs),
+        cost_limit=parse_cost_limit(asked.cost_limit),
         scoring=asked.scoring,
         cv=parse_folds(asked.cv),
         class_weight=asked.class_weight,
@@ -322,6 +333,7 @@ def _facts(
         "task": data.task,
         "method": spec.write(selection, strict=False),
         "alerts": [str(alert) for alert in alerts],
+        **({"cost": selection.cost_} if hasattr(selection, "cost_") else {}),
         "selected": selection.get_feature_names_out().tolist(),
         "summary": selection.summary().splitlines(),
         "ranking": [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows],
@@ -341,6 +353,7 @@ def _print_results(
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
     elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
         heading.append(selection.choice_.reason)
+    heading += selection.describe_price()
     if selection.record_.places:
         heading.append(selection.record_.places)
     moved = ranking.kept.copy()

@@ -6,6 +6,7 @@ implement :meth:`Choice.pick`.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
@@ -17,6 +18,7 @@ from tamis._arrays import Array, Subset, improves, is_int, is_real
 from tamis._checks import check_parameters
 from tamis._format import format_count
 from tamis.contract.criterion import SubsetCriterion
+from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
@@ -27,6 +29,7 @@ class Walker(Protocol):
 
     nested: ClassVar[bool]
     scores_alone: ClassVar[bool]
+    takes_limit: ClassVar[bool]
 
 
 class Context(NamedTuple):
@@ -126,6 +129,9 @@ class Choice(BaseEstimator, ABC):
     needs_nested: ClassVar[bool] = False
     #: Whether the choice works with a table in row blocks.
     takes_blocks: ClassVar[bool] = True
+    #: Whether the choice changes the steps of the search. The search path need not be nested then,
+    #: and may end with the empty subset.
+    guides: ClassVar[bool] = False
 
     def size(self, n_units: int, name: str) -> int | None:
         """Return the number of units to select, or None if the search must visit every size."""
@@ -134,6 +140,16 @@ class Choice(BaseEstimator, ABC):
     @abstractmethod
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008 (immutable)
         """Return the step to select and the reason."""
+
+    def check_units(self, grouping: Grouping) -> None:
+        """Refuse a table whose units do not suit the choice."""
+
+    def guided_steps(
+        self, search: Any, source: Any, size: int | None, done: Trace, context: Context
+    ) -> Iterator[Event]:
+        """Yield the steps that follow the trace ``done``. The default are those of the search."""
+        found: Iterator[Event] = search._steps(source, done.n_units, size, done)
+        return found
 
     def enough(self, trace: Trace, context: Context) -> bool:
         """Whether the search may stop here because later steps cannot change the choice."""
@@ -339,6 +355,8 @@ def gains_until(trace: Trace, chosen: int) -> int | None:
     It is the best subset up to the chosen step, and ties go to the smallest size. Return None if
     the chosen subset is better than every smaller one before it, or if values are unknown.
     """
+    if chosen < 0:
+        return None
     sizes, values = trace.sizes[: chosen + 1], trace.values[: chosen + 1]
     passed = np.flatnonzero(sizes > 0)
     smaller = values[(sizes > 0) & (sizes < sizes[chosen])]

@@ -1,6 +1,6 @@
 """Base class of selections that run other selections."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -10,10 +10,12 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tamis._arrays import Array
-from tamis.contract.choice import Choice
+from tamis.contract.choice import Choice, Context
 from tamis.contract.record import Record
 from tamis.contract.run import Run
 from tamis.contract.selector import Selection
+from tamis.contract.steps import Event
+from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 
 #: Metadata passed to ``fit``, or to ``fit_transform`` in a pipeline, are routed to the ``fit`` of
@@ -83,6 +85,11 @@ class Composed(MetaEstimatorMixin, Selection):
     def _choice(self) -> Choice:
         choice: Choice = self._parts[-1]._choice()
         return choice
+
+    def _guided(
+        self, source: PartRuns, size: int | None, done: Trace, context: Context
+    ) -> Iterator[Event]:
+        return self._steps(source, done.n_units, size, done)  # the choice guides the last part
 
     def _seeded(self, seeds: dict[str, int] | None) -> tuple[Self, dict[str, int]]:
         return self, {}  # each part has its own seeds and record

@@ -23,6 +23,7 @@ from tamis._format import shorten_list
 from tamis._namespace import PROCESSOR
 from tamis._version import __version__
 from tamis.blocks.table import BlockTable
+from tamis.contract.costs import format_price
 from tamis.contract.ranks import order_of
 from tamis.contract.record_checks import OPTIONAL, check_record
 from tamis.contract.trace import Trace
@@ -34,7 +35,7 @@ FORMAT = 2
 #: Parameters that set resources and budgets. They do not change the result of a finished search.
 MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
 #: Parameters that are left out of the identity, because the record stores the units they define.
-UNITS = frozenset({"feature_groups", "fixed_features"})
+UNITS = frozenset({"feature_groups", "fixed_features", "feature_costs"})
 
 
 @cache
@@ -107,7 +108,8 @@ class Record:
         The records of the searches that a composed selector ran.
     units : dict or None
         The names and columns of the groups (``groups``), and the units that every subset contains
-        (``fixed``). None if there are no groups and no fixed units, so that unit j is column j.
+        (``fixed``), and their prices (``prices``). None if there are no groups, no fixed units and
+        no prices, so that unit j is column j.
     interactions : tuple of Interaction
         The strongest pairs of units. Empty unless the criterion scores pairs.
     ran_on : dict
@@ -242,7 +244,8 @@ class Record:
             raise RecordMismatch(
                 f"The record was made with {_describe_units(self.grouping)}, but "
                 f"{fresh.expression} has {_describe_units(fresh.grouping)}. Resume it with "
-                "the same feature_groups and fixed_features, or call fit to start again."
+                "the same feature_groups, fixed_features and feature_costs, or call fit to start "
+                "again."
             )
 
     def compare(self, other: "Record") -> "RecordComparison":
@@ -416,7 +419,12 @@ def _describe_units(grouping: Grouping) -> str:
     """Describe the groups and the number of fixed units, for a message."""
     groups = shorten_list([name for name, _ in grouping.groups], most=3)
     text = f"the groups {groups}" if groups else "no groups"
-    return f"{text} and {len(grouping.fixed)} fixed unit(s)"
+    price = (
+        "no prices"
+        if grouping.prices is None
+        else f"a full price of {format_price(grouping.prices.full)}"
+    )
+    return f"{text}, {len(grouping.fixed)} fixed unit(s) and {price}"
 
 
 def _checksum(plain: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ def _check_units(units: Any, n_units: int) -> int:
     if units is None:
         return n_units
     lists = {"groups", "fixed"}
-    known = isinstance(units, Mapping) and lists <= set(units) <= lists | {"called"}
+    known = isinstance(units, Mapping) and lists <= set(units) <= lists | {"called", "prices"}
     _need(known and all(isinstance(units[name], list) for name in lists), "units", "lists")
     _need(_text(units.get("called", "unit")), "units", "a name for units")
     for group in units["groups"]:
@@ -62,7 +62,20 @@ def _check_units(units: Any, n_units: int) -> int:
     good = len(set(columns)) == len(columns) and _all_below(columns, n_columns)
     _need(good, "units", f"columns below {n_columns}, each once")
     _need(_all_below(units["fixed"], n_units), "units", f"fixed units below {n_units}")
+    if "prices" in units:
+        _check_prices(units["prices"], n_units)
     return n_columns
+
+
+def _check_prices(prices: Any, n_units: int) -> None:
+    """Check the prices of the units and their shared fees."""
+    known = isinstance(prices, Mapping) and set(prices) == {"own", "fees", "full"}
+    _need(known and isinstance(prices["fees"], list), "units", "prices")
+    good = isinstance(prices["own"], list) and len(prices["own"]) == n_units
+    _need(good and all(map(_price, [*prices["own"], prices["full"]])), "units", "prices")
+    for fee in prices["fees"]:
+        pair = isinstance(fee, list) and len(fee) == 2 and isinstance(fee[1], list)
+        _need(pair and _price(fee[0]) and _all_below(fee[1], n_units), "units", "fees of units")
 
 
 def _check_pairs(pairs: Any, n_units: int) -> None:
@@ -115,6 +128,10 @@ def _all_below(values: Any, end: int) -> bool:
 
 def _number(value: Any) -> bool:
     return value is None or type(value) in (int, float) or value in ("inf", "-inf")
+
+
+def _price(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < float("inf")
 
 
 def _text(value: Any) -> bool:

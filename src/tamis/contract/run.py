@@ -83,11 +83,12 @@ class Run:
         self.fixed = self.grouping.fixed_units
         selection._check_target(y)
         self.size = self._find_size()
+        self.choice = selection._choice()
+        self.choice.check_units(self.grouping)
         fresh = Record.begin(selection, X, y, self.params, self.grouping)
         self.start = fresh if done is None else self._resume(done, fresh)
         self.trace = self.start.trace
         self.n_known = len(self.trace)
-        self.choice = selection._choice()
         self.source: StepSource | None = None
         self.ended, self.working = False, 0.0
         self._settled = self.start if self.start.finished else None
@@ -120,7 +121,8 @@ class Run:
         trace = done.trace.copy()
         if done.identity == fresh.identity:
             return replace(done, trace=trace)
-        if not self.selection.extends:
+        guided = self.choice.guides or "phase" in done.trace.state
+        if guided or not self.selection.extends:
             raise RecordMismatch(
                 f"The steps of {self.name} depend on the number of features asked for, so the "
                 f"record of {done.expression} cannot be extended. Call fit to start again."
@@ -144,7 +146,7 @@ class Run:
             self.ended = True
             return
         before, known = perf_counter(), bool(self.trace.state)
-        steps = work._steps(source, self.trace.n_units, self.size, self.trace)
+        steps = work._guided(source, self.size, self.trace, self.context)
         while True:
             try:
                 event = next(steps, None)
@@ -214,7 +216,7 @@ class Run:
         before, after, moved = change
         if len(self.fixed) and not after[self.fixed].all():
             raise InvalidStep("drops units of fixed_features")
-        if not self.selection.nested:
+        if not self.selection.nested or self.choice.guides:
             return
         if not len(moved):
             if len(self.trace):
@@ -291,7 +293,7 @@ class Run:
         A composition uses the step that its last part has chosen. Otherwise the choice is applied.
         """
         sizes = self.trace.sizes
-        if not sizes.any():
+        if not (sizes.any() or self.choice.guides):
             raise NothingSelected(
                 f"{self.name} found no subset that its criterion can value: all of them contain "
                 "columns that are constant or depend on each other. Drop those columns, or set a "

@@ -20,6 +20,7 @@ from tamis._sparse import is_sparse
 from tamis.blocks.table import BlockTable
 from tamis.contract.choice import SizeLike, gains_until
 from tamis.contract.composition import FITTING
+from tamis.contract.costs import FeatureCosts, Limit
 from tamis.contract.criterion import (
     BackwardCriterion,
     Criterion,
@@ -72,6 +73,8 @@ class Counted:
 
     #: Always empty, because only a composition has parts.
     parts: tuple[Record, ...] = ()
+    #: The price limit under which units are added and removed, or None.
+    limit: Limit | None = None
 
     def __init__(self, criterion: Criterion, n_evaluations: int = 0, fixed: Subset = EMPTY):
         self.criterion: Any = criterion
@@ -116,11 +119,21 @@ class Counted:
             return 0.0
         return 1e-13 * abs(value)
 
-    def demote_idle(self, scores: Array, units: Subset) -> Array:
-        """Return the scores, with minus infinity for constant and duplicate units."""
+    def affordable(self, subset: Subset, candidates: Subset) -> Subset:
+        """Return the candidates that can be added to the subset within the price limit."""
+        return candidates if self.limit is None else self.limit.affordable(subset, candidates)
+
+    def merits(self, scores: Array, subset: Subset, candidates: Subset | None = None) -> Array:
+        """Return the numbers by which candidates, or the members of the subset, are compared.
+
+        They are the scores, or scores per price, with minus infinity for constant and duplicate
+        units.
+        """
+        if self.limit is not None:
+            scores = self.limit.rates(scores, subset, candidates)
         if not self.any_idle:
             return scores
-        idle = self.criterion.idle_[units]
+        idle = self.criterion.idle_[subset if candidates is None else candidates]
         return np.where(idle, -np.inf, scores) if idle.any() and not idle.all() else scores
 
     @property
@@ -212,6 +225,9 @@ class Search(MetaEstimatorMixin, Selection):
     fixed_features : str, int, sequence of them, or None, default=None
         Columns, or names of groups, that every subset contains. They are included in the number of
         units to select.
+    feature_costs : FeatureCosts or None, default=None
+        Prices of the columns. ``cost_`` is the price of the selection. Prices change the selection
+        only if ``n_features_to_select`` is :class:`tamis.choice.CostLimit`.
 
     Attributes
     ----------
@@ -245,6 +261,7 @@ class Search(MetaEstimatorMixin, Selection):
     standardize: bool = True
     feature_groups: Groups = None
     fixed_features: Fixed = None
+    feature_costs: FeatureCosts | None = None
 
     def _check(self) -> None:
         """Refuse a search, criterion and choice that do not fit together."""

@@ -43,7 +43,8 @@ from tamis.blocks.device_arrays import (
 from tamis.blocks.dispatch import read_blocks
 from tamis.blocks.inputs import SparseColumns, check_data
 from tamis.blocks.table import check_held, is_in_blocks, refuse_blocks, refuse_metadata
-from tamis.contract.choice import Choice, Chosen, SizeLike, resolve_choice
+from tamis.contract.choice import Choice, Chosen, Context, SizeLike, resolve_choice
+from tamis.contract.costs import format_price
 from tamis.contract.explain import explained
 from tamis.contract.fit_warnings import FitWarning, caller_level, find_warnings
 from tamis.contract.ranks import order_of, scores_of
@@ -109,6 +110,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         The selected columns, by name if ``X`` had names, else by index.
     n_features_, n_evaluations_ : int
         Number of selected columns, and number of scores that the criterion computed.
+    cost_ : float
+        Price of the selected columns, if ``feature_costs`` was given.
     interactions_ : list of Interaction
         The strongest pairs of units, with ``first``, ``second`` and ``information`` in nats. Empty
         unless the criterion scores pairs.
@@ -147,12 +150,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     counts_places: ClassVar[bool] = False
     #: Whether the selection works on row blocks, without the whole table in memory.
     takes_blocks: ClassVar[bool] = False
+    #: Whether the search can add and remove units under a price limit.
+    takes_limit: ClassVar[bool] = True
     #: Whether each step contains the best subset found so far.
     holds_best: ClassVar[bool] = False
 
     n_features_to_select: SizeLike
     feature_groups: Any = None
     fixed_features: Fixed = None
+    feature_costs: Any = None
 
     support_: Mask
     units_: Grouping
@@ -195,9 +201,17 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         self.unit_support_ = trace.mask(record.chosen)
         self.support_ = self.units_.mask(self.unit_support_)
         self.n_features_ = int(self.support_.sum())
+        if self.units_.prices is not None:
+            self.cost_ = self.units_.prices.of(np.flatnonzero(self.unit_support_))
         self.scores_ = scores_of(trace)
         self.order_, self.ranking_ = order_of(trace, record.chosen)
         self.interactions_ = list(record.interactions)
+
+    def _guided(
+        self, source: Any, size: int | None, done: Trace, context: Context
+    ) -> Iterator[Event]:
+        """Yield the steps, under the guidance of the choice."""
+        return self._choice().guided_steps(self, source, size, done, context)
 
     # -- what subclasses may change ----------------------------------------------------------------
 
@@ -363,6 +377,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             self.fixed_features,
             X.shape[1],
             getattr(self, "feature_names_in_", None),
+            self.feature_costs,
         )
 
     def _forget(self) -> None:
@@ -450,7 +465,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _reasons(self) -> list[str]:
         """Return lines that explain the number of selected columns."""
-        return [line for line in (self.choice_.reason, self.record_.places) if line]
+        lines = [self.choice_.reason, *self.describe_price(), self.record_.places]
+        return [line for line in lines if line]
+
+    def describe_price(self) -> list[str]:
+        """Return a sentence about the price of the selection in a list, which may be empty."""
+        prices = self.units_.prices
+        if prices is None or self._choice().guides:  # the reason of the choice has the price
+            return []
+        return [f"Price: {format_price(self.cost_)} of {format_price(prices.full)} in all."]
 
     def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
         """Return a report of the selection: an HTML page that can be saved and shared.

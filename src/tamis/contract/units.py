@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset, is_int
 from tamis._format import shorten_list
+from tamis.contract.costs import FeatureCosts, Prices, group_prices
 from tamis.exceptions import InvalidParameter
 
 #: Values that ``feature_groups`` accepts: the columns of each group by name, or a label per column.
@@ -39,6 +40,8 @@ class Grouping:
     called : str
         The word for a unit in messages if units have several columns. For example, a text column
         that was encoded as several columns is still called a "column".
+    prices : Prices or None
+        The prices of the units, or None if they have none.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Grouping:
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
     fixed: tuple[int, ...] = ()
     called: str = field(default="unit", compare=False, repr=False)
+    prices: Prices | None = field(default=None, repr=False)
 
     @property
     def plain(self) -> bool:
@@ -136,6 +140,7 @@ class Grouping:
                 if int(self.unit_of[held[0]]) in wanted
             ),
             fixed=tuple(np.flatnonzero(np.isin(units, self.fixed_units)).tolist()),
+            prices=None if self.prices is None else self.prices.restricted(units),
         )
 
     def label(self, unit: int, feature_names: Sequence[str] | None = None) -> str:
@@ -155,13 +160,14 @@ class Grouping:
     def to_dict(self) -> dict[str, Any] | None:
         """Return a dictionary of lists for a record.
 
-        It is None if there are no groups and no fixed units.
+        It is None if there are no groups, no fixed units and no prices.
         """
-        if not (self.groups or self.fixed):
+        if not (self.groups or self.fixed or self.prices):
             return None
         groups = [[name, list(columns)] for name, columns in self.groups]
         called = {} if self.called == "unit" else {"called": self.called}
-        return {"groups": groups, "fixed": list(self.fixed), **called}
+        prices = {} if self.prices is None else {"prices": self.prices.to_dict()}
+        return {"groups": groups, "fixed": list(self.fixed), **called, **prices}
 
     @classmethod
     def from_dict(cls, n_columns: int, plain: Mapping[str, Any] | None) -> Self:
@@ -170,13 +176,19 @@ class Grouping:
             return cls(n_columns)
         groups = tuple((name, tuple(columns)) for name, columns in plain["groups"])
         called = str(plain.get("called", "unit"))
-        return cls(n_columns, groups, tuple(plain["fixed"]), called)
+        prices = Prices.from_dict(plain["prices"]) if "prices" in plain else None
+        return cls(n_columns, groups, tuple(plain["fixed"]), called, prices)
 
 
 def resolve_units(
-    name: str, groups: Any, fixed: Any, n_columns: int, names: Sequence[str] | None = None
+    name: str,
+    groups: Any,
+    fixed: Any,
+    n_columns: int,
+    names: Sequence[str] | None = None,
+    costs: Any = None,
 ) -> Grouping:
-    """Return the grouping that the parameters ``feature_groups`` and ``fixed_features`` define.
+    """Return the grouping that ``feature_groups``, ``fixed_features`` and ``feature_costs`` define.
 
     Parameters
     ----------
@@ -191,6 +203,8 @@ def resolve_units(
         Number of columns of the table.
     names : sequence of str or None
         Names of the columns.
+    costs : FeatureCosts or None
+        Prices of the columns.
 
     Examples
     --------
@@ -199,7 +213,7 @@ def resolve_units(
     >>> resolve_units("Forward", ["x", None, "x"], None, 3).groups
     (('x', (0, 2)),)
     """
-    if groups is None and fixed is None:
+    if groups is None and fixed is None and costs is None:
         return Grouping(n_columns)
     reader = _UnitReader(name, n_columns, None if names is None else list(map(str, names)))
     if groups is None:
@@ -210,9 +224,11 @@ def resolve_units(
         found = reader.read_labels(groups)
     reader.check_groups(found)
     grouping = Grouping(n_columns, tuple(sorted(found, key=lambda group: group[1][0])))
-    if fixed is None:
-        return grouping
-    return Grouping(n_columns, grouping.groups, reader.read_fixed(fixed, grouping))
+    return replace(
+        grouping,
+        fixed=() if fixed is None else reader.read_fixed(fixed, grouping),
+        prices=None if costs is None else reader.read_prices(costs, grouping),
+    )
 
 
 class _UnitReader:
@@ -300,6 +316,24 @@ class _UnitReader:
                 column = self.column("fixed_features", given, list(units))
                 found.add(int(grouping.unit_of[column]) if grouping.groups else column)
         return tuple(sorted(found))
+
+    def read_prices(self, costs: Any, grouping: Grouping) -> Prices:
+        """Return the prices of the units that ``feature_costs`` defines."""
+        if not isinstance(costs, FeatureCosts):
+            raise InvalidParameter(
+                f"{self.name} needs feature_costs as FeatureCosts, not {costs!r}. Write "
+                "feature_costs=FeatureCosts({'age': 1, 'chol': 7.27})."
+            )
+        position = {given: self.column(where, given) for where, given in costs.named()}
+        priced = [position[given] for given in costs.prices]
+        if len(set(priced)) < len(priced):
+            twice = next(column for column in priced if priced.count(column) > 1)
+            raise InvalidParameter(
+                f"{self.name}: feature_costs has two prices for "
+                f"{self.label(twice).removeprefix('column ')}. Give one."
+            )
+        prices = costs.resolve(position, self.n_columns, self.names)
+        return group_prices(prices, grouping.unit_of, grouping.n_units)
 
     def column(self, where: str, given: Any, groups: Sequence[str] = ()) -> int:
         """Return the index of a column that is given by name or index."""

@@ -20,6 +20,7 @@ from tamis.blocks.inputs import check_data
 from tamis.contract import Embedded, Entries, Scores, Selection
 from tamis.contract.choice import SizeLike
 from tamis.contract.composition import combine_tags
+from tamis.contract.costs import FeatureCosts
 from tamis.contract.steps import Event
 from tamis.contract.units import Groups
 from tamis.exceptions import IncompatibleCriterion, TamisWarning
@@ -75,6 +76,8 @@ class Fusion(Embedded):
         Number of units to select: a count, a fraction, or a rule.
     feature_groups : mapping, sequence or None, default=None
         Columns that are selected together in all searches, see :class:`tamis.search.Forward`.
+    feature_costs : FeatureCosts or None, default=None
+        Prices of the columns, see :class:`tamis.search.Forward`.
     random_state : int, generator or None, default=None
         Seed of the searches.
     n_jobs : int or None, default=None
@@ -111,6 +114,7 @@ class Fusion(Embedded):
     by: str = "borda"
     n_features_to_select: SizeLike = 0.5
     feature_groups: Groups = None
+    feature_costs: FeatureCosts | None = None
     random_state: Seed = None
     n_jobs: int | None = None
 
@@ -123,10 +127,12 @@ class Fusion(Embedded):
         for search in self.searches:
             if not isinstance(search, Selection):
                 raise IncompatibleCriterion(f"Fusion needs searches only, not {search!r}.")
-            if search.fixed_features is not None or search.feature_groups is not None:
+            own = (search.fixed_features, search.feature_groups, search.feature_costs)
+            if any(given is not None for given in own):
                 raise IncompatibleCriterion(
                     "Fusion needs the same units in all searches, but one of them has its own "
-                    "feature_groups or fixed_features. Give feature_groups to Fusion."
+                    "feature_groups, fixed_features or feature_costs. Give feature_groups and "
+                    "feature_costs to Fusion."
                 )
             check_first("Fusion", search)
             walk = walk_of(search)

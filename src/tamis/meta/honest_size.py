@@ -64,6 +64,8 @@ class HonestSize(Rounds, InRounds):
     losses_, errors_ : array of float
         Mean squared loss at each size, and its standard error. The loss of the selected size is
         slightly optimistic, because the size was chosen to make it low.
+    fold_lists_ : dict of int to list of arrays
+        The units (columns or groups) that the search selected in each fold, for each number.
     environments_ : array
         The labels of the environments, if ``fit`` got ``environments``.
     environment_losses_ : array of shape (n_environments, n_sizes)
@@ -138,7 +140,7 @@ class HonestSize(Rounds, InRounds):
         return held and held + 16.0 * n * n_features
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """Return the test rows of a fold or an environment, and their losses at each size."""
+        """Return the test rows of a fold or an environment, and losses and units of each size."""
         assert y is not None
         task, n_units, rows = task_of(self, y), self._units.n_units, np.arange(len(y))
         label: list[Any] = []
@@ -152,12 +154,13 @@ class HonestSize(Rounds, InRounds):
         check_part("HonestSize", y, train)
         size = min(path_size(self.search, n_units), sizes_of(n_units)[-1])
         search = self._fit_search(X[train], y[train], seed_of(seed, "search", index), size)
+        lists = [first_units(search, size) for size in sizes_of(n_units)]
         losses = []
-        for size in sizes_of(n_units):
-            columns = search.units_.columns(first_units(search, size))
+        for units in lists:
+            columns = search.units_.columns(units)
             found = held_out_losses(self.estimator, X[:, columns], y, train, test, task)
             losses.append(found.tolist())
-        return [test.tolist(), losses, *label]
+        return [test.tolist(), losses, [units.tolist() for units in lists], *label]
 
     def _rest(
         self, X: Array, y: NDArray[Any] | None, seed: int, found: list[list[Any]]
@@ -177,11 +180,15 @@ class HonestSize(Rounds, InRounds):
         self.sizes_ = np.array(sizes_of(n_units))
         folds, others = found[: self.n_folds], found[self.n_folds :]
         if others:
-            self.environments_ = np.array([label for _, _, label in others])
-            self.environment_losses_ = np.array([np.mean(one, axis=1) for _, one, _ in others])
-        n_rows = sum(len(rows) for rows, _ in folds)
+            self.environments_ = np.array([label for *_, label in others])
+            self.environment_losses_ = np.array([np.mean(one, axis=1) for _, one, *_ in others])
+        self.fold_lists_ = {
+            size: [np.array(lists[index], dtype=np.intp) for _, _, lists in folds]
+            for index, size in enumerate(self.sizes_.tolist())
+        }
+        n_rows = sum(len(rows) for rows, *_ in folds)
         losses = np.empty((n_rows, len(self.sizes_)))
-        for rows, of_sizes in folds:
+        for rows, of_sizes, _ in folds:
             losses[np.array(rows)] = np.array(of_sizes).T
         self.losses_ = losses.mean(axis=0)
         unit = losses.max(initial=0.0) or 1.0  # so that squares of losses do not overflow

@@ -61,6 +61,7 @@ def walked(
         inner = inner.search
     # set as an attribute, because not every search has it as a parameter
     inner.feature_groups = None if labels is None else labels.tolist()
+    inner.feature_costs = None  # they do not affect the order of the columns
     fix_seeds(search, root=seed)
     with unheard():
         search.fit(X, y)

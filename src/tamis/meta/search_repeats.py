@@ -70,6 +70,12 @@ class Rounds(MetaEstimatorMixin):
             )
         check_first(type(self).__name__, self.search)
         self._check_walk(walk_of(self.search))
+        if self.search._choice().guides:
+            name, choice = type(self).__name__, type(self.search._choice()).__name__
+            raise IncompatibleCriterion(
+                f"{name} chooses the number of columns itself, so its search cannot have {choice}. "
+                f"Write Then({name}(...), Forward(..., n_features_to_select={choice}(...)))."
+            )
         self.search.check()
 
     def _check_walk(self, walk: Any) -> None:
@@ -108,6 +114,11 @@ class Rounds(MetaEstimatorMixin):
     def feature_groups(self) -> Any:
         """The groups of the search."""
         return self.search.feature_groups
+
+    @property
+    def feature_costs(self) -> Any:
+        """The prices of the search."""
+        return self.search.feature_costs
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)

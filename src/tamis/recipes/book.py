@@ -18,7 +18,7 @@ from tamis.table import TableSelector
 
 Make = Callable[..., Selection]
 #: Parameters that a composition of two searches passes to both of them.
-UNITS = ("feature_groups", "fixed_features")
+UNITS = ("feature_groups", "fixed_features", "feature_costs")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from tamis.blocks.dispatch import draw_rows, on_rows_drawn, read_blocks
 from tamis.blocks.inputs import check_target_rows
 from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
+from tamis.choice import CostLimit
 from tamis.contract import Selection
+from tamis.contract.costs import FeatureCosts
 from tamis.contract.criterion import TASKS, Criterion
 from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
@@ -103,6 +105,8 @@ def prepare(
     n_jobs: int | None = None,
     feature_groups: Groups = None,
     fixed_features: Fixed = None,
+    feature_costs: FeatureCosts | None = None,
+    cost_limit: float | str | None = None,
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,
@@ -116,8 +120,8 @@ def prepare(
         The method. The default is :class:`tamis.auto.Auto`.
     y : array or None, default=None
         The target. If given, the method is checked against it.
-    n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features, scoring, cv, \
-    class_weight, confirm
+    n_features_to_select, task, random_state, n_jobs, feature_groups, fixed_features, \
+    feature_costs, cost_limit, scoring, cv, class_weight, confirm
         As in :func:`select`.
     """
     kind = _kind(y, task)
@@ -138,9 +142,16 @@ def prepare(
         _fill(selector, "task", "auto", task)
     if n_features_to_select is not None:
         _resize(selector, n_features_to_select)
-    for name, given in (("feature_groups", feature_groups), ("fixed_features", fixed_features)):
+    units = {
+        "feature_groups": feature_groups,
+        "fixed_features": fixed_features,
+        "feature_costs": feature_costs,
+    }
+    for name, given in units.items():
         if given is not None:
             _set_units(selector, name, given)
+    if cost_limit is not None:
+        _set_cost_limit(selector, cost_limit, n_features_to_select)
     _set_measures(
         selector, asked, scoring=scoring, cv=cv, class_weight=class_weight, confirm=confirm
     )
@@ -164,6 +175,8 @@ def select(
     keep: Sequence[str] = (),
     feature_groups: Groups = None,
     fixed_features: Fixed = None,
+    feature_costs: FeatureCosts | None = None,
+    cost_limit: float | str | None = None,
     scoring: Any = None,
     cv: Any = None,
     class_weight: Any = None,
@@ -209,6 +222,11 @@ def select(
     fixed_features : str, int or list of them, optional
         Columns, or names of groups, that are always selected. They are included in the number of
         selected columns.
+    feature_costs : FeatureCosts, optional
+        Prices of the columns. ``cost_`` of the result is the price of the selected columns.
+    cost_limit : float or str, optional
+        Greatest price of the selected columns, or a share of the full price such as "10%"; see
+        :class:`tamis.choice.CostLimit`. It needs ``feature_costs``.
     scoring : str or scorer, optional
         Score by which candidates are compared if no method is named, such as "roc_auc" or
         "neg_log_loss"; see :class:`tamis.auto.Auto`.
@@ -251,6 +269,8 @@ def select(
         "n_jobs": n_jobs,
         "feature_groups": feature_groups,
         "fixed_features": fixed_features,
+        "feature_costs": feature_costs,
+        "cost_limit": cost_limit,
         "scoring": scoring,
         "cv": cv,
         "class_weight": class_weight,
@@ -470,8 +490,23 @@ def _set_units(selector: Any, name: str, given: Any) -> None:
     while isinstance(selector, TableSelector | Rounds):
         selector = selector.search
     if name not in selector.get_params(deep=False):
-        raise InvalidParameter(f"{type(selector).__name__} takes no {name}. Leave it out.")
+        raise InvalidParameter(
+            f"{type(selector).__name__} takes no {name}. Leave it out, or name another method."
+        )
     selector.set_params(**{name: given})
+
+
+def _set_cost_limit(selector: Selection, cost_limit: Any, n_features_to_select: Any) -> None:
+    if n_features_to_select is not None:
+        raise InvalidParameter(
+            "select needs either n_features_to_select (--features) or cost_limit (--cost-limit), "
+            "got both. Leave one of them out."
+        )
+    last = last_search(selector)
+    if "cost_limit" in last.get_params(deep=False):
+        last.set_params(cost_limit=cost_limit)
+    else:
+        _resize(selector, CostLimit(cost_limit))
 
 
 def _set_measures(selector: Any, asked: Any, **given: Any) -> None:

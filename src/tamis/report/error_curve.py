@@ -116,6 +116,8 @@ class ErrorCurve:
     n_features : int
     whole : float
         Mean with all columns, or NaN if it was not measured.
+    baseline : float
+        Value without columns, or NaN if it was not measured.
     values : array of shape (n_realizations, n_sizes)
         Value of each resample at each size, or NaN if there is none.
     inflation : float
@@ -130,6 +132,7 @@ class ErrorCurve:
     measure: MetricFormat
     n_features: int = 0
     whole: float = NAN
+    baseline: float = NAN
     values: Array = field(default_factory=lambda: np.empty((0, 0)))
     inflation: float = NAN
 
@@ -170,13 +173,14 @@ def curve_of_points(
     measure: MetricFormat,
     n_features: int = 0,
     whole: float = NAN,
+    baseline: float = NAN,
 ) -> ErrorCurve:
     """Return a curve from points (size, mean, standard error). Infinite means become NaN."""
     size, mean, error = (np.array(part) for part in zip(*points, strict=True))
     mean = np.where(np.isfinite(mean), mean, np.nan)
     shown = measure.shown(mean), measure.shown_error(mean, error)
-    whole = float(measure.shown(whole))
-    return ErrorCurve(method, size.astype(np.intp), *shown, measure, n_features, whole)
+    whole, baseline = (float(measure.shown(value)) for value in (whole, baseline))
+    return ErrorCurve(method, size.astype(np.intp), *shown, measure, n_features, whole, baseline)
 
 
 def mean_and_error(values: Array, inflation: float) -> Estimate:
@@ -249,4 +253,6 @@ def _curve(
     mean, error = (np.array(part) for part in zip(*means, strict=True))
     n_features = max(t.outcome.n_features for t in results.tasks if t.data == data)
     whole = float(mean[-1]) if sizes[-1] == n_features else NAN
-    return ErrorCurve(method, sizes, mean, error, measure, n_features, whole, values, inflation)
+    return ErrorCurve(
+        method, sizes, mean, error, measure, n_features, whole, NAN, values, inflation
+    )

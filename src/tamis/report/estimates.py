@@ -380,17 +380,19 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
         rows = [(size, best[size].loss, best[size].standard_error) for size in sorted(best)]
         of_all = getattr(selection, "curve_all_", None) or getattr(selection, "error_all_", None)
         whole = getattr(of_all, "loss", NAN)
+        nothing = getattr(getattr(selection, "error_guess_", None), "loss", NAN)
         if getattr(selection.error_, "wrong", None) is None:
             measure = METRICS["mse"]
     elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
         # no root is taken, because the kind of the target is unknown
         rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))
+        nothing = next((loss for size, loss, _ in rows if size == 0), NAN)
     else:
         return None
     rows = [row for row in rows if row[0] > 0]
     if len(rows) < 2:
         return None
-    return curve_of_points("loss", rows, measure, n_features, whole)
+    return curve_of_points("loss", rows, measure, n_features, whole, nothing)
 
 
 def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:

@@ -19,16 +19,11 @@ from tamis.contract.record import Interaction, installed_versions
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.report.caveats import caveats_of
-from tamis.report.charts.search_path import (
-    CriterionCurve,
-    SearchPath,
-    criterion_curve,
-    search_path,
-)
+from tamis.report.charts.effects import EffectLine, effect_lines
+from tamis.report.charts.search_path import CriterionCurve, criterion_curve
 from tamis.report.charts.stability import draw_environments
 from tamis.report.charts.style import PAGE
 from tamis.report.columns import correlations, shape_of, values_of
-from tamis.report.effects import EffectLine, effect_lines
 from tamis.report.error_curve import ErrorCurve
 from tamis.report.estimates import (
     Agreement,
@@ -43,6 +38,7 @@ from tamis.report.estimates import (
     own_errors,
     ranks_of_results,
 )
+from tamis.report.explorer import Candidate, Omission, alternative_lists, find_candidates
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
 from tamis.report.template import BARS
@@ -118,7 +114,6 @@ class Report(Page):
         Groups of rows that the strips compare.
     strips : dict of int to Strip
         Small charts of the values of the first selected units.
-    walk : SearchPath or None
     tuned : TuningResult or None
     pairs : list of Interaction
         The strongest pairs of units, if the criterion scored pairs.
@@ -134,6 +129,12 @@ class Report(Page):
         Stability across resamples.
     ranks : RankSpan or None
         Ranks of the units over the resamples.
+    candidates : list of Candidate
+        The lists whose error was measured on held-out rows.
+    omissions : list of Omission
+        Fits without some of the columns.
+    alternatives : list of (str, list of int, str)
+        Other lists of an automatic selection: name, units, and error as text.
     made : date
     cares : list of Caveat
         What to know before the columns are used.
@@ -173,7 +174,6 @@ class Report(Page):
     swaps: Mapping[int, Sequence[Swap]]
     rows: RowGroups
     strips: Mapping[int, Strip]
-    walk: SearchPath | None
     tuned: TuningResult | None
     pairs: Sequence[Interaction]
     effects: Mapping[int, EffectLine]
@@ -183,6 +183,9 @@ class Report(Page):
     agreement: Agreement | None = None
     environments: dict[str, Any] | None = None
     ranks: RankSpan | None = None
+    candidates: Sequence[Candidate] = ()
+    omissions: Sequence[Omission] = ()
+    alternatives: Sequence[tuple[str, list[int], str]] = ()
 
     @property
     def n_columns(self) -> int:
@@ -234,6 +237,7 @@ def report(
     metric: str | None = None,
     tuned: Any = None,
     substitutes: Iterable[Any] | None = None,
+    without: Sequence[Omission] = (),
     model: Any = None,
     names: Sequence[str] | None = None,
     title: str | None = None,
@@ -267,6 +271,9 @@ def report(
     substitutes : iterable of swaps, optional
         Result of ``selection.substitutes(X, y)``: columns that were tried in place of selected
         columns. Without it, correlated columns are listed.
+    without : list of Omission, optional
+        Result of :func:`tamis.report.fit_without`: the same selection, fitted again without some of
+        the columns. It is used if there are no ``results``.
     model : fitted estimator, optional
         A model trained on the selected columns, in the order of the table. The report shows how its
         mean prediction changes with each column. For an automatic selection, use
@@ -326,12 +333,11 @@ def report(
         **_correlated(given.X, units, substitutes),
         rows=rows,
         strips=_strips(_as_read(selection, given.X), units, rows),
-        walk=search_path(selection),
         tuned=None if tuned is None else TuningResult(tuned),
         pairs=strongest_pairs(selection, PAIRS),
         effects={} if model is None else effect_lines(model, given.X, units),
         model="" if model is None else describe_model(write(model, strict=False)),
-        **_measured(selection, units, given.y, results, method, metric),
+        **_measured(selection, units, given.y, results, method, metric, without),
         environments=_environments(selection),
         details=_details(selection, given, results),
         command=command,
@@ -438,13 +444,18 @@ def _measured(
     results: Results | None,
     method: str | None,
     metric: str | None,
+    without: Sequence[Omission],
 ) -> dict[str, Any]:
-    """Return errors and stability, measured on held-out rows."""
+    """Return errors, lists and stability, measured on held-out rows."""
     if results is None:
+        curve = own_curve(selection, units.units.n_columns)
         return {
             "errors": own_errors(selection, y),
-            "curve": own_curve(selection, units.units.n_columns),
+            "curve": curve,
             "agreement": own_agreement(selection, units),
+            "candidates": find_candidates(selection, units, curve, without=without),
+            "omissions": without,
+            "alternatives": alternative_lists(selection, units),
         }
     if not results.tasks:
         return {}
@@ -457,6 +468,7 @@ def _measured(
         "curve": curve,
         "agreement": agreement_of_results(results, units, method),
         "ranks": ranks_of_results(results, units, method),
+        "candidates": find_candidates(selection, units, curve, results, method),
     }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,15 @@ from markupsafe import Markup
 from tamis._format import format_name, format_number, mask_control
 from tamis.report.charts.columns import SQUARE, closest, draw_interactions, draw_squares
 from tamis.report.charts.curves import draw_curve, draw_tuning
+from tamis.report.charts.effects import effect_svg
 from tamis.report.charts.scales import finite
-from tamis.report.charts.search_path import draw_path, draw_values
-from tamis.report.charts.stability import RIVAL, draw_stability
+from tamis.report.charts.search_path import draw_values
 from tamis.report.charts.style import PAGE
-from tamis.report.effects import effect_svg
-from tamis.report.error_curve import NBSP, Estimate
+from tamis.report.error_curve import NAN, NBSP, Estimate
+from tamis.report.explorer import Candidate, explorer_data
 from tamis.report.selection import CLOSE, Report
 from tamis.report.strips import MOST_GROUPS, strip_svg
-from tamis.report.template import BARS, WIDE, draw, draw_map, draw_with_names
+from tamis.report.template import WIDE, draw, draw_map, draw_with_names, name_cell
 from tamis.report.units import Q_MEANING
 
 #: Rows shown in the table of all columns: in total without JavaScript, and per page with it.
@@ -59,14 +60,12 @@ def context_of(report: Report) -> dict[str, Any]:
         "without_r": {kept[k] for k in np.setdiff1d(np.arange(len(report.between)), numeric)},
         "size_words": _size_words(report),
         **_curve_numbers(report),
+        "omission_rows": _omissions(report),
         "effect_svg": effect_svg,
         "effect_span": _effect_span(report),
         **_pairs(report),
         "first_units": units.order[:ROWS].tolist(),
         "redundancy": _redundancy(report),
-        "often": report.agreement and int((report.agreement.share[kept] >= 0.9).sum()),
-        "rivals": report.agreement and int((report.agreement.share[~units.kept] >= 0.5).sum()),
-        "rival_percent": f"{100 * RIVAL:.0f}",
     }
 
 
@@ -85,15 +84,8 @@ def _charts(report: Report) -> dict[str, Markup]:
         labels = [names[report.kept[k]] for k in shown]
         part = report.between[np.ix_(shown, shown)]
         found["redundancy"] = draw_map(draw_squares(part, labels, PAGE, SQUARE, least=0.5))
-    if report.agreement is not None and report.kept:
-        share = report.agreement.share
-        found["stability"] = draw_with_names(
-            draw_stability(report.units, share, MAPPED, PAGE, BARS)
-        )
     if report.environments is not None:
         found["environments"] = draw_with_names(report.environments)
-    if report.walk is not None:
-        found["path"] = draw(draw_path(report.walk, names, PAGE, WIDE, 220))
     if report.tuned is not None and not report.tuned.flat:
         found["tuning"] = draw(draw_tuning(report.tuned, PAGE, WIDE, 190))
     return found
@@ -178,19 +170,53 @@ def _curve_numbers(report: Report) -> dict[str, Any]:
     curve = report.curve
     if curve is None:
         return {}
-    rows = []
+    lists = {one.size: one for one in report.candidates if not one.without}
+    heads = [("columns", "num"), (curve.measure.title, "num"), ("± standard error", "num")]
+    if lists:
+        heads += [("stability", "num"), ("entered", "list"), ("left", "list")]
+    rows: list[list[Any]] = []
+    before: tuple[int, ...] = ()
     for size, *numbers in zip(curve.size.tolist(), curve.mean, curve.error, strict=True):
         mean, error = (
             f"{v:.2f}" if curve.measure.percent else format_number(v, 4) for v in numbers
         )
         rows.append([size, mean, error if numbers[1] > 0 else "–"])
+        if lists:
+            one = lists.get(size)
+            agreed = NAN if one is None else one.stability
+            rows[-1].append(f"{agreed:.2f}" if np.isfinite(agreed) else "–")
+            rows[-1] += _changes(report, one, before)
+            before = before if one is None else one.units or before
     sizes = dict.fromkeys([int(curve.size[0]), report.n_kept, curve.n_features])
     points = [(k, curve.at(k).value) for k in sizes]
     return {
+        "curve_heads": heads,
         "curve_rows": rows,
         "curve_marks": [row[0] == report.n_kept for row in rows],
         "curve_points": [(k, value) for k, value in points if np.isfinite(value)],
     }
+
+
+def _changes(report: Report, one: Candidate | None, before: Sequence[int]) -> list[Markup]:
+    """Return the names that entered a list, and those that left it."""
+    if one is None or one.units is None:
+        return [Markup("–"), Markup("–")]
+    changed = ([u for u in one.units if u not in before], [u for u in before if u not in one.units])
+    return [Markup(", ").join(name_cell(report.units.names[u]) for u in part) for part in changed]
+
+
+def _omissions(report: Report) -> list[list[Any]]:
+    """Return, for each column that was left out, the list of the selected size without it."""
+    own = next((one.units for one in report.candidates if one.size == len(report.kept)), ())
+    rows = []
+    for omission in report.omissions:
+        there = [one for one in report.candidates if one.without == omission.columns]
+        near = [one for one in there if one.size <= len(report.kept)]
+        if near and report.curve is not None:
+            one, measure = near[-1], report.curve.measure
+            error = f"{measure.format(one.error)} {measure.format_error(one.standard_error)}"
+            rows.append([omission.name, one.size, error, *_changes(report, one, own or ())])
+    return rows
 
 
 def _effect_span(report: Report) -> tuple[float, float] | None:
@@ -274,5 +300,7 @@ def _data(report: Report) -> Markup:
             columns[key] = values[order].tolist()
     if report.descriptions:
         columns["desc"] = [mask_control(report.descriptions.get(n, ""))[:200] for n in raw]
+    if report.candidates:
+        columns["explorer"] = explorer_data(report, rank)
     text = json.dumps(columns, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # so that the data cannot end the script element

@@ -38,7 +38,7 @@ def render(page: Page, context: dict[str, Any]) -> str:
         "p_value": format_p_value,
         "plain": format_name,
     }
-    script = f'(() => {{\n"use strict";\n{_read("page.js")}}})();\n'
+    script = f'(() => {{\n"use strict";\n{_read("explorer.js")}{_read("page.js")}}})();\n'
     return environment.get_template(page.template).render(
         page=page,
         links=[],  # filled by each section

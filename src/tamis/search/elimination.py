@@ -56,8 +56,8 @@ class RecursiveElimination(Search):
         means at the start of each tier. None means never.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -158,7 +158,7 @@ def _drop_worst(criterion: Counted, subset: Subset, value: float, drop: int) -> 
     are tied too, those with the highest index are removed.
     """
     losses, noise = criterion.loss(subset), criterion.noise(value)
-    by = criterion.demote_idle(losses, subset)
+    by = criterion.merits(losses, subset)
     if len(criterion.fixed):  # skipped for speed if no unit is fixed
         by = np.where(np.isin(subset, criterion.fixed), np.inf, by)
     leaving, n_equal = lowest(by, drop, noise)

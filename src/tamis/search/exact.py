@@ -4,21 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
-from time import perf_counter
 from typing import ClassVar
 from warnings import warn
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._arrays import EMPTY, Array, Subset, best_first, improves
+from tamis._arrays import EMPTY, Array, Subset, improves
 from tamis._checks import NONE, Constraints, number
-from tamis._linalg import BATCH
 from tamis.contract import Record, Search, Step, SubsetCriterion, Trace
 from tamis.contract.choice import Fraction, Size, resolve_choice
 from tamis.contract.fit_warnings import caller_level
 from tamis.contract.search import Counted
 from tamis.exceptions import IncompatibleCriterion, NotProvenOptimal
+from tamis.search.branches import Budget, BudgetSpent, CostTree, SizeTree, Tree
 
 #: Number of subsets that the exhaustive search evaluates per step.
 BLOCK = 4096
@@ -37,8 +36,8 @@ class Exhaustive(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -67,11 +66,13 @@ class Exhaustive(Search):
         fixed = tuple(criterion.fixed.tolist())
         free = sorted(set(range(n_units)) - set(fixed))
         sizes = range(max(1, len(fixed)), n_units + 1) if size is None else (size,)
-        subsets = (
+        subsets: Iterator[tuple[int, ...]] = (
             tuple(sorted(fixed + some)) if fixed else some
             for k in sizes
             for some in combinations(free, k - len(fixed))
         )
+        if criterion.limit is not None:
+            subsets = filter(criterion.limit.affords, subsets)
         found, value = (done[-1].subset, done[-1].value) if len(done) else (EMPTY, -np.inf)
         valued = done.state.get("valued", 0)
         ahead = islice(subsets, valued, None)
@@ -117,8 +118,8 @@ class BranchAndBound(Search):
     ----------
     criterion : SubsetCriterion
         Scores the features. Its attribute ``monotone`` must be true.
-    n_features_to_select : int or float, default=0.5
-        Number of units to select: a count or a fraction.
+    n_features_to_select : int, float or CostLimit, default=0.5
+        Number of units to select: a count, a fraction, or a price limit.
     max_evaluations : int or None, default=None
         Maximum number of scores to compute. None means no limit.
     max_seconds : float or None, default=None
@@ -126,8 +127,8 @@ class BranchAndBound(Search):
         speed of the computer.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Attributes
@@ -168,10 +169,10 @@ class BranchAndBound(Search):
                 f"with fewer features. Use Exhaustive({scored_by}(...)) or "
                 f"FloatingForward({scored_by}(...))."
             )
-        if not isinstance(choice, Size | Fraction):
+        if not (isinstance(choice, Size | Fraction) or choice.guides):
             raise IncompatibleCriterion(
-                "BranchAndBound needs a number of features, because a monotone criterion selects "
-                "all of them otherwise. Write n_features_to_select=5, not "
+                "BranchAndBound needs a number of features or a price limit, because a monotone "
+                "criterion selects all of them otherwise. Write n_features_to_select=5, not "
                 f"{self.n_features_to_select!r}."
             )
 
@@ -189,15 +190,20 @@ class BranchAndBound(Search):
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Step]:
-        budget = _Budget(criterion, self.max_evaluations, self.max_seconds)
-        tree = _Tree(criterion, n_units, size or n_units, done, budget)
+        budget = Budget(criterion, self.max_evaluations, self.max_seconds)
+        everything = np.arange(n_units)
+        tree: Tree
+        if criterion.limit is not None:
+            tree = CostTree(criterion, everything, done, budget, criterion.limit)
+        else:
+            tree = SizeTree(criterion, everything, done, budget, size or n_units)
         gap = done.state.get("gap")
         try:
             while tree.open:
                 if tree.expand():
                     gap = tree.gap()
                     yield tree.step()
-        except _BudgetSpent:
+        except BudgetSpent:
             tree.settle()
             if tree.gap() > 0:
                 warn(
@@ -209,139 +215,3 @@ class BranchAndBound(Search):
                 )
         if gap != tree.gap():
             yield tree.step()
-
-
-class _BudgetSpent(Exception):
-    """Raised when the budget is spent."""
-
-
-class _Budget:
-    """Keeps track of the number of scores and the time that are left."""
-
-    def __init__(self, criterion: Counted, max_evaluations: int | None, max_seconds: float | None):
-        self.criterion = criterion
-        self.most: float = max_evaluations or np.inf
-        self.looked = perf_counter()
-        self.until = self.looked + (max_seconds or np.inf)
-
-    def left(self) -> float:
-        """Return the number of scores that are left. Raise _BudgetSpent if none are left.
-
-        _BudgetSpent is also raised if the next block of scores would exceed the time limit. That
-        block is expected to take as long as the last one.
-        """
-        now = perf_counter()
-        expected, self.looked = now + (now - self.looked), now
-        left = self.most - self.criterion.n_evaluations
-        if left <= 0 or expected >= self.until:
-            raise _BudgetSpent
-        return left
-
-
-class _Tree:
-    """The open nodes of a branch-and-bound tree, and the best leaf so far.
-
-    A node consists of a subset, the members that its descendants may remove, and an upper bound.
-    Child i of a node lacks the i-th of these members, and its descendants may remove only later
-    ones, so every subset occurs once.
-    """
-
-    def __init__(self, criterion: Counted, n_units: int, size: int, done: Trace, budget: _Budget):
-        self.criterion, self.size, self.budget = criterion, size, budget
-        everything = np.arange(n_units)
-        self.subset, self.value = EMPTY, -np.inf
-        if len(done):
-            self.subset, self.value = done[-1].subset, done[-1].value
-            self.open = [
-                (np.array(s, dtype=np.intp), np.array(a, dtype=np.intp), bound)
-                for s, a, bound in done.state["open"]
-            ]
-        elif size == n_units:
-            self.open = []
-            self._offer(everything, criterion.value(everything))
-        else:
-            free = np.setdiff1d(everything, criterion.fixed)
-            self.open = [(everything, free, np.inf)]
-
-    def settle(self) -> None:
-        """Make sure that a leaf and a finite bound exist when the budget is spent."""
-        subset, free, bound = self.open[-1]
-        if bound == np.inf:  # the root was not expanded; its value bounds all subsets
-            value = self.criterion.value(subset)
-            self.open[-1] = (subset, free, value if np.isfinite(value) else np.inf)
-        if not len(self.subset):
-            leaf = self._halve(subset, free)
-            self._offer(leaf, self.criterion.value(leaf))
-
-    def _halve(self, subset: Subset, free: Subset) -> Subset:
-        """Drop the removable members with the smallest loss, half of them at a time."""
-        while surplus := len(subset) - self.size:
-            losses = self.criterion.loss(subset)[np.isin(subset, free)]
-            n_leaving = min(surplus, (len(free) + 1) // 2)
-            leaving = free[best_first(losses)][-n_leaving:]
-            subset, free = np.setdiff1d(subset, leaving), np.setdiff1d(free, leaving)
-        return subset
-
-    def gap(self) -> float:
-        """Return an upper bound for how much better a leaf that was not visited can be."""
-        return max(0.0, max((bound for *_, bound in self.open), default=-np.inf) - self.value)
-
-    def step(self) -> Step:
-        """Return the best leaf as a step from which the search can continue."""
-        nodes = [[s.tolist(), a.tolist(), float(bound)] for s, a, bound in self.open]
-        return Step(self.subset, self.value, state={"open": nodes, "gap": self.gap()})
-
-    def expand(self) -> bool:
-        """Replace the newest open node with its children. Return whether a better leaf was found.
-
-        If the budget runs out during this, the node stays open.
-        """
-        subset, free, bound = self.open[-1]
-        if improves(self.value, bound):
-            self.open.pop()
-            return False
-        self.budget.left()  # checked even if only a leaf is evaluated
-        surplus = len(subset) - self.size
-        n_inner = len(free) - surplus  # number of children with subtrees; the next child is a leaf
-        whole = len(free) + len(self.criterion.fixed) == len(subset)
-        if surplus == 1 or 2 * n_inner >= len(free) - 2 or whole:
-            # the most important member comes first: the subtree without this member is the largest,
-            # and it is pruned soonest
-            bounds = self._bounds(subset, free)
-            order = best_first(-bounds)
-            free, bounds = free[order], bounds[order]
-        else:  # with few children, the order of the parent is good enough
-            bounds = self._bounds(subset, free[:n_inner])
-        self.open.pop()
-        if surplus == 1:
-            leaves = [subset[subset != unit] for unit in free]
-            return any([self._offer(leaf, b) for leaf, b in zip(leaves, bounds, strict=True)])
-        for i in range(n_inner):
-            if not improves(self.value, bounds[i]):
-                self.open.append((subset[subset != free[i]], free[i + 1 :], float(bounds[i])))
-        leaf = np.setdiff1d(subset, free[n_inner:], assume_unique=True)
-        return self._offer(leaf, self.criterion.value(leaf))
-
-    def _bounds(self, subset: Subset, free: Subset) -> Array:
-        """Return, for each removable member, the upper bound of the subset without this member.
-
-        The budget is checked between batches.
-        """
-        found = np.empty(len(free))
-        at = 0
-        while at < len(free):
-            # one batch of matrices at a time, because a batch takes long with hundreds of columns
-            end = int(
-                min(len(free), at + max(1, BATCH // len(subset) ** 2), at + self.budget.left())
-            )
-            smaller = [subset[subset != unit] for unit in free[at:end]]
-            found[at:end] = self.criterion.bounds(smaller, self.size)
-            at = end
-        return found
-
-    def _offer(self, leaf: Subset, value: float) -> bool:
-        """Store a leaf if it is better than the best one so far. Return whether it is."""
-        if not self.criterion.beats(leaf, value, self.subset, self.value):
-            return False
-        self.subset, self.value = leaf, float(value)
-        return True

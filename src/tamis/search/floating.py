@@ -61,8 +61,8 @@ class FloatingForward(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     References
@@ -117,8 +117,8 @@ class FloatingBackward(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     References

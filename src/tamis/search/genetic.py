@@ -60,8 +60,8 @@ class Genetic(Search):
         Seed of the draws.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -77,6 +77,7 @@ class Genetic(Search):
     needs = (SubsetCriterion,)
     extends = False
     holds_best = True
+    takes_limit = False
 
     _constraints: ClassVar[Constraints] = {
         "population_size": integer(2),

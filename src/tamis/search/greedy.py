@@ -16,26 +16,77 @@ from tamis.contract import (
     SubsetCriterion,
     Trace,
 )
+from tamis.contract.costs import Limit
 from tamis.contract.criterion import with_unit
 from tamis.contract.search import Counted
 from tamis.contract.steps import Standing
-from tamis.exceptions import InvalidParameter
+from tamis.exceptions import InvalidParameter, NothingToAdd
 
 
 def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     """Return the step that adds the best candidate.
 
-    Ties go to the best tie-breaking score, then to the lowest index.
+    Ties go to the best tie-breaking score, then to the lowest index. Under a price limit, several
+    candidates that share a fee can be added at once.
     """
+    if criterion.limit is None:
+        return _with_best(criterion, subset, value, candidates)
+    candidates = criterion.affordable(subset, candidates)
+    step = _with_best(criterion, subset, value, candidates)
+    return _with_group(criterion, criterion.limit, subset, value, candidates, step)
+
+
+def _with_best(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     gains = criterion.gain(subset, candidates)
     cut = snapped(gains, criterion.noise(value))
-    chosen = criterion.winner(subset, candidates, criterion.demote_idle(cut, candidates))
+    merits = criterion.merits(cut, subset, candidates)
+    chosen = criterion.winner(subset, candidates, merits)
     larger, n_equal = with_unit(subset, candidates[chosen]), np.count_nonzero(cut == cut[chosen])
     return Step(
         larger,
         _updated_value(criterion, value, gains[chosen], larger),
         Scores(candidates, gains, criterion.errors(subset), int(n_equal)),
     )
+
+
+def _with_group(
+    criterion: Counted,
+    limit: Limit,
+    subset: Subset,
+    value: float,
+    candidates: Subset,
+    step: Step,
+) -> Step:
+    """Return the step, or a step that adds the best first units of a group with a shared fee.
+
+    A group is better if its gain per price is greater. A fee often pays only for several units.
+    """
+    if not limit.per_price:
+        return step
+    best, most = step, limit.rate(_gain_of(step, subset), subset, step.subset)
+    for free in limit.open_groups(subset, candidates):
+        larger, total, last = Step(subset, value), 0.0, -np.inf
+        while len(free):
+            try:
+                free = limit.affordable(larger.subset, free)
+            except NothingToAdd:
+                break
+            larger = _with_best(criterion, before := larger.subset, larger.value, free)
+            total += _gain_of(larger, before)
+            rate = limit.rate(total, subset, larger.subset)
+            if rate > most * (1 + 1e-9):
+                best, most = larger._replace(scores=step.scores), rate
+            if rate < last:
+                break
+            free, last = np.setdiff1d(free, larger.subset), rate
+    return best
+
+
+def _gain_of(step: Step, before: Subset) -> float:
+    """Return the gain of the unit that a step adds."""
+    assert step.scores is not None
+    added = np.isin(step.scores.units, step.subset) & ~np.isin(step.scores.units, before)
+    return float(step.scores.values[added].sum())
 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:
@@ -48,7 +99,7 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
         fixed = np.union1d(fixed, criterion.fixed)
     losses = criterion.loss(subset)
     cut = snapped(losses, criterion.noise(value))
-    order = criterion.demote_idle(cut, subset)
+    order = criterion.merits(cut, subset)
     if len(fixed):
         free = ~np.isin(subset, fixed)
         order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
@@ -116,6 +167,9 @@ class Forward(Search):
     fixed_features : str, int, sequence of them, or None, default=None
         Columns, or names of groups, that are always selected. They are included in the number of
         units to select.
+    feature_costs : FeatureCosts or None, default=None
+        Prices of the columns. ``cost_`` is the price of the selection. Prices change the selection
+        only if ``n_features_to_select`` is :class:`tamis.choice.CostLimit`.
 
     Examples
     --------
@@ -154,8 +208,8 @@ class Backward(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -198,8 +252,8 @@ class Bidirectional(Search):
         Number of units to select: a count, a fraction, ``"best"``, or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples
@@ -213,6 +267,7 @@ class Bidirectional(Search):
 
     needs = (SubsetCriterion,)
     nested = True
+    takes_limit = False
 
     def _steps(
         self, criterion: Counted, n_units: int, size: int | None, done: Trace
@@ -284,8 +339,8 @@ class PlusLMinusR(Search):
         Number of features added and removed in each round. The two must differ.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples

@@ -30,8 +30,8 @@ class Ranking(Search):
         None means ``"alone"`` if the criterion can score additions, else ``"removal"``.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, see
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, see
         :class:`Forward`.
 
     Examples

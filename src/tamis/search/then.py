@@ -13,6 +13,7 @@ from tamis._arrays import Array, Subset
 from tamis.blocks.table import BlockTable
 from tamis.contract import Progress, Record, Selection, Trace
 from tamis.contract.composition import Composed, PartRuns, combine_tags
+from tamis.contract.costs import FeatureCosts
 from tamis.contract.explain import explained, unit_index
 from tamis.contract.record import outside_pairs
 from tamis.contract.steps import Event
@@ -44,8 +45,8 @@ class Then(Composed):
     first, second : Search, Then or an embedded selector
         The two searches. The ``categories`` of their criteria are column positions in the full
         table, for both searches.
-    feature_groups, fixed_features
-        Columns that are selected together, and columns that are always selected, for both
+    feature_groups, fixed_features, feature_costs
+        Columns that are selected together, columns that are always selected, and prices, for both
         searches; see :class:`Forward`.
 
     Attributes
@@ -71,6 +72,7 @@ class Then(Composed):
     _: KW_ONLY
     feature_groups: Groups = None
     fixed_features: Fixed = None
+    feature_costs: FeatureCosts | None = None
 
     part_names = ("first", "second")
 
@@ -148,7 +150,7 @@ class Then(Composed):
                     f"Then needs two searches, not {part!r}. Write Then(Ranking(FisherScore(), "
                     "n_features_to_select=50), Forward(...))."
                 )
-            for name in ("feature_groups", "fixed_features"):
+            for name in ("feature_groups", "fixed_features", "feature_costs"):
                 if getattr(part, name, None) is not None:
                     raise InvalidParameter(
                         f"Then needs {name} for both searches, not for "

@@ -58,7 +58,7 @@ COUNTS: Mapping[str, int] = {
 GRIDS = ("param_grid", "param_distributions")
 
 #: Parameters whose strings are names of columns or groups, which are not passed to any estimator.
-NAMES = frozenset({"feature_groups", "fixed_features"})
+NAMES = frozenset({"feature_groups", "fixed_features", "prices", "shared"})
 
 
 def check_argument(parameter: str, value: Any, at: str) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils import all_estimators
 
 from tamis import choice, criteria, meta, neural, search
 from tamis.contract import Choice, Search, Selection
+from tamis.contract.costs import FeatureCosts
 from tamis.contract.criterion import Criterion
 from tamis.spec.plugins import find_plugins, load_plugin, load_plugins
 from tamis.table import TableSelector
@@ -122,6 +123,7 @@ def own_estimators() -> dict[str, Make]:
     from tamis import svm
 
     members = {name: getattr(svm, name) for name in svm.__all__} | _classes(neural)
+    members["FeatureCosts"] = FeatureCosts
     if find_spec("polars") is not None:  # the encoder needs polars
         from tamis.table.encoder import TableEncoder
 

@@ -71,6 +71,7 @@ def encode_table(selector: Any, X: Any, y: Any) -> tuple[Array, NDArray[Any] | N
         getattr(selector.search, "fixed_features", None),
         frame.width,
         getattr(selector, "feature_names_in_", None),
+        getattr(selector.search, "feature_costs", None),
     )
     fixed = [frame.columns[j] for j in outer.columns(outer.fixed_units)]
     keep = [*selector.keep, *fixed]
@@ -158,7 +159,8 @@ def _inner_units(origin: Subset, units: Grouping, names: Sequence[str]) -> tuple
     outside = np.empty(bare.n_units, dtype=np.intp)
     outside[bare.unit_of] = unit_of
     fixed = np.flatnonzero(np.isin(outside, units.fixed_units))
-    return replace(bare, fixed=tuple(fixed.tolist())), outside
+    prices = None if units.prices is None else units.prices.restricted(outside)
+    return replace(bare, fixed=tuple(fixed.tolist()), prices=prices), outside
 
 
 def _check_features(profile: TableProfile, fixed: Sequence[str]) -> None:

@@ -69,7 +69,8 @@ class TableSelector(Composed):
     Parameters
     ----------
     search : Search, Then or an embedded selector
-        Its ``feature_groups`` and ``fixed_features`` refer to the columns of the frame.
+        Its ``feature_groups``, ``fixed_features`` and ``feature_costs`` refer to the columns of the
+        frame.
     encoder : "auto" or transformer, default="auto"
         ``"auto"`` is a :class:`TableEncoder` whose output suits the search. Any other transformer
         must show which of its outputs came from which column, as skrub's ``TableVectorizer`` and
@@ -269,8 +270,9 @@ def to_pipeline(selection: Selection, X: Any, y: Any, estimator: Any) -> Pipelin
             f"to_pipeline needs selected columns, but {type(inside).__name__} selected none. "
             "Set n_features_to_select to select some."
         )
-    own = getattr(inside, "estimator_", None) or getattr(inside, "estimator", None)
-    model = estimator if estimator is not None else own
+    models = (estimator, *(getattr(inside, name, None) for name in ("estimator_", "estimator")))
+    # a forest that is not fitted has no truth value
+    model = next((model for model in models if model is not None), None)
     if model is None:
         raise InvalidParameter(
             f"to_pipeline needs a model, but {type(inside).__name__} only selects columns. Write "

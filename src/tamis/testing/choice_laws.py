@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from tamis.contract import Record
+from tamis.contract.costs import FeatureCosts
 from tamis.criteria import Scatter
 from tamis.search import Forward
 from tamis.testing.problem import make_table
@@ -15,7 +16,13 @@ from tamis.testing.problem import make_table
 
 def fit_with(choice: Any) -> Any:
     """Fit a forward search with the choice."""
-    return Forward(Scatter("J3"), n_features_to_select=choice).fit(*make_table())
+    return search_with(choice).fit(*make_table())
+
+
+def search_with(choice: Any) -> Any:
+    """Return a forward search with the choice. Each column has the price 1."""
+    costs = FeatureCosts({}, default=1.0)
+    return Forward(Scatter("J3"), feature_costs=costs, n_features_to_select=choice)
 
 
 def a_step_of_the_path_is_picked(choice: Any) -> None:
@@ -46,7 +53,7 @@ def a_stored_record_gives_the_same(choice: Any) -> None:
     search = fit_with(clone(choice))
     stored = Record.from_dict(search.record_.to_dict())
     X, y = make_table()
-    resumed = Forward(Scatter("J3"), n_features_to_select=clone(choice))
+    resumed = search_with(clone(choice))
     assert resumed.resume(X, y, record=stored).choice_ == search.choice_
 
 

@@ -7,12 +7,15 @@ and raises AssertionError if it is broken.
 import json
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tamis.choice import CostLimit
 from tamis.contract import Record, SubsetCriterion
+from tamis.contract.costs import FeatureCosts
 from tamis.criteria import FisherScore, Remembered, Scatter, Scored
 from tamis.exceptions import NothingGained, RecordMismatch
 from tamis.testing.problem import make_table
@@ -132,22 +135,66 @@ def every_score_is_counted(make: Maker) -> None:
 
 
 def stopped_anywhere_and_resumed_it_ends_the_same(make: Maker, sizes: Any = (1, 3, 4, 7)) -> None:
-    X, y = make_table()
     for size in sizes:
-        whole = make(Scatter("J3"), n_features_to_select=size).fit(X, y)
-        watched = make(Scatter("J3"), n_features_to_select=size).set_callbacks(seen := Stop(np.inf))
-        assert outcome(watched.fit(X, y)) == outcome(whole)
-        records = [whole.record_]
-        for after in range(1, seen.seen + 1):
-            stopped = make(Scatter("J3"), n_features_to_select=size).set_callbacks(Stop(after))
-            records.append(stopped.fit(X, y).record_)
-            assert not records[-1].finished
-        for record in records:
-            stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
-            resumed = make(Scatter("J3"), n_features_to_select=size).resume(X, y, record=stored)
-            assert outcome(resumed) == outcome(whole)
-            assert_allclose(resumed.trace_.values, whole.trace_.values, rtol=1e-10)
-            assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
+        _check_resumed(partial(make, Scatter("J3"), n_features_to_select=size))
+
+
+def _check_resumed(build: Callable[[], Any]) -> None:
+    """Stop a search after each of its steps, and resume it from the stored record."""
+    X, y = make_table()
+    whole = build().fit(X, y)
+    watched = build().set_callbacks(seen := Stop(np.inf))
+    assert outcome(watched.fit(X, y)) == outcome(whole)
+    records = [whole.record_]
+    for after in range(1, seen.seen + 1):
+        records.append(build().set_callbacks(Stop(after)).fit(X, y).record_)
+        assert not records[-1].finished
+    for record in records:
+        stored = Record.from_dict(json.loads(json.dumps(record.to_dict())))
+        resumed = build().resume(X, y, record=stored)
+        assert outcome(resumed) == outcome(whole)
+        assert_allclose(resumed.trace_.values, whole.trace_.values, rtol=1e-10)
+        assert_allclose(resumed.scores_, whole.scores_, rtol=1e-8)
+
+
+#: Prices of the seven columns of the table. Two pairs of columns share a fee.
+PRICES = FeatureCosts(
+    {0: 4.0, 1: 3.0, 2: 1.0, 3: 2.5, 4: 6.0, 5: 5.5, 6: 0.0},
+    shared={"visit": (2.0, [0, 1]), "blood": (5.0, [4, 5])},
+)
+
+
+def unit_prices_change_nothing(make: Maker) -> None:
+    """Without a price limit, prices do not affect any step."""
+    X, y = make_table()
+    plain, priced = (make(Scatter("J3"), n_features_to_select=SIZE) for _ in range(2))
+    if "feature_costs" not in priced.get_params(deep=False):
+        return
+    priced.set_params(feature_costs=FeatureCosts({}, default=1.0))
+    assert outcome(priced.fit(X, y)) == outcome(plain.fit(X, y))
+    assert_array_equal(priced.trace_.values, plain.trace_.values)
+    assert_array_equal(priced.scores_, plain.scores_)
+    assert priced.cost_ == priced.n_features_
+
+
+def a_price_limit_is_kept(make: Maker, limits: Any = (0.0, 5.5, "60%", 100)) -> None:
+    """The selection fits under the limit, no other column fits for nothing, and it resumes."""
+    X, y = make_table()
+
+    def build(limit: Any) -> Any:
+        search = make(Scatter("J3"), n_features_to_select=CostLimit(limit))
+        return search.set_params(feature_costs=PRICES)
+
+    usual = make(Scatter("J3"), n_features_to_select=SIZE)
+    if not usual.takes_limit or "feature_costs" not in usual.get_params(deep=False):
+        return
+    for limit in limits:
+        search = build(limit).fit(X, y)
+        kept = search.get_support(indices=True)
+        amount = 17.0 * 0.6 if limit == "60%" else limit
+        assert search.cost_ == PRICES.of(kept) <= amount
+        assert 6 in kept, "the column without a price is left out"
+        _check_resumed(partial(build, limit))
 
 
 def a_record_is_extended_to_another_size(
@@ -318,4 +365,6 @@ LAWS = (
     a_failed_fit_leaves_nothing_behind,
     fit_leaves_parameters_and_data_alone,
     fitting_twice_gives_the_same,
+    unit_prices_change_nothing,
+    a_price_limit_is_kept,
 )

@@ -15,6 +15,7 @@ from sklearn.svm import SVC
 import tamis
 from tamis import plot
 from tamis._format import format_name
+from tamis.choice.front import PricedList
 from tamis.criteria import Correlation, FisherScore
 from tamis.evaluation import Realizations, evaluate, friedman
 from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
@@ -500,3 +501,21 @@ def test_a_report_shows_tests_and_slopes():
     assert "Conditional test" in page
     assert "not a test of this list" in page
     assert "Slopes by environment" not in page
+
+
+def test_a_front_has_steps_and_names_what_enters():
+    lists = [
+        PricedList(10, 0.25, 0.02, ("age", "ca", *HOSTILE[:3]), 0.3),
+        PricedList(1, 0.3, 0.03, ("age",)),
+        PricedList(20, 0.28, 0.02, ("thal",)),
+    ]
+    chart = plot.front(lists)
+    assert [row["price"] for row in rows(chart, "front")] == [1, 10]
+    assert rows(chart, "front")[0]["label"] == "age"
+    assert rows(chart, "front")[1]["label"].startswith("ca, ")
+    assert [row["blind"] for row in rows(chart, "blind")] == [0.3]
+    assert "<script" not in svg(chart)
+    free = plot.front([PricedList(0, 0.3), PricedList(5, 0.1)], theme="page")
+    assert free.to_dict()["layer"][0]["encoding"]["x"]["scale"]["type"] == "symlog"
+    with pytest.raises(InvalidParameter, match="front needs at least one PricedList"):
+        plot.front([])

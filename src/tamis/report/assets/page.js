@@ -53,5 +53,5 @@ $("#csv").onclick = () => { const q = v => { let s = String(v ?? ""); return /["
   const text = ["rank,column,score,kept,frequency_percent", ...raw.map((s, i) => [i + 1, q(raw[i]), D.score[i] ?? "", i < D.kept, D.freq?.[i] ?? ""].join(","))].join("\n") + "\n";
   const a = document.createElement("a"); a.href = URL.createObjectURL(new Blob([text], {type: "text/csv"})); a.download = "ranking.csv"; a.click(); URL.revokeObjectURL(a.href); };
 $("#tools").hidden = false; draw();
-
+if (D.explorer) explore(D);
 }

@@ -254,7 +254,8 @@ def _list_at(selection: Any, units: ChosenUnits, size: int) -> tuple[int, ...] |
     if hasattr(inner, "lists_"):
         own = inner.lists_.get(size)
         own = own if own is None or inner is selection else selection._outside[own]
-        return None if own is None else tuple(own.tolist())
+        held = set() if own is None else set(own.tolist())
+        return tuple(unit for unit in units.order.tolist() if unit in held) or None
     if hasattr(inner, "search"):  # the search on all rows stopped at the selected size
         known |= walk.nested and walk.grows and size < len(units.best_kept)
     elif hasattr(inner, "trace_"):
@@ -338,6 +339,7 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
         "percent": measure.percent,
         "greater": measure.greater_is_better,
         "baseline": measure.format(nothing) if np.isfinite(nothing) else None,
+        "own": not report.curve.values.size,
         "selected": len(report.kept),
         "omitted": [[one.name, [rank[unit] for unit in one.columns]] for one in report.omissions],
         "q": None if q is None else [format_p_value(float(q[unit])) for unit in units.order],

@@ -49,7 +49,8 @@ const explore = D => {
       return [what, ...(out.size ? [" without ", ...left()] : []), " was evaluated. ",
         ...(others.length ? [`Evaluated without ${out.size > 1 ? "them" : "it"}: lists of ${others.join(", ")}. `] : []),
         ...(fits.length ? ["Fits were made without: ", ...fits, "."]
-          : ["Lists without a column are evaluated by ", element("code", "report(…, without=fit_without(selection, X, y))"), "."])];
+          : E.own ? ["Lists without a column are evaluated by ", element("code", "report(…, without=fit_without(selection, X, y))"), "."]
+            : ["Only a selection with its own error estimate, such as Auto or HonestSize, can be evaluated without a column."])];
     }
     const said = [...prefix, element("b", `${columns(l.size)}, ${E.measure} ${value(l)}`), " on held-out rows"];
     const reference = out.size ? full(l.size) : best(own);

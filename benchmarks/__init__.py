@@ -40,7 +40,7 @@ def compare(
     return missed if same else [*missed, f"{task}: the results differ from those of {peer}"]
 
 
-def medians(*functions: Callable[[], object], repeats: int = 3) -> list[float]:
+def medians(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
     """Return median processor seconds of each function, interleaved after a warm-up."""
     with threadpool_limits(1):
         for function in functions[1:]:  # the first is a slow baseline without compilation

@@ -23,6 +23,10 @@ from sklearn.inspection import permutation_importance
 from threadpoolctl import threadpool_limits
 
 from benchmarks import compare
+from tamis.response.distances import AbsoluteChange
+from tamis.response.engines.base import FoldModel, Model
+from tamis.response.perturbations import Draw, EveryValue, Shuffle
+from tamis.response.predictions import as_it_is
 from tamis.response.trees import TreeEngine, open_trees
 
 #: Columns that loops do, and rows that SHAP explains.
@@ -111,13 +115,20 @@ def opened(columns: Columns, X: np.ndarray) -> TreeEngine:
 def shuffles(columns: Columns, X: np.ndarray, all_donors: list[np.ndarray]) -> np.ndarray:
     """Mean change with each column shuffled, over several shuffles."""
     engine = opened(columns, X)
-    found = [engine.absolute_of_shuffle(X, donors) / len(X) for donors in all_donors]
-    return np.asarray(np.mean(found, axis=0))
+    return np.asarray(np.mean([changes(engine, Shuffle(X, d)) for d in all_donors], axis=0))
 
 
 def every_value(columns: Columns, X: np.ndarray) -> np.ndarray:
     """Mean change with each column at each of its values."""
-    return opened(columns, X).absolute(X) / len(X)
+    return changes(opened(columns, X), EveryValue(X, lambda: None)) / len(X)
+
+
+def changes(engine: TreeEngine, draw: Draw) -> np.ndarray:
+    """Mean absolute change of the outputs for each column."""
+    model = FoldModel(Model(None, "predict_proba", engine.raw, as_it_is), np.arange(len(engine.X)))
+    statistic = AbsoluteChange(engine.outputs(), 1.0)
+    units = np.arange(engine.X.shape[1])[:, None]
+    return np.asarray(engine.sums(units, draw, model, statistic)[0] / len(engine.X))
 
 
 def seconds(function: Callable[..., Any], *arguments: Any, repeats: int = 3) -> tuple[float, Any]:

@@ -20,7 +20,7 @@ GOALS = {"LDA": 248, "5-NN": 30}
 ESTIMATORS = {"LDA": LinearDiscriminantAnalysis(), "5-NN": KNeighborsClassifier()}
 
 
-def ratio(name: str, estimator: BaseEstimator, repeats: int = 3) -> list[str]:
+def ratio(name: str, estimator: BaseEstimator, repeats: int = 5) -> list[str]:
     """Print both times and their ratio. Return a sentence if the ratio is too small."""
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
@@ -32,7 +32,7 @@ def ratio(name: str, estimator: BaseEstimator, repeats: int = 3) -> list[str]:
     return compare(task, "scikit-learn", slow, fast, GOALS[name], same)
 
 
-def main(repeats: int = 3) -> None:
+def main(repeats: int = 5) -> None:
     """Print the ratios; exit with an error if one misses its goal."""
     missed = [what for name, e in ESTIMATORS.items() for what in ratio(name, e, repeats)]
     if missed:

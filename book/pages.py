@@ -131,7 +131,7 @@ def describe_totals(total: Counter[str]) -> list[str]:
     full = {mark: total[f"all {mark}"] for mark in COMPARED}
     share = {k: f"{100 * total[k] / max(total[of], 1):.0f} %" for k, of in SHARES.items()}
     return [
-        f"{compared} published numbers are for selected columns: {total['=']} do not differ "
+        f"{compared} published numbers are compared: {total['=']} do not differ "
         f"significantly from ours, our error is lower in {total['+']} and higher in {total['-']}.",
         f"{sum(full.values())} more are for all columns, where nothing is selected: {full['=']} "
         f"agree, our error is lower in {full['+']} and higher in {full['-']}.",

@@ -128,7 +128,7 @@ def standardised(X: Array) -> Array:
 def scaled_columns(X: Array, out: Array | None = None) -> tuple[Array, ColumnScale]:
     """Return the standardised columns, written to ``out`` if it is given, and their scaling."""
     # scaled by powers of two, so that squares neither overflow nor underflow
-    size = np.abs(X).max(axis=0)
+    size = np.maximum(X.max(axis=0), -X.min(axis=0))
     missing = bool(np.isnan(size).any())
     exponent = np.frexp(np.nan_to_num(np.abs(X)).max(axis=0) if missing else size)[1]
     scaled = np.ldexp(X, -exponent, out=out)
@@ -164,11 +164,18 @@ def in_range(X: Array, *, together: bool = False) -> Array:
     size = np.maximum(high, -low)
     if together:
         size[:] = size.max(initial=0.0)
+    return _divided(X, size)
+
+
+def _divided(X: Array, size: Array) -> Array:
+    """Divide columns by powers of two if their ``size``, the largest magnitude, is unusual."""
     exponent = np.frexp(size)[1]
     exponent[np.abs(exponent) <= FARTHEST] = 0
+    if not exponent.any():
+        return X
     if is_sparse(X):
-        return with_exponents(X, -exponent) if exponent.any() else X
-    return np.ldexp(X, -exponent, order="F") if exponent.any() else X
+        return with_exponents(X, -exponent)
+    return np.ldexp(X, -exponent, order="F")
 
 
 def column_means(X: Array) -> Array:
@@ -212,8 +219,10 @@ def idle_columns(X: Array) -> Mask:
     array([False,  True, False,  True])
     """
     low, high = extremes(X)
-    missing = np.isnan(low).any() and not is_sparse(X)
-    near = in_range(_fill_missing(X) if missing else X)
+    if np.isnan(low).any() and not is_sparse(X):
+        X = _fill_missing(X)
+        low, high = extremes(X)
+    near = _divided(X, np.maximum(high, -low))
     if near is not X:
         X, (low, high) = near, extremes(near)
     idle, size = low == high, np.maximum(high, -low)
@@ -302,6 +311,23 @@ def snapped(scores: Array, noise: float = 0.0) -> Array:
     usual = (magnitude > 1e-290) & (magnitude < 1e290)
     unit = 10.0 ** (np.floor(np.log10(magnitude, where=usual, out=np.zeros(len(scores)))) - 9)
     return np.where(usual, np.round(np.where(usual, scores, 0.0) / unit) * unit, scores)
+
+
+def tied(scores: Array, position: int, noise: float = 0.0) -> NDArray[np.intp]:
+    """Return the positions of the scores that equal the one at ``position`` after rounding.
+
+    >>> tied(np.array([0.5, 0.25, 0.5 + 1e-15]), 0)
+    array([0, 2])
+    """
+    score = float(scores[position])
+    if not isfinite(score):
+        return (scores == score).nonzero()[0]
+    reach = 1e-8 * abs(score) + 2 * noise  # scores beyond it cannot be tied after rounding
+    near = ((scores >= score - reach) & (scores <= score + reach)).nonzero()[0]
+    if len(near) == 1:
+        return near
+    cut = snapped(scores[near], noise)
+    return near[cut == cut[near == position]]
 
 
 def best_first(scores: Array, noise: float = 0.0) -> NDArray[np.intp]:

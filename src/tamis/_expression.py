@@ -1,5 +1,6 @@
 """Conversion of objects to expressions, which :mod:`tamis.spec` can read back."""
 
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -49,7 +50,7 @@ def _container(value: Any, strict: bool) -> str:
 def _call(value: Any, strict: bool) -> str:
     """Return ``Name(first, name=value)``. The first parameter is unnamed if it has no default."""
     try:
-        parameters = signature(type(value)).parameters.values()
+        parameters = _parameters(type(value))  # type: ignore[arg-type]  # classes have a hash
     except ValueError:
         return _refuse(value, strict)
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -72,6 +73,12 @@ def _call(value: Any, strict: bool) -> str:
         elif given is not default and not _same(given, default):
             words.append(f"{name}={write(given, strict=strict)}")
     return f"{type(value).__name__}({', '.join(words)})"
+
+
+@cache
+def _parameters(cls: type) -> tuple[Parameter, ...]:
+    """Return the parameters of a class. Reading a signature takes longer than writing a call."""
+    return tuple(signature(cls).parameters.values())
 
 
 def _call_by_keywords(value: Any, strict: bool) -> str:

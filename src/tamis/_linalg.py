@@ -42,14 +42,15 @@ class Residuals:
 
     def move_to(self, subset: Subset) -> None:
         """Change the regression to another subset."""
-        held, wanted = set(self.members.tolist()), set(subset.tolist())
-        leaving, entering = held - wanted, sorted(wanted - held)
-        if self.moves + len(leaving) + len(entering) > MOVES:
+        held, wanted = np.zeros((2, len(self.W)), dtype=bool)
+        held[self.members] = wanted[subset] = True
+        moved = (held ^ wanted).nonzero()[0]
+        if self.moves + len(moved) > MOVES:
             self.restart(subset)
             return
-        for column in leaving:
+        for column in moved[held[moved]]:
             self.drop(column)
-        for column in entering:
+        for column in moved[wanted[moved]]:
             self.add(column)
 
     def dependent(self, share: float = DEPENDENT) -> Mask:
@@ -82,7 +83,8 @@ class Residuals:
         slope = covariance / left
         size = len(self.members)
         coefs = np.empty((size + 1, len(slope)))
-        coefs[:size] = self.coefs - explained[:, None] * slope
+        np.multiply(explained[:, None], slope, out=coefs[:size])
+        np.subtract(self.coefs, coefs[:size], out=coefs[:size])
         coefs[size] = slope
         inverse = np.empty((size + 1, size + 1))
         inverse[:size, :size] = self.inverse + explained[:, None] * (explained / left)
@@ -93,12 +95,12 @@ class Residuals:
         if self.products is not None:
             self.products -= np.outer(slope, covariance)
             self.products[column] = self.products[:, column] = 0
-        self.members = np.append(self.members, column)
+        self.members = np.concatenate([self.members, [column]])
         self.moves += 1
 
     def drop(self, column: int) -> None:
         """Remove a column from the subset."""
-        (index,) = np.flatnonzero(self.members == column)
+        index = int((self.members == column).argmax())
         slope, pivot = self.coefs[index], self.inverse[index, index]
         stay = np.arange(len(self.members)) != index
         share = self.inverse[stay, index] / pivot
@@ -207,7 +209,10 @@ class TraceSum:
 
     def losses(self, subset: Subset) -> Array:
         """Return the loss of removing each member."""
-        return np.sum([form.losses(subset) for form in self.forms], axis=0) + self.per_column
+        losses = self.forms[0].losses(subset)
+        for form in self.forms[1:]:
+            losses = losses + form.losses(subset)
+        return losses + self.per_column
 
     def bounds(self, subsets: Sequence[Subset], size: int) -> Array:
         """Return, for each subset, an upper bound for the value of any ``size`` of its columns.

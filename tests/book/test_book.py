@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.preprocessing import scale
+from threadpoolctl import threadpool_info
 
 from book import pages, run
 from tamis.datasets import load
@@ -16,6 +17,11 @@ from tamis_book.result_files import ENDING, RESULTS, load_results, results_path,
 
 #: Its two realizations take a second, on data that are always available.
 QUICK = "thesis-5.10"
+#: Stored before spans were computed from a more exact SVM, so SpanB-RFE removes other columns in
+#: some realizations. Remove a name when the experiment has been computed again.
+MOVED = {"thesis-4.6", "thesis-4.6-scc", "thesis-4.8", "thesis-4.8-scc"}
+#: OpenBLAS kernels with which the scores were stored.
+KERNELS = "SkylakeX"
 STORED = sorted(path.name.removesuffix(ENDING) for path in RESULTS.iterdir())
 
 
@@ -53,7 +59,23 @@ def test_two_realizations_computed_again_agree_with_the_stored_ones(name):
     assert again.keys() <= before.keys()
     assert again or stored.found.missing
     # scores are stored with nine digits; other CPUs may differ in the last ones
-    assert again == pytest.approx({key: before[key] for key in again}, rel=1e-6, abs=1e-9)
+    expected = pytest.approx({key: before[key] for key in again}, rel=1e-6, abs=1e-9)
+    if again != expected and name in MOVED:
+        pytest.xfail("the spans have moved, and the experiment is not computed again yet")
+    if again != expected and trains_networks(name) and KERNELS not in kernels():
+        pytest.xfail(f"networks depend on rounding: run this with OPENBLAS_CORETYPE={KERNELS}")
+    assert again == expected
+
+
+def trains_networks(name):
+    experiment = read(name)
+    parts = [text for part in experiment.parts for text in part.estimators.values()]
+    texts = [*experiment.estimators.values(), *experiment.all_methods.values(), *parts]
+    return any(word in text for text in texts for word in ("MLP", "Network", "Gate"))
+
+
+def kernels():
+    return {info.get("architecture") for info in threadpool_info()}
 
 
 def test_the_stored_results_of_the_quick_experiment_are_current():

@@ -165,6 +165,7 @@ def test_identical_tables_share_their_tasks(tmp_path):
     title = "Errors"
     source = "Nobody (2020)"
     metric = "mse"
+    also = ["scc"]
     [methods]
     Corr = "Ranking(Correlation())"
     [estimators]
@@ -176,7 +177,8 @@ def test_identical_tables_share_their_tasks(tmp_path):
     sizes = [2]
     """
     (tmp_path / "mse.toml").write_text(text)
-    (tmp_path / "scc.toml").write_text(text.replace('"mse"', '"scc"'))
+    swapped = text.replace('"mse"', '"?"').replace('"scc"', '"mse"').replace('"?"', '"scc"')
+    (tmp_path / "scc.toml").write_text(swapped)
     with Store(None) as store:
         errors = reproduce(str(tmp_path / "mse.toml"), realizations=2, store=store)
         n_tasks = len(store)

@@ -81,18 +81,14 @@ def few_levels(columns: Any, most: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def pack(columns: Any, cuts: Any, start: Any) -> Any:
-    """Return the bit sets of all levels except the first, and the number of samples in each.
+def pack(columns: Any, cuts: Any, start: Any, bits: Any, sizes: Any) -> None:
+    """Write the bit sets of all levels except the first, and add the samples in each to ``sizes``.
 
-    The bit sets of row j of ``columns`` begin at start[j].
+    The bit sets of row j of ``columns`` begin at start[j] in ``bits``.
     """
-    n_columns, n_samples = columns.shape
-    n_words = (n_samples + 63) // 64
-    bits = np.empty((start[n_columns], n_words), dtype=np.uint64)
-    sizes = np.zeros(start[n_columns], dtype=np.int64)
-    for j in range(n_columns):
+    for j in range(len(columns)):
         row, first, last = columns[j], start[j], start[j + 1]
-        for word in range(n_words):
+        for word in range(bits.shape[1]):
             block = row[64 * word : 64 * word + 64]
             above = uint64(0)
             for index in range(last - 1, first - 1, -1):
@@ -100,7 +96,6 @@ def pack(columns: Any, cuts: Any, start: Any) -> Any:
                 bits[index, word] = reached & ~above
                 sizes[index] += np.int64(popcount(reached & ~above))
                 above = reached
-    return bits, sizes
 
 
 @njit(cache=True, nogil=True)

@@ -419,12 +419,8 @@ def _describe_units(grouping: Grouping) -> str:
     """Describe the groups and the number of fixed units, for a message."""
     groups = shorten_list([name for name, _ in grouping.groups], most=3)
     text = f"the groups {groups}" if groups else "no groups"
-    price = (
-        "no prices"
-        if grouping.prices is None
-        else f"a full price of {format_price(grouping.prices.full)}"
-    )
-    return f"{text}, {len(grouping.fixed)} fixed unit(s) and {price}"
+    text += f" and {len(grouping.fixed)} fixed unit(s)"
+    return text if grouping.prices is None else f"{text} for {format_price(grouping.prices.full)}"
 
 
 def _checksum(plain: Mapping[str, Any]) -> str:

@@ -146,16 +146,14 @@ class Counted:
         errors = self.criterion.errors(subset)
         return NOTHING if errors is None else errors
 
-    def winner(self, subset: Subset, units: Subset, merits: Array) -> int:
-        """Return the position of the unit to move.
+    def winner(self, subset: Subset, units: Subset, equal: Subset) -> int:
+        """Return the position of the unit to move, one of the tied positions ``equal``.
 
-        Ties go to the best tie-breaking score, then to the first unit.
+        Ties go to the best tie-breaking score, then to the first position.
         """
-        best = int(np.argmax(merits))
-        if not self.has_opinion:
-            return best
-        equal = np.flatnonzero(merits == merits[best])
-        return int(equal[np.argmax(self.opinions(subset, units[equal]))])
+        if not self.has_opinion or len(equal) == 1:
+            return int(equal[0])
+        return int(equal[self.opinions(subset, units[equal]).argmax()])
 
     def opinions(self, subset: Subset, units: Subset) -> Array:
         """Return the scores that break ties. Greater is better.

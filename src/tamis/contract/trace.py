@@ -266,18 +266,17 @@ class Trace(Sequence[TracedStep]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
-        return self._step(index, self.mask(index))
+        moves, scored = self._slice("n_moved", index), self._slice("n_scored", index)
+        return self._step(index, self.mask(index), moves, scored)
 
     def __iter__(self) -> Iterator[TracedStep]:
         mask = self.start.copy()
-        ends = np.cumsum(self._array("n_moved"))
-        for index, end in enumerate(ends):
-            start = 0 if index == 0 else ends[index - 1]
-            mask[self._array("moved")[start:end]] ^= True
-            yield self._step(index, mask)
+        slices = zip(self._slices("n_moved"), self._slices("n_scored"), strict=True)
+        for index, (moves, scored) in enumerate(slices):
+            mask[self._columns["moved"][moves]] ^= True
+            yield self._step(index, mask, moves, scored)
 
-    def _step(self, index: int, mask: Mask) -> TracedStep:
-        moves, scored = self._slice("n_moved", index), self._slice("n_scored", index)
+    def _step(self, index: int, mask: Mask, moves: slice, scored: slice) -> TracedStep:
         moved = self._columns["moved"][moves].copy()
         entered = mask[moved]
         scores = Scores(
@@ -286,7 +285,7 @@ class Trace(Sequence[TracedStep]):
             n_equal=int(self._columns["n_equal"][index]),
         )
         return TracedStep(
-            subset=np.flatnonzero(mask),
+            subset=mask.nonzero()[0],
             value=float(self._columns["value"][index]),
             moved=moved,
             entered=entered,
@@ -302,6 +301,10 @@ class Trace(Sequence[TracedStep]):
         n = self._array(counts)
         start = int(n[:index].sum())
         return slice(start, start + int(n[index]))
+
+    def _slices(self, counts: str) -> Iterator[slice]:
+        ends: list[int] = np.cumsum(self._array(counts)).tolist()
+        return map(slice, [0, *ends[:-1]], ends)
 
     def moves(self) -> "Moves":
         """Return the moves of all steps, as arrays."""

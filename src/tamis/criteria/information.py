@@ -136,10 +136,12 @@ class PairwiseInformation(ForwardCriterion):
         Only the terms of columns selected since the last call are computed. The terms are added as
         integers, so the order of selection does not change a score.
         """
-        if len(np.setdiff1d(self._chosen, chosen, assume_unique=True)):
+        before, after = set(self._chosen.tolist()), set(chosen.tolist())
+        if not before <= after:
             self._reset_sums()
-        for i in np.setdiff1d(chosen, self._chosen, assume_unique=True):
-            term = self._term(self._pair(int(i)))
+            before = set()
+        for i in sorted(after - before):
+            term = self._term(self._pair(i))
             self._total = self._combine(self._total, np.rint(term / QUANTUM).astype(np.int64))
         self._chosen = chosen.copy()
         return self._total

@@ -86,7 +86,7 @@ class Separability(SubsetCriterion):
                 gains = self.form_.gains(subset)[candidates]
         else:
             gains = super().gain(subset, candidates)
-        if len(gains) and np.isneginf(gains).all():
+        if len(gains) and gains[gains.argmax()] == -np.inf:
             raise NothingToAdd(
                 f"{type(self).__name__} cannot add any more columns: each remaining one is "
                 "constant or depends on the selected columns. Select fewer features, or give the "

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ SORT_TERMS = 10
 
 #: Constraint on how missing values are treated.
 MISSING_CONSTRAINT = one_of("level", "pairs")
+
+#: Bit sets of the levels of some columns, the size of each set, and the first set of each column.
+BitSets: TypeAlias = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]
 
 
 class Coded:
@@ -242,13 +245,12 @@ class Coded:
     def _sums_by_bits(
         self, pivot: NDArray[np.intp], values: Array, offset: NDArray[np.int64]
     ) -> Array:
-        from tamis.compiled.counts import pack, sums_by_bits
+        from tamis.compiled.counts import sums_by_bits
 
         n_pivot = len(offset)
         bits, sizes, start = self._bits
-        cuts = np.arange(1.0, n_pivot)[None, :]
-        row = pivot[None, :].astype(float)
-        pivot_bits, pivot_sizes = pack(row, cuts, np.array([0, n_pivot - 1]))
+        cuts, row = np.arange(1.0, n_pivot)[None, :], pivot[None, :].astype(float)
+        pivot_bits, pivot_sizes, _ = self._packed(row, cuts, np.array([0, n_pivot - 1]))
         pivot_sets = pivot_bits, pivot_sizes, self.n_samples, values, offset
         parts = self._by_columns(
             lambda some: sums_by_bits(bits, sizes, start[some.start : some.stop + 1], *pivot_sets),
@@ -264,17 +266,21 @@ class Coded:
         return shared_calls(function, len(self._columns), terms * float(self.n_levels.mean()))
 
     @cached_property
-    def _bits(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    def _bits(self) -> BitSets:
+        start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
+        return self._packed(self._columns, self.cuts, start)
+
+    def _packed(self, columns: Array, cuts: Array, start: NDArray[np.int64]) -> BitSets:
+        """Return the bit sets of all levels except the first, their sizes, and ``start``."""
         from tamis.compiled.counts import pack
 
-        start = np.concatenate([[0], np.cumsum(self.n_levels - 1)])
+        bits = np.empty((start[-1], (self.n_samples + 63) // 64), dtype=np.uint64)
+        sizes = np.zeros(start[-1], dtype=np.int64)
 
-        def pack_some(some: slice) -> Any:
-            own = start[some.start : some.stop + 1] - start[some.start]
-            return pack(self._columns[some], self.cuts[some], own)
+        def pack_some(some: slice) -> None:
+            pack(columns[some], cuts[some], start[some.start : some.stop + 1], bits, sizes)
 
-        found = self._by_columns(pack_some, self.n_samples)
-        bits, sizes = map(np.concatenate, zip(*found, strict=True))
+        shared_calls(pack_some, len(columns), self.n_samples * float(self.n_levels.mean()))
         return bits, sizes, start
 
 

@@ -98,8 +98,8 @@ def evaluate(
         first columns are the relevant ones). Others: "seconds" (time of the fit), "cv_error"
         (cross-validated error that a tuned classifier reports), "path_events" (number of
         breakpoints of a regularization path), "path_still" (share of its intervals in which no row
-        changes its class). "train_" before the name of a metric of predictions, such as
-        "train_error", measures the training rows.
+        changes its class). ``"train_"`` before the name of a metric of predictions, such as
+        ``"train_error"``, measures the training rows.
     estimators : estimator, list or dict of estimators
         Models that are trained on the selected columns.
     sizes : "all", "own", "best", list of int, dict of them, or Steps, default="all"

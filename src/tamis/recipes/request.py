@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 from warnings import warn
 
 import numpy as np
@@ -299,8 +299,7 @@ def select(
     if device is not None:
         warn_of_device(selector, f"device={device!r}")
     with computing_on(device):
-        fitted: Selection = selector.fit(X, y, **params)
-    return fitted
+        return cast(Selection, selector.fit(X, y, **params))
 
 
 def _select_in_blocks(

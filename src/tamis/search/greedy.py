@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Subset, is_int, snapped
+from tamis._arrays import EMPTY, Array, Subset, is_int, snapped, tied
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -38,14 +38,16 @@ def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) 
 
 def _with_best(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
     gains = criterion.gain(subset, candidates)
-    cut = snapped(gains, criterion.noise(value))
-    merits = criterion.merits(cut, subset, candidates)
-    chosen = criterion.winner(subset, candidates, merits)
-    larger, n_equal = with_unit(subset, candidates[chosen]), np.count_nonzero(cut == cut[chosen])
+    order, noise = _merits(criterion, gains, value, subset, candidates)
+    equal = tied(order, int(order.argmax()), noise)
+    chosen = criterion.winner(subset, candidates, equal)
+    if order is not gains:
+        equal = tied(gains, chosen, criterion.noise(value))
+    larger = with_unit(subset, candidates[chosen])
     return Step(
         larger,
         _updated_value(criterion, value, gains[chosen], larger),
-        Scores(candidates, gains, criterion.errors(subset), int(n_equal)),
+        Scores(candidates, gains, criterion.errors(subset), len(equal)),
     )
 
 
@@ -97,20 +99,38 @@ def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMP
     """
     if len(criterion.fixed):
         fixed = np.union1d(fixed, criterion.fixed)
-    losses = criterion.loss(subset)
-    cut = snapped(losses, criterion.noise(value))
-    order = criterion.merits(cut, subset)
+    losses = free = criterion.loss(subset)
+    order, noise = _merits(criterion, losses, value, subset)
     if len(fixed):
-        free = ~np.isin(subset, fixed)
-        order, cut = np.where(free, order, np.inf), np.where(free, cut, np.nan)
-    chosen = len(order) - 1 - criterion.winner(subset, subset[::-1], -order[::-1])
+        held = np.isin(subset, fixed)
+        order, free = np.where(held, np.inf, order), np.where(held, np.nan, losses)
+    equal = tied(order, int(order.argmin()), noise)
+    chosen = criterion.winner(subset, subset, equal[::-1])
+    if order is not free:
+        equal = tied(free, chosen, criterion.noise(value))
     smaller = np.concatenate([subset[:chosen], subset[chosen + 1 :]])
-    n_equal = np.count_nonzero(cut == cut[chosen])
     return Step(
         smaller,
         _updated_value(criterion, value, -losses[chosen], smaller),
-        Scores(subset, losses, criterion.errors(subset), int(n_equal)),
+        Scores(subset, losses, criterion.errors(subset), len(equal)),
     )
+
+
+def _merits(
+    criterion: Counted,
+    scores: Array,
+    value: float,
+    subset: Subset,
+    candidates: Subset | None = None,
+) -> tuple[Array, float]:
+    """Return the numbers by which units are compared, and their rounding error.
+
+    Scores are rounded before they are divided by prices, which differ from unit to unit.
+    """
+    noise = criterion.noise(value)
+    if criterion.limit is not None:
+        scores, noise = snapped(scores, noise), 0.0
+    return criterion.merits(scores, subset, candidates), noise
 
 
 def _updated_value(criterion: Counted, value: float, change: float, subset: Subset) -> float:
@@ -126,7 +146,7 @@ def others(subset: Subset, n_units: int) -> Subset:
     """Return the units that are not in the subset."""
     out = np.ones(n_units, dtype=bool)
     out[subset] = False
-    return np.flatnonzero(out)
+    return out.nonzero()[0]
 
 
 def from_fixed(criterion: Counted) -> Step:

@@ -206,9 +206,10 @@ def merge_points(K: Array, sign: Array, tolerance: float) -> tuple[NDArray[np.in
     group = np.arange(len(sign))
     # equal points have equal norms, so only points with similar norms are compared
     order = np.argsort(own, kind="stable")
-    for run in np.split(order, np.flatnonzero(np.diff(own[order]) > NEAR_NORMS) + 1):
-        if len(run) == 1:
-            continue
+    ends = np.append(np.flatnonzero(np.diff(own[order]) > NEAR_NORMS) + 1, len(order))
+    starts = np.append(0, ends[:-1])
+    for k in np.flatnonzero(ends > starts + 1):
+        run = order[starts[k] : ends[k]]
         D = own[run][:, None] + own[run] - 2 * K[np.ix_(run, run)]
         same = (SAME >= D) & (sign[run][:, None] == sign[run])
         for i, near in zip(run, same, strict=True):

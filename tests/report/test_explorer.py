@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis import FeatureCosts
 from tamis._format import format_p_value
 from tamis.auto import Auto
 from tamis.criteria import Correlation, Scatter
@@ -15,9 +16,7 @@ from tamis.exceptions import InvalidParameter, NothingFound, TableAlert
 from tamis.meta import HonestSize
 from tamis.meta.honest_size import sizes_of
 from tamis.report import fit_without, report, resampled
-from tamis.report.error_curve import METRICS, curve_of_points
-from tamis.report.explorer import explorer_data, find_candidates
-from tamis.report.units import chosen_units
+from tamis.report.explorer import explorer_data
 from tamis.search import Forward, Ranking, RecursiveElimination
 from tamis.table import TableSelector
 from tests.report.test_page import Page
@@ -152,9 +151,14 @@ def test_lists_of_auto_have_the_losses_of_its_curve(wine):
     y = X[:, 2] + X[:, 5] + 0.5 * X[:, 7] + rng.normal(size=150)
     chosen = Auto(budget=1, random_state=0).fit(X, y)
     page = report(chosen, X, y)
-    mine = [p for p in chosen.curve_ if (p.path, p.model) == (chosen.path_, chosen.model_)]
-    assert [one.size for one in page.candidates] == [point.size for point in mine]
-    assert [one.error**2 for one in page.candidates] == pytest.approx([p.loss for p in mine])
+    losses = {}
+    for point in chosen.curve_:
+        if point.path == chosen.path_:
+            losses[point.size] = min(point.loss, losses.get(point.size, np.inf))
+    assert [one.size for one in page.candidates] == sorted(losses)
+    assert [one.error**2 for one in page.candidates] == pytest.approx(
+        [losses[one.size] for one in page.candidates]
+    )
     assert page.curve.baseline**2 == pytest.approx(chosen.error_guess_.loss)
     at = next(one for one in page.candidates if one.size == page.n_kept)
     assert set(at.units) == set(page.kept)
@@ -177,13 +181,17 @@ def test_lists_of_results_have_their_errors(wine):
             assert set(one.units) == set(np.flatnonzero(again.support_))
 
 
-def test_prices_are_those_of_the_lists(honest, wine):
-    units = chosen_units(honest, wine.feature_names)
-    grouping = replace(units.units)
-    object.__setattr__(grouping, "prices", Facts(of=lambda held: float((held + 1).sum())))
-    curve = curve_of_points("loss", [(1, 2.0, 0.1), (2, 1.0, 0.1)], METRICS["mae"])
-    found = find_candidates(honest, replace(units, units=grouping), curve)
-    assert [one.price for one in found] == [sum(one.units) + one.size for one in found]
+def test_prices_are_those_of_the_lists(wine):
+    costs = FeatureCosts({j: j + 5 for j in range(13)}, shared={"lab": (4.0, [6, 9, 12])})
+    search = Ranking(Correlation(), feature_costs=costs)
+    chosen = HonestSize(search, random_state=0).fit(wine.X, wine.y)
+    without = fit_without(chosen, wine.X, wine.y)
+    assert without[-1].name == "lab"
+    assert without[-1].columns == (6, 9, 12)
+    page = report(chosen, wine.X, wine.y, without=without)
+    for one in page.candidates:
+        assert one.price == costs.of(one.units)
+    assert {one.without for one in page.candidates} >= {(), (6, 9, 12)}
 
 
 def test_the_short_and_the_best_list_of_an_automatic_selection_are_shown(honest, wine):

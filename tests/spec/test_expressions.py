@@ -195,7 +195,8 @@ REFUSED = {
     "mean measure? Its parameters are measure, ridge, task.",
     "FisherScore(1)": "FisherScore at character 1 takes no argument without a name, not 1",
     "Forward(Scatter(), 3)": "takes 1 argument without a name, not 2. Its parameters are "
-    "criterion, n_features_to_select, standardize, feature_groups, fixed_features, feature_costs. Write the "
+    "criterion, n_features_to_select, standardize, feature_groups, fixed_features, feature_costs. "
+    "Write the "
     "others as name=value.",
     "Forward()": "Forward at character 1 needs criterion.",
     "Then()": "needs first and second",

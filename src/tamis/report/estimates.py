@@ -369,13 +369,16 @@ def _own_lost(lost: Any, mine: Estimate, whole: Estimate | None) -> Estimate | N
 
 
 def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
-    """Return the held-out losses of a selection, for the path and the model that it chose."""
+    """Return the held-out losses of a selection, for the order that it chose.
+
+    At each size, the loss is that of the best model.
+    """
     selection = inner_selection(selection)
     points = getattr(selection, "curve_", None)
     measure, whole = MetricFormat("squared loss"), NAN
     if isinstance(points, list) and points and hasattr(points[0], "loss"):
-        path, model = getattr(selection, "path_", None), getattr(selection, "model_", None)
-        mine = [p for p in points if path is None or (p.path, p.model) == (path, model)]
+        path = getattr(selection, "path_", None)
+        mine = [p for p in points if path is None or p.path == path]
         best = {p.size: p for p in sorted(mine[::-1], key=lambda p: p.loss, reverse=True)}
         rows = [(size, best[size].loss, best[size].standard_error) for size in sorted(best)]
         of_all = getattr(selection, "curve_all_", None) or getattr(selection, "error_all_", None)

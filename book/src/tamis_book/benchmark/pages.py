@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from tamis._files import replace_text
 from tamis._format import format_count
+from tamis.evaluation import Interval
 from tamis.report.charts.methods import draw_comparison
 from tamis.report.charts.style import LIGHT, Layer, axis, field, layered
 from tamis.report.svg import to_svg
@@ -133,8 +135,8 @@ def _ranking(kind: str, ranking: KindRanking | None, pictures: Path) -> list[str
         facts.append(f"{level} of {len(ranking.rows)} methods are not distinguishable at the top.")
     if len(ranking.tables) < ENOUGH:
         facts.append(
-            f"Intervals over fewer than {ENOUGH} tables are unreliable: nothing follows from this "
-            "order."
+            f"These are fewer than {ENOUGH} tables: nothing follows from this order. There are no "
+            "intervals for fewer than five tables."
         )
     lines += [
         " ".join(facts),
@@ -148,8 +150,7 @@ def _ranking(kind: str, ranking: KindRanking | None, pictures: Path) -> list[str
             f"{row.rank:.1f}",
             f"{row.loss:.3f}",
             f"{row.best:.3f}",
-            "" if row.behind is None else
-            f"{row.behind.estimate:.3f} [{row.behind.low:.3f}, {row.behind.high:.3f}]",
+            _behind(row.behind),
         ]
         for row in ranking.rows
     ]  # fmt: skip
@@ -161,6 +162,13 @@ def _ranking(kind: str, ranking: KindRanking | None, pictures: Path) -> list[str
         _replace(pictures / name, to_svg(draw_comparison(ranking.ranks, LIGHT, 520)))
         lines += [f".. image:: pictures/{name}", f"   :alt: Mean ranks, {kind}", ""]
     return lines
+
+
+def _behind(found: Interval | None) -> str:
+    if found is None:
+        return ""
+    ends = "" if isnan(found.low) else f" [{found.low:.3f}, {found.high:.3f}]"
+    return f"{found.estimate:.3f}{ends}"
 
 
 def _habits(

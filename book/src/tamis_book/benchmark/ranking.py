@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis._arrays import Array
 from tamis.evaluation import Interval, Ranks, bootstrap_interval, friedman
 from tamis_book.benchmark.result_files import CellResult, TableResults
 
@@ -16,6 +17,8 @@ N_SIZES = 5
 #: Losses of random selection below this are replaced by it, because ratios of tiny numbers vary
 #: without limit.
 LEAST = 0.01
+#: Number of tables below which no interval is computed.
+LEAST_TABLES = 5
 #: Kinds of table, with the metric by which methods are ranked.
 KINDS = {
     "classes": "error",
@@ -113,8 +116,8 @@ class RankedMethod(NamedTuple):
     loss, best : float
         Mean loss over the tables relative to random selection: of all judges, of the best judge.
     behind : Interval or None
-        Mean difference to the first method, with a bootstrap interval over the tables. None for
-        the first method itself.
+        Mean difference to the first method, with a bootstrap interval over the tables, which is
+        NaN for fewer than five tables. None for the first method itself.
 
     Examples
     --------
@@ -130,7 +133,7 @@ class RankedMethod(NamedTuple):
 
     @property
     def is_level(self) -> bool:
-        """Whether the method is first or not distinguishable from the first."""
+        """Whether the method is first, or not known to be worse than the first."""
         return self.behind is None or not self.behind.low > 0  # NaN if it cannot be computed
 
 
@@ -198,11 +201,18 @@ def rank_kind(results: Sequence[TableResults], kind: str) -> KindRanking | None:
     rows = []
     for i in order:
         difference = relative[:, i] - relative[:, order[0]]
-        behind = None if i == order[0] else bootstrap_interval(difference, n_resamples=1000)
+        behind = None if i == order[0] else _interval(difference)
         average = float(relative[:, i].mean()), float(of_best[:, i].mean())
         rows.append(RankedMethod(methods[i], float(ranks.ranks[i]), *average, behind))
     others = {method for found in measured.values() for method in found} - set(methods)
     return KindRanking(kind, metric, tables, len(units), tuple(rows), ranks, tuple(sorted(others)))
+
+
+def _interval(differences: Array) -> Interval:
+    """Return the mean and its bootstrap interval, which is NaN if there are few tables."""
+    if len(differences) < LEAST_TABLES:
+        return Interval(float(differences.mean()), float("nan"), float("nan"), 0.95)
+    return bootstrap_interval(differences, n_resamples=1000)
 
 
 class Habits(NamedTuple):

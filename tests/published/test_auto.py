@@ -8,7 +8,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from tamis.auto import Auto
-from tamis.auto.models import estimator_of, width_of
+from tamis.auto.models import estimator_of, tuning_of
 from tamis.auto.target import Truth
 from tamis.datasets import load
 
@@ -50,8 +50,8 @@ def split(name, seed):
     own = error(model, kept, y, train, test, task)
     # the model for all columns is the one that the same folds prefer
     whole = auto.curve_all_.model
-    width = width_of(whole, X[train], Truth.of(y[train], task), seed)
-    best = estimator_of(whole, X.shape[1], task, seed, width)
+    tuning = tuning_of(whole, X[train], Truth.of(y[train], task), seed)
+    best = estimator_of(whole, X.shape[1], task, seed, tuning)
     everything = error(best, X, y, train, test, task)
     said = auto.error_
     stated = said.wrong if name in CLASSES else said.loss / y[test].var()

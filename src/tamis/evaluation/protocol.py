@@ -203,11 +203,11 @@ def identify(method: BaseEstimator, durable: bool) -> str:
             return text
     except InvalidSpec:
         pass
-    if not durable:
-        return f"{text} {id(method)}"
     try:
         return f"{text} #{sha256(pickle.dumps(method)).hexdigest()[:16]}"
     except (pickle.PicklingError, TypeError, AttributeError) as error:
+        if not durable:
+            return f"{text} {id(method)}"
         raise InvalidParameter(
             f"The results of {text} cannot be kept in a store, because part of this method cannot "
             f"be pickled ({error}). Use named functions instead of lambdas, or leave out store."

@@ -278,11 +278,7 @@ def select(
     }
     if is_in_blocks(X):
         return _select_in_blocks(X, y, target, method, keep, device, options, params)
-    if isinstance(y, str):
-        raise InvalidTarget(
-            f"select needs y with one value per row, got the text {y!r}. Write target={y!r} for a "
-            f"column of a frame, or method={y!r} for a method."
-        )
+    _check_y(y)
     X, y = collected(X), as_numpy("select", y)
     if device is not None:
         X = as_numpy("select", X)  # a named device overrides the device of a tensor
@@ -300,6 +296,14 @@ def select(
         warn_of_device(selector, f"device={device!r}")
     with computing_on(device):
         return cast(Selection, selector.fit(X, y, **params))
+
+
+def _check_y(y: Any) -> None:
+    if isinstance(y, str):
+        raise InvalidTarget(
+            f"select needs y with one value per row, got the text {y!r}. Write target={y!r} for a "
+            f"column of a frame, or method={y!r} for a method."
+        )
 
 
 def _select_in_blocks(

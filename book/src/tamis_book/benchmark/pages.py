@@ -281,6 +281,8 @@ def _heading(text: str, line: str) -> list[str]:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return ["Not computed yet.", ""]
     lines = [".. list-table::", "   :header-rows: 1", "   :class: book", ""]
     for row in (heads, *rows):
         first, *rest = (cell or "\\ " for cell in row)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import TimeSeriesSplit
 
+from tamis import choice
 from tamis._arrays import target_kind, times_as_days
 from tamis._checks import check_values, one_of
 from tamis._format import format_names
@@ -21,7 +22,6 @@ from tamis.blocks.dispatch import draw_rows, on_rows_drawn, read_blocks
 from tamis.blocks.inputs import check_target_rows
 from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
-from tamis.choice import CostLimit
 from tamis.contract import Selection
 from tamis.contract.costs import FeatureCosts
 from tamis.contract.criterion import TASKS, Criterion
@@ -509,7 +509,7 @@ def _set_cost_limit(selector: Selection, cost_limit: Any, n_features_to_select: 
     if "cost_limit" in last.get_params(deep=False):
         last.set_params(cost_limit=cost_limit)
     else:
-        _resize(selector, CostLimit(cost_limit))
+        _resize(selector, choice.CostLimit(cost_limit))
 
 
 def _set_measures(selector: Any, asked: Any, **given: Any) -> None:

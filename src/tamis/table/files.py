@@ -21,7 +21,6 @@ from tamis._sparse import canonical
 from tamis.blocks.inputs import SparseColumns
 from tamis.exceptions import InvalidTable, MissingExtra
 from tamis.table.alerts import Alert
-from tamis.table.arff import read_arff
 from tamis.table.csv import parse_text, read_csv
 from tamis.table.sources import EXTENSIONS, TableSource, as_utf8, open_source
 
@@ -221,6 +220,8 @@ def _find_sheet(source: TableSource, sheets: list[str], sheet: str | int | None)
 
 
 def _read_arff(source: TableSource, header: bool) -> FileTable:
+    from tamis.table.arff import read_arff  # rarely needed
+
     return FileTable(read_arff(source))
 
 

@@ -116,7 +116,7 @@ def test_a_selection_from_a_file(method, tmp_path):
     X.assign(kind=y).to_parquet(path)
     selector = tamis.select(str(path), target="kind", method=method, random_state=0)
     if method is None:
-        assert selector.to_pipeline().score(X, y) > 0.9
+        assert selector.to_pipeline().score(X, y) > 0.8
         return
     with pytest.raises(InvalidParameter, match="needs a model, but Forward only selects columns"):
         selector.to_pipeline()

@@ -84,7 +84,8 @@ def describe_tests(auto: Any) -> str:
 def describe_lists(auto: Any) -> list[str]:
     """Return a line for each list of columns, and the columns that selected columns stand for."""
     lines = []
-    if auto.best_ is not None:
+    chosen = {"best": auto.best_, "short": auto.short_}
+    if any(each is not None and each.columns != auto.columns for each in chosen.values()):
         for name, found in auto._outcome.lists.items():
             error = describe_error(found.error) or f"loss {found.error.loss:.3g}"
             line = f"{LISTS[name]}: {auto._counted(found.size)}, {error}"

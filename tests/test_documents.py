@@ -8,13 +8,15 @@ from types import ModuleType
 from unittest.mock import MagicMock
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 from typer.main import get_command
 
+import tamis
 from docs.course_pictures import FOLDER, pictures
 from tamis.cli.app import app
 from tamis_book import names
 from tamis_book.files import experiments
-from tests.pages import PAGES, ROOT, commands, run_page
+from tests.pages import PAGES, ROOT, code_blocks, commands, run_page
 
 FIGURES = tomllib.loads((ROOT / "docs" / "figures.toml").read_text())
 
@@ -39,6 +41,21 @@ def clusters(monkeypatch):
 def test_the_code_of_every_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages write files
     run_page(name)
+
+
+def test_the_first_result_that_pages_show_is_up_to_date():
+    """The output on the first pages, and in the picture of the report, is that of Auto."""
+    frame = load_breast_cancer(as_frame=True).frame
+    result = tamis.select(frame, method="Auto()", target="target", random_state=0)
+    lines = result.summary().splitlines()
+    for name in ("README.md", "docs/start.rst"):
+        blocks = [block for _, block in code_blocks(name, "text")]
+        (shown,) = (block for block in blocks if " columns are kept:" in block)
+        for line in shown.split("target diagnosis (2 classes)\n")[-1].splitlines():
+            start = line.strip().removesuffix("...")
+            assert any(found.startswith(start) for found in lines), f"{name}: {line}"
+    for name in ("README.md", "docs/index.rst", "docs/start.rst"):
+        assert f"{len(result.columns)} of 30 columns selected" in (ROOT / name).read_text(), name
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if commands(name)])

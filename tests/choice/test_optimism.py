@@ -15,11 +15,11 @@ from tamis.search import Forward
     [
         ("best", "on pure noise such an accuracy is 0.15 too high"),
         (Patience(3), "on pure noise such an accuracy is 0.13 too high"),
-        (Knee(), "of pure noise a dozen lie there too"),
-        (Information("aic"), "of pure noise it keeps some 17"),
-        (Information("bic"), "of pure noise it keeps some 2"),
-        (Information("ebic"), "of pure noise it keeps none"),
-        (Information("srm"), "of pure noise it keeps about 1"),
+        (Knee(), "from pure noise it selects about a dozen columns"),
+        (Information("aic"), "it selects about 17 columns from pure noise"),
+        (Information("bic"), "it selects about 2 columns from pure noise"),
+        (Information("ebic"), "it selects no column from 98 of 100 tables of pure noise"),
+        (Information("srm"), "it selects about 1 column from pure noise"),
     ],
     ids=str,
 )

@@ -61,8 +61,8 @@ PATIENCE, LEAST_SECONDS = 3.0, 300.0
 SQUARED = 1e-75, 1e75
 #: Minimum number of rows, which is enough for two folds of two rows each.
 FEWEST = 4
-#: Orders that are computed on all rows in the end, because their statistics add up over rows, and
-#: the maximum number of values of the table that they read.
+#: Orders that are finally computed again on all rows, which is fast because their statistics are
+#: sums over rows, and the maximum number of values of the table that they read.
 ADDED_UP, MOST_VALUES = ("information", "floating", "distinct information"), 10**7
 #: Maximum number of rows for the permutation test of interactions.
 TESTED_ROWS = 5_000

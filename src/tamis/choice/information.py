@@ -19,12 +19,12 @@ from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget, NothingSelected
 
-#: How many of 50 or 500 columns of pure noise are selected, after ranking by correlation or JMI.
+#: Number of columns selected from 50 or 500 columns of pure noise, ranked by correlation or JMI.
 ON_NOISE = {
-    "aic": "of pure noise it keeps some 17",
-    "bic": "of pure noise it keeps some 2",
-    "ebic": "of pure noise it keeps none, in 98 of 100 tables",
-    "srm": "of pure noise it keeps about 1",
+    "aic": "it selects about 17 columns from pure noise",
+    "bic": "it selects about 2 columns from pure noise",
+    "ebic": "it selects no column from 98 of 100 tables of pure noise",
+    "srm": "it selects about 1 column from pure noise",
 }
 KINDS = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC", "srm": "the structural risk"}
 

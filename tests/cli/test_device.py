@@ -47,7 +47,7 @@ def test_a_device_without_memory_leaves_the_record(tamis, folder, monkeypatch):
     assert "--device" not in command
     again = tamis(*shlex.split(command)[1:])
     assert again.exit_code == 0, again.output
-    line = "Scores ran on cpu (torch) and the processor.\n"
+    line = "Scores ran on cpu (torch) and the CPU.\n"
     assert again.stdout.replace(line, "") == tamis(*words).stdout
 
 

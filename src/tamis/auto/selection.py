@@ -312,7 +312,7 @@ class Auto(InRounds):
         whole = min(n_samples * n_features, MOST_VALUES) if plan.n_rows < n_samples else 0
         return 8.0 * (6 * plan.n_rows * n_features + 4 * whole)
 
-    # -- the plan and its rounds ------------------------------------------------------------------
+    # -- the plan and its folds -------------------------------------------------------------------
 
     def _plan(
         self, n_rows: int, n_units: int, n_columns: int, task: str, n_classes: int = 2
@@ -660,7 +660,7 @@ class Auto(InRounds):
 
 
 def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished stage with only the columns that the selected order selects in each round.
+    """Return a finished stage with only the columns that the selected order selects in each fold.
 
     The predictions for held-out rows are needed until the selection is made. They take megabytes.
     """

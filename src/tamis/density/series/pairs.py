@@ -123,7 +123,7 @@ class _PairWork:
         return weights
 
     def _other(self, exponents: Any, weights: Any, base: Any) -> Any:
-        """Return the sum for the kernel with the other width."""
+        """Return the sum over pairs for the kernel with exponents multiplied by ``widening``."""
         if self.widening == 1.0:
             return base
         xp = namespace(exponents)

@@ -216,7 +216,7 @@ def _density(noise: str, C: Tuned, gamma: Any, epsilon: Tuned, **how: Any) -> An
 def sd_l_rfe(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Repeatedly drop the 10 % of columns that affect an SVR's predictions least (Laplace noise)."""
+    """Repeatedly drop the 10 % of columns that affect an SVR least (Laplace noise)."""
     return eliminate(_density("laplace", C, gamma, epsilon), options, 0.1)
 
 
@@ -224,7 +224,7 @@ def sd_l_rfe(
 def sd_g_rfe(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Repeatedly drop the 10 % of columns that affect an SVR's predictions least (Gaussian noise)."""
+    """Repeatedly drop the 10 % of columns that affect an SVR least (Gaussian noise)."""
     return eliminate(_density("gaussian", C, gamma, epsilon), options, 0.1)
 
 

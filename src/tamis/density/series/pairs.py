@@ -89,7 +89,7 @@ class _PairWork:
         self.stacks = Stacks(table, altered, self.batches, way, split=True)
 
     def strip(self, rows: slice) -> Any:
-        """Return the sums of a strip: for the other width, for the members, and the changes."""
+        """Return the sums over the pairs of a strip: ``other``, ``base`` and ``changes``."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(rows.start, Z.shape[0]))
         weights, exponents = self._weights(strip), strip.exponents()

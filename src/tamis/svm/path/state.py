@@ -74,10 +74,10 @@ class MarginSet(NamedTuple):
     def collected(
         cls, moved: EpochState, variables: Indices, free: Mask, n_terms: int
     ) -> "MarginSet":
-        """Return the margin set after a call of the compiled loop.
+        """Return the margin set as the compiled loop has left it.
 
-        Its members are the variables of the ``free`` slots. The rank-one terms are added to the
-        inverse.
+        Its members are the variables of the ``free`` slots, and its inverse includes the rank-one
+        terms.
         """
         keep = np.concatenate([[0], np.flatnonzero(free) + 1])
         old = keep[keep < len(moved.base)]

@@ -307,7 +307,7 @@ class Auto(InRounds):
             )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the memory in bytes that copies of the rows in use need."""
+        """Estimate the memory in bytes for copies of the rows that are used."""
         plan = self._plan(n_samples, n_features, n_features, "classification")
         whole = min(n_samples * n_features, MOST_VALUES) if plan.n_rows < n_samples else 0
         return 8.0 * (6 * plan.n_rows * n_features + 4 * whole)

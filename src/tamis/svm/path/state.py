@@ -282,8 +282,8 @@ class SolverState:
     def _direction(self, line: Line) -> Array:
         """Return the direction ``A_E^-1 [-e; -slope]`` of the intercept and the margin set.
 
-        If the slope is a multiple of the signs s, only the intercept changes. In this case the
-        multiple is subtracted first, so that rounding does not change x.
+        If the slope is a multiple of the signs s, only the intercept changes. The multiple is then
+        subtracted first, so that rounding errors do not change x.
         """
         s, slope = self.programme.sign[self.margin.members], line.slope[self.margin.members]
         lines = s * slope

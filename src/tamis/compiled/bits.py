@@ -10,8 +10,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-#: Number of 64-bit words in a run of 8192 rows. A run is short enough that the L1 cache holds the
-#: bit planes and level sets of a column and of a column with ten levels that it is crossed with.
+#: Number of 64-bit words in a run of 8192 rows. A run is short enough for the L1 cache to hold the
+#: bit planes and level sets of two columns, one of them with ten levels.
 RUN = 128
 
 WORD = ir.IntType(64)

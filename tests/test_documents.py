@@ -15,6 +15,8 @@ import tamis
 from docs.course_pictures import FOLDER, pictures
 from tamis.cli.app import app
 from tamis_book import names
+from tamis_book.benchmark.methods import METHODS
+from tamis_book.benchmark.tables import table_names
 from tamis_book.files import experiments
 from tests.pages import PAGES, ROOT, code_blocks, commands, run_page
 
@@ -108,6 +110,15 @@ def test_the_figures_that_pages_quote_agree_with_the_stored_ones():
     texts = [(ROOT / name).read_text() for name in PAGES if name.endswith(".rst")]
     quoted = {name for text in texts for name in re.findall(r"\|([a-z]+_\w+)\|", text)}
     assert quoted == set(FIGURES)
+
+
+def test_the_size_of_the_benchmark_agrees_with_its_lists():
+    methods, tables = FIGURES["field_methods"], FIGURES["field_tables"]
+    assert (int(methods), int(tables)) == (len(METHODS), len(table_names()))
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert quotes(
+        changes, f"{methods} methods of tamis and other packages on {tables} public tables"
+    )
 
 
 @pytest.mark.slow

@@ -230,7 +230,7 @@ class SelectOptions(GroupOptions):
         "Number of resamples for the error estimate with METHOD (default: 20).", "R", min=0
     )
     budget: str | None = option(
-        "Time limit of the search without METHOD: 60s, 5m. The report takes extra time.",
+        "Planned time of the search without METHOD: 60s, 5m. The report takes extra time.",
         "TIME",
     )
     scoring: str | None = option(

@@ -15,11 +15,11 @@ from tamis.search import Forward
     [
         ("best", "on pure noise such an accuracy is 0.15 too high"),
         (Patience(3), "on pure noise such an accuracy is 0.13 too high"),
-        (Knee(), "from pure noise it selects about a dozen columns"),
-        (Information("aic"), "it selects about 17 columns from pure noise"),
-        (Information("bic"), "it selects about 2 columns from pure noise"),
-        (Information("ebic"), "it selects no column from 98 of 100 tables of pure noise"),
-        (Information("srm"), "it selects about 1 column from pure noise"),
+        (Knee(), "from pure noise it selects about a dozen"),
+        (Information("aic"), "from pure noise it selects about 17"),
+        (Information("bic"), "from pure noise it selects about 2"),
+        (Information("ebic"), "from pure noise it selects nothing, in 98 of 100 tables"),
+        (Information("srm"), "from pure noise it selects about 1"),
     ],
     ids=str,
 )

@@ -139,7 +139,7 @@ class Knee(Choice):
             int(np.flatnonzero(trace.sizes == size)[0]),
             f"{context.counted(size)} {lies} before the knee of the gains, which {change} from "
             f"{gains[0]:.4g} to {gains[-1]:.4g}. The knee describes the curve and is not a test: "
-            f"from pure noise it selects about a dozen columns.{context.beside_fixed}",
+            f"from pure noise it selects about a dozen.{context.beside_fixed}",
         )
 
 

@@ -21,10 +21,10 @@ from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget,
 
 #: Number of columns selected from 50 or 500 columns of pure noise, ranked by correlation or JMI.
 ON_NOISE = {
-    "aic": "it selects about 17 columns from pure noise",
-    "bic": "it selects about 2 columns from pure noise",
-    "ebic": "it selects no column from 98 of 100 tables of pure noise",
-    "srm": "it selects about 1 column from pure noise",
+    "aic": "from pure noise it selects about 17",
+    "bic": "from pure noise it selects about 2",
+    "ebic": "from pure noise it selects nothing, in 98 of 100 tables",
+    "srm": "from pure noise it selects about 1",
 }
 KINDS = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC", "srm": "the structural risk"}
 

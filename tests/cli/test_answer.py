@@ -186,7 +186,7 @@ def test_the_command_is_what_a_shell_takes():
     ]  # fmt: skip
 
 
-def test_whole_numbers_and_gaps_stay_what_they_were(tamis, folder):
+def test_integers_and_missing_values_stay_unchanged(tamis, folder):
     rows = [f"{i % 7},{i / 8},{'' if i % 9 == 0 else i % 3},{'ab'[i % 2]}" for i in range(60)]
     (folder / "t.csv").write_text("whole,part,=gap,y\n" + "\n".join(rows))
     result = tamis("select", "t.csv", "-t", "y", "-k", 3, "--report")

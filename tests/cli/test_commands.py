@@ -113,7 +113,7 @@ def test_a_small_table_needs_no_compiled_loop(options, tmp_path):
     assert done.stdout.splitlines()[-1] == "loaded [] True"
 
 
-def test_the_index_of_methods_is_what_the_methods_say():
+def test_the_index_of_methods_is_up_to_date():
     """When this fails, write it again: python -m tamis.cli.catalogue."""
     assert read_index() == list_methods()
 
@@ -145,7 +145,7 @@ def test_one_method_is_shown_with_its_expression(tamis, name):
 
 
 @pytest.mark.parametrize("name", ["boruta", "mrmr-two-stage", "gated-fsmlp-crc-open"])
-def test_recipes_that_say_how_many_are_shown_without_a_number(tamis, name):
+def test_recipes_that_choose_the_number_are_shown_without_one(tamis, name):
     shown = tamis("methods", name).stdout
     assert f"tamis select data.csv --target y {name}\n" in shown
     assert "--features" not in shown

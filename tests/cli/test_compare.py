@@ -222,7 +222,7 @@ def test_a_method_that_fails_is_a_row_with_its_sentence(compared):
     assert "correlation is best" in text
 
 
-def test_a_method_that_fails_in_some_resamples_says_so(compared, folder):
+def test_a_method_that_fails_in_some_resamples_is_reported(compared, folder):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(rng.normal(size=(30, 3)), schema=["a", "b", "c"])
     frame.with_columns(pl.Series("y", ["p", "q"] * 15)).write_csv("noise.csv")
@@ -273,7 +273,7 @@ def test_the_folder_holds_everything_and_is_not_replaced(tamis, folder, refused)
     assert again.stdout == first.stdout  # from the store
 
 
-def test_the_page_says_what_the_terminal_says(tamis, folder, refused):
+def test_the_page_and_the_terminal_agree(tamis, folder, refused):
     asked = ("compare", "wine.csv", "-t", "kind", "correlation", "mrmr", "-k", 2, *FEW)
     found = tamis(*asked, "--report", "page.html")
     assert found.exit_code == 0, found.output
@@ -410,7 +410,7 @@ def test_a_floating_search_is_measured_by_what_it_held(compared, frame):
         ("mrmr(n_features_to_select=3)", "own", 3),
     ],
 )
-def test_each_method_walks_as_far_as_it_is_measured(text, measured, size):
+def test_each_method_searches_up_to_the_largest_measured_size(text, measured, size):
     y = np.repeat(["a", "b"], 10)
     found = contestant(text, y, "classification", Grouping(50), largest=8)
     assert found.measured == measured

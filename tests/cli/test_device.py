@@ -18,7 +18,7 @@ def test_a_criterion_on_a_device(tamis):
     assert _namespace.device_asked() is None
 
 
-def test_what_runs_on_no_device_says_so(tamis):
+def test_a_method_that_cannot_use_the_device_warns(tamis):
     pytest.importorskip("torch", reason="torch is not installed")
     found = tamis("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 3, "--device", "cpu")
     assert found.exit_code == 0, found.output

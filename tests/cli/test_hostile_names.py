@@ -159,5 +159,5 @@ def test_names_are_kept_on_request_and_in_json(tamis, formulas):
         assert {row["column"] for row in json.load(stream)["ranking"]} == {"plain", *FORMULAS}
 
 
-def test_the_help_says_so(tamis):
+def test_the_help_mentions_it(tamis):
     assert "--safe-csv" in tamis("select", "--help").stdout

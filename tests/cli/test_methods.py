@@ -55,7 +55,7 @@ def test_a_detail_has_what_it_reads_and_its_reference(tamis):
     assert "tamis compare data.csv --target y mrmr jmi" in shown
 
 
-def test_what_it_reads_is_what_its_tags_say():
+def test_a_method_reads_what_its_tags_state():
     assert (
         reads_of(recipe("svm-rfe"))
         == "numbers; missing values and categories of a frame are encoded"
@@ -98,7 +98,7 @@ def test_methods_for_tables_larger_than_memory_are_listed(tamis):
     assert "row blocks" not in tamis("methods", "svm-rfe").stdout
 
 
-def test_a_filter_of_blocks_that_leaves_nothing_says_so(tamis):
+def test_a_filter_of_blocks_that_selects_nothing_raises_an_error(tamis):
     asked = tamis("methods", "svm-rfe", "--blocks")
     assert asked.exit_code == 2
     assert "tamis methods --blocks" in asked.stderr

@@ -451,7 +451,7 @@ def test_the_command_to_continue_has_every_option():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [(), ("Probes(Ranking(FisherScore()), n_rounds=2)",)])
-def test_several_processes_say_the_same(tamis, method):
+def test_several_processes_give_the_same_result(tamis, method):
     budget = () if method else ("--budget", "0.2s")
     asked = ("select", "wine.csv", *method, "-t", "kind", *budget, "--json", "--quiet")
     one, two = tamis(*asked, "--folder", "a"), tamis(*asked, "--jobs", 2, "--folder", "b")

@@ -57,7 +57,7 @@ def test_a_filter_that_looks_at_no_target(tamis, lives):
         assert result.exit_code == 0, result.output
 
 
-def test_a_comparison_says_that_it_has_no_measure(refused, lives):
+def test_a_comparison_reports_that_it_has_no_measure(refused, lives):
     asked = ("compare", "lives.csv", "--time", "days", "--event", "died", "correlation")
     sentence = refused(*asked)
     assert "has no metric for censored times" in sentence

@@ -66,7 +66,7 @@ def test_a_dry_run_shows_the_table(tamis, genes, folder, args):
     assert sorted(folder.iterdir()) == before
 
 
-def test_python_says_the_same(tamis, genes):
+def test_python_gives_the_same_result(tamis, genes):
     from tamis.table import read
 
     table = read("genes.csv.gz", target="kind")

@@ -132,7 +132,7 @@ def test_several_gammas_and_processes(tamis, cancer):
     assert tamis(*words, "--output", "again.csv", "--quiet").stderr == ""
 
 
-def test_words_gaps_and_groups(tamis, frame):
+def test_text_missing_values_and_groups(tamis, frame):
     words = frame.with_columns(
         pl.Series("site", ["a", "b"] * 89),
         pl.Series("batch", np.arange(178) // 4),

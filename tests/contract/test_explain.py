@@ -66,7 +66,7 @@ def test_searches_that_only_score_subsets():
     assert np.isnan(Genetic(Scatter(), random_state=0, n_generations=2).fit(X, y).scores_).all()
 
 
-def test_columns_that_the_second_search_did_not_get():
+def test_columns_that_the_first_search_did_not_select():
     first = Ranking(FisherScore(), n_features_to_select=10)
     search = Then(first, Forward(Scatter(), n_features_to_select=3)).fit(DATA.data, DATA.target)
     text = search.explain("mean smoothness")

@@ -65,7 +65,7 @@ def test_regression(name, make, n_samples, bar, options):
 
 
 @pytest.mark.parametrize("name", ["fspp1-rfe", "fspp2-rfe"])
-def test_weston_by_a_kernel_machine(name):
+def test_weston_by_a_kernel_svm(name):
     """Shen et al. (2008), figure 2: both columns, and the error with them."""
     found, errors = 0, []
     for realization in range(30):

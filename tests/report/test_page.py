@@ -284,7 +284,7 @@ def test_a_ranking_has_no_path(wine):
     assert "#path" not in page.html
 
 
-def test_a_tuned_machine_has_its_curve(wine, tuned):
+def test_a_tuned_svm_has_its_curve(wine, tuned):
     chosen = Ranking(FisherScore(), n_features_to_select=4).fit(wine.X, wine.y)
     page = Page(report(chosen, wine.X, wine.y, tuned=tuned).html())
     assert "exact at every C, not sampled" in page.said["tuning"]
@@ -350,7 +350,7 @@ def test_nothing_selected_is_an_answer():
     assert "ranking" in page.text
 
 
-def test_a_search_that_was_stopped_says_how_to_resume(wine):
+def test_a_stopped_search_prints_how_to_resume(wine):
     chosen = tamis.recipe("ridge-rfe", n_features_to_select=3)
 
     class Stop:
@@ -606,7 +606,7 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(whole):
     assert gathered._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
 
 
-def test_a_table_with_text_and_gaps_is_resampled_too():
+def test_a_table_with_text_and_missing_values_is_resampled():
     """It is encoded by the training rows, separately in every resample."""
     pl = pytest.importorskip("polars")
     rng = np.random.default_rng(0)
@@ -644,7 +644,7 @@ def test_the_strongest_pairs_are_shown_if_there_are_any(wine, eliminated):
 
 
 @pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
-def test_without_the_extra_one_sentence_says_what_to_install(whole, monkeypatch, module):
+def test_without_the_extra_one_sentence_names_what_to_install(whole, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     for drawing in ("selection_page", "template"):
         monkeypatch.delitem(sys.modules, f"tamis.report.{drawing}", raising=False)

@@ -66,7 +66,7 @@ def test_classifiers(model, n_classes):
         assert_allclose(effect.means, brute(model, X, effect, j), atol=1e-10)
 
 
-def test_machines_of_several_classes_answer_with_shares():
+def test_svms_of_several_classes_return_shares():
     X, y = make_classification(
         60, 4, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0
     )

@@ -143,7 +143,7 @@ def test_columns_that_change_together(kernel):
 
 
 @pytest.mark.parametrize("on", ["training", "left-out"])
-def test_linear_machines_of_columns_far_from_0(on):
+def test_linear_svms_of_columns_far_from_0(on):
     """They measure from the middle of the columns, and so do those who follow them."""
     X, y = problem()
     criterion = DensitySensitivity(NewtonSVR(1e3, epsilon=0.0, kernel="linear"), on=on)
@@ -153,7 +153,7 @@ def test_linear_machines_of_columns_far_from_0(on):
     assert_allclose(criterion.fit(X + 2.0**20, y).loss(np.arange(4)), near, rtol=rtol)
 
 
-def test_what_double_precision_cannot_solve_is_said():
+def test_a_problem_beyond_double_precision_is_reported():
     X, y = problem()
     poly = NewtonSVR(epsilon=0.0, kernel="poly")
     with pytest.raises(InvalidParameter, match="NewtonSVR cannot solve its system"):
@@ -163,7 +163,7 @@ def test_what_double_precision_cannot_solve_is_said():
         DensitySensitivity(linear, on="left-out").fit(1e6 * X, y).loss(np.arange(4))
 
 
-def test_rows_without_a_label_have_the_machine_of_all_rows():
+def test_rows_without_a_label_have_the_svm_of_all_rows():
     X, f = problem(40)
     y = (f > 0).astype(int)
     y[30:] = -1

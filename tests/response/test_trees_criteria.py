@@ -100,7 +100,7 @@ def test_an_unused_column_scores_exactly_0():
             assert criterion.fit(X, target(X, task)).loss(np.arange(D))[4] == 0.0
 
 
-def test_elimination_says_once_that_copies_are_made():
+def test_elimination_warns_once_that_copies_are_made():
     class Mine(RandomForestClassifier):
         pass
 

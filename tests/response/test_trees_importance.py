@@ -208,7 +208,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("case", LOOPS)
-def test_what_is_not_followed_is_asked_by_copies_and_said_once(case):
+def test_unsupported_models_are_evaluated_on_copies_with_one_warning(case):
     model, X = LOOPS[case](), table("continuous")
     y = target(X, "2")
     if case in ("vector leaves", "several targets", "a forest of several targets"):

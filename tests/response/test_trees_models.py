@@ -227,7 +227,7 @@ def test_no_library_is_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_an_ensemble_says_raw_outputs():
+def test_an_ensemble_returns_raw_outputs():
     X = table("continuous")
     model = made("GradientBoosting", "2").fit(X, target(X, "2"))
     ensemble = TreeEnsemble(scikit_learn.read_boosting(model))

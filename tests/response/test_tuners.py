@@ -120,14 +120,14 @@ def swinging(seed, n_samples=150):
     return X, y + 0.3 * y.std() * draw.normal(size=n_samples), relevant
 
 
-def test_a_machine_that_hardly_learns_is_not_tuned():
+def test_an_svm_that_hardly_learns_is_not_tuned():
     X, y, _ = swinging(0)
     assert TunedSVR().fit(X, y).best_params_ == UNTUNED
     assert TunedSVR().fit(X, X[:, 0]).best_params_ != UNTUNED
 
 
 @pytest.mark.parametrize("name", ["sd-l-rfe", "sd-g-rfe"])
-def test_an_elimination_finds_columns_where_the_first_machine_hardly_learns(name):
+def test_an_elimination_finds_columns_although_the_first_svm_hardly_learns(name):
     found = 0
     for seed in range(4):
         X, y, relevant = swinging(seed)
@@ -136,7 +136,7 @@ def test_an_elimination_finds_columns_where_the_first_machine_hardly_learns(name
     assert found >= 13  # 10 from the SVM with the lowest error, 2 by chance
 
 
-def test_tuned_machines_predict():
+def test_tuned_svms_predict():
     X, y = make_classification(60, 5, n_informative=3, random_state=0)
     tuned = TunedSVC().fit(X, y)
     assert_allclose(tuned.decision_function(X), tuned.best_estimator_.decision_function(X))

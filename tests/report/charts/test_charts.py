@@ -355,7 +355,7 @@ def test_what_looked_at_no_pairs_has_none(eliminated, paired):
         plot.interactions(paired, n=0)
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(eliminated, monkeypatch):
+def test_without_the_extra_one_sentence_names_what_to_install(eliminated, monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]'"):
         plot.ranking(eliminated)

@@ -133,8 +133,8 @@ def describe_totals(total: Counter[str]) -> list[str]:
     return [
         f"{compared} published numbers are compared: {total['=']} do not differ "
         f"significantly from ours, our error is lower in {total['+']} and higher in {total['-']}.",
-        f"{sum(full.values())} more are for all columns, where nothing is selected: {full['=']} "
-        f"agree, our error is lower in {full['+']} and higher in {full['-']}.",
+        f"{sum(full.values())} more are of models on all columns, without a selection: "
+        f"{full['=']} agree, our error is lower in {full['+']} and higher in {full['-']}.",
         f"{sum(total[mark] for mark in UNSOUND.values())} are not compared: {total['!']} are "
         f"impossible, {total['?']} depend on settings that are not specified, and {total['~']} are "
         "contradicted by the same publication.",

@@ -305,7 +305,7 @@ def test_categories_by_position_work_for_sensitivities():
     named = HistGradientBoostingClassifier(max_iter=3, categorical_features=[1])
     criterion = PosteriorSensitivity(named, n_values=3).fit(X, y)
     assert len(criterion.loss(np.arange(5))) == 5
-    with pytest.raises(IncompatibleCriterion, match=r"would name others.*CrossValidated"):
+    with pytest.raises(IncompatibleCriterion, match=r"would mean others.*CrossValidated"):
         criterion.loss(np.array([0, 2]))
 
 

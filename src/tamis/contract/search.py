@@ -320,9 +320,9 @@ class Search(MetaEstimatorMixin, Selection):
         there = values[: chosen + 1][sizes[: chosen + 1] == least].max()
         word = "column" if self.units_.plain else "unit"
         return (
-            f"more than {format_count(least, word)} add no value: it is {there:.4g} with {least}, "
-            f"and {values[chosen]:.4g} with the {sizes[chosen]} selected. Ask for fewer, or see "
-            "trace_.values."
+            f"more than {format_count(least, word)} add no value: the value is {there:.4g} with "
+            f"{least}, and {values[chosen]:.4g} with the selected {sizes[chosen]}. Ask for fewer, "
+            "or see trace_.values."
         )
 
     @property

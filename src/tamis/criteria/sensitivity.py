@@ -154,7 +154,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         if len(units.columns) < self._X.shape[1] and names_by_position(self.estimator_):
             raise IncompatibleCriterion(
                 f"{type(self).__name__} cannot train {type(self.estimator_).__name__} on some of "
-                "the columns, because categorical_features would name others. Use CrossValidated, "
+                "the columns, because categorical_features would mean others. Use CrossValidated, "
                 "which renumbers them, or leave categorical_features out."
             )
         with np.errstate(over="ignore", invalid="ignore"):  # NaN outputs are refused later

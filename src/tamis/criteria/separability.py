@@ -452,8 +452,8 @@ class Divergence(Separability):
         covariances = moments.covariances(self.ridge_)
         forms = []
         for k, covariance in enumerate(covariances):
-            # the matrix sum over l of P_k P_l (Sigma_l + delta delta'); the form is the trace of
-            # its product with the inverse of Sigma_k
+            # ``met`` is the sum over all classes l of P_k P_l (Sigma_l + delta delta'), where delta
+            # is the difference of the class means; the form is tr(Sigma_k^-1 met)
             weights = priors[k] * np.where(np.arange(len(priors)) == k, 0, priors)
             shift = (means - means[k]) * np.sqrt(weights)[:, None]
             met = np.tensordot(weights, covariances, axes=1) + shift.T @ shift

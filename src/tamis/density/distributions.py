@@ -74,7 +74,7 @@ class Distances:
     def look(
         self, columns: NDArray[np.intp], before: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Update the distances with runs of adjacent cells, and return a mask of cells to refine.
+        """Update the distances with the counts of adjacent cells. Return a mask of cells to refine.
 
         ``before``, of shape (runs, classes), counts the rows below the first cell of each run.
         ``counts``, of shape (runs, cells, classes), counts the rows in each cell.

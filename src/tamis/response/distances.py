@@ -143,8 +143,8 @@ class LaplaceDivergence(NoiseDivergence):
     """Mean divergence between Laplace densities.
 
     With the change df of an output, the divergence of a row is
-    ln(s_j / s) - 1 + (s / s_j) exp(-|df| / s) + |df| / s_j, and with
-    g(u) = expm1(-u) + u the mean is
+    ln(s_j / s) - 1 + (s / s_j) exp(-|df| / s) + |df| / s_j. With
+    g(u) = expm1(-u) + u and D as in :meth:`growth`, the mean is
     log1p(D) - D / (1 + D) + mean(g(|df| / s)) / (1 + D). The divergence in the other direction is
     D - log1p(D) + (1 + D) mean(g(|df| / s_j)). It needs s_j, and thus a second pass.
     """
@@ -182,8 +182,8 @@ class GaussDivergence(NoiseDivergence):
     """Mean divergence between Gaussian densities.
 
     With the change df of an output, the divergence of a row is
-    ln(s_j / s) + (df² + s²) / (2 s_j²) - 1/2, and with m = mean(df²) / s² the mean is
-    log1p(D) / 2 + (m - D) / (2 + 2D). The divergence in the other direction is
+    ln(s_j / s) + (df² + s²) / (2 s_j²) - 1/2. With m = mean(df²) / s² and D as in :meth:`growth`,
+    the mean is log1p(D) / 2 + (m - D) / (2 + 2D). The divergence in the other direction is
     (m + D - log1p(D)) / 2.
     """
 

@@ -116,7 +116,7 @@ def record(
 ) -> tuple[int, bool]:
     """Check all rows of a log, and record those that are valid as a segment of the path.
 
-    Return the last valid row, and whether the rows end there because the violation was too large.
+    Return the last valid row, and whether the row after it was rejected for its large violation.
     """
     programme, (log, moving, h, _) = state.programme, walked
     slot_of = np.full(len(state.x), -1)

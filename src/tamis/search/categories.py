@@ -20,7 +20,7 @@ PATHS = {"criterion", "first", "second", "search"}
 
 
 def with_categories(selection: S, change: Callable[[Any], list[int] | None]) -> S:
-    """Return a clone in which a function has replaced the ``categories`` of each criterion.
+    """Return a clone, with a function applied to the ``categories`` of each criterion.
 
     >>> from tamis.criteria import MRMR
     >>> from tamis.search import Forward

@@ -31,7 +31,7 @@ REFUSED: Mapping[str, str] = {
 #: Parameters whose strings must match a pattern, and the danger of other strings.
 WORDS: Mapping[str, tuple[re.Pattern[str], str]] = {
     # text vectorizers of scikit-learn can read files whose names are in the rows
-    "input": (re.compile("content"), "makes rows the names of files"),
+    "input": (re.compile("content"), "treats the rows as names of files to read"),
     # a public attribute of the fitted estimator or of a step in a pipeline
     "importance_getter": (
         re.compile(r"[a-zA-Z]\w*(\.[a-zA-Z]\w*)*"),

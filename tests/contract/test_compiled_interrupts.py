@@ -90,7 +90,9 @@ def interrupted(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def test_kernel_sums_can_be_interrupted(monkeypatch):
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_kernel_sums_can_be_interrupted(monkeypatch, n_threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", str(n_threads))
     table = DRAW.normal(size=(6000, 40))
     sums = CompiledClassSums(table, DRAW.integers(0, 2, 6000))
     members, calls, function = np.arange(40), [], kernel_sums.class_sums

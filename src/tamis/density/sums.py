@@ -173,13 +173,14 @@ class PlainClassSums:
 
 
 def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
-    """Return the work of each thread: pairs of a slice of rows and a slice of columns.
+    """Return pairs of slices of rows and of columns, in lists that threads share.
 
-    A thread gets all rows of its columns, so the result does not depend on the number of threads.
+    Each list has one slice of rows, so every column adds up its rows in order, and the result does
+    not depend on the number of threads. An interrupt waits for the end of one list.
     """
     n_threads = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
     bounds = [n_columns * k // n_threads for k in range(n_threads + 1)]
-    return [[(some, slice(*ends)) for some in rows] for ends in pairwise(bounds)]
+    return [[(some, slice(*ends)) for ends in pairwise(bounds)] for some in rows]
 
 
 class CompiledClassSums:
@@ -238,13 +239,14 @@ class CompiledClassSums:
             out = np.zeros((len(some), len(self._bounds) - 1, len(self._far)), columns.dtype)
             terms = len(self._far) * float(len(members) + len(some))
             rows = list(thresholds.in_calls(len(self._rows), terms, shared=not symmetric))
-            work = _by_columns(rows, len(some)) if symmetric else [[(r, slice(None))] for r in rows]
+            work = _by_columns(rows, len(some)) if symmetric else [[(r, slice(None)) for r in rows]]
 
-            def call(calls: Any, some: Any = some, sides: Any = sides, out: Any = out) -> None:
-                for these, own in calls:
-                    inputs = columns, members, some[own], sides[own], *table
-                    function(*inputs, self._rows[these], out[own])
+            def call(block: Any, some: Any = some, sides: Any = sides, out: Any = out) -> None:
+                these, own = block
+                inputs = columns, members, some[own], sides[own], *table
+                function(*inputs, self._rows[these], out[own])
 
-            deque(in_order(call, work, own_threads()))
+            for shared in work:
+                deque(in_order(call, shared, own_threads()))
             blocks.append(out[:, :, self._rows])
         return np.concatenate(blocks).astype(float)

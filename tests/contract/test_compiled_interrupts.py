@@ -81,7 +81,8 @@ def interrupted(seconds):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # repeated, because numba drops exceptions that are raised while it looks up types
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
         with pytest.raises(KeyboardInterrupt):
             yield

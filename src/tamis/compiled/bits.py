@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+
 def _reached(typingctx: Any, row: Any, first: Any, cut: Any) -> Any:
     """Return a 64-bit word whose bit i is set if row[first + i] >= cut."""
     if row.layout != "C" or row.dtype not in types.number_domain:

@@ -19,8 +19,8 @@ from tamis._namespace import (
     rows_taken,
     say_processor,
 )
-from tamis.density.series import in_memory, output_changes
-from tamis.density.series.table import strips
+from tamis.density.series.outputs import output_changes
+from tamis.density.series.table import in_memory, strips
 from tamis.response.calibration import Sigmoids
 from tamis.response.distances import Statistic
 from tamis.response.engines.base import FoldModel, scaling_of

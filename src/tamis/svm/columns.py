@@ -27,7 +27,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
 from tamis._namespace import is_elsewhere, move, placed, rows_taken
-from tamis.density.series import ScaledColumns, pair_changes
+from tamis.density.series.pairs import pair_changes
+from tamis.density.series.table import ScaledColumns
 from tamis.svm.kernels import Kernel, power
 
 

@@ -21,7 +21,7 @@ from tamis.contract.search import Counted
 from tamis.contract.steps import Event
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingToAdd
-from tamis.search.greedy import grown, others
+from tamis.search.greedy import filled_up, grown, others
 
 #: Number of units whose exchange for several others is tried when no swap is better.
 MOST_TRIED = 10
@@ -384,14 +384,5 @@ class _Guide:
         The units in ``out`` are not added.
         """
         value = self.source.value(subset) if len(subset) else self.source.start(subset)
-        found = []
-        for per_price in (False, True):
-            self.source.limit, step = replace(self.limit, per_price=per_price), Step(subset, value)
-            try:
-                while True:
-                    left = np.setdiff1d(others(step.subset, self.n_units), out)
-                    step = grown(self.source, step.subset, step.value, left)
-            except NothingToAdd:
-                found.append(Step(step.subset, step.value))
-        self.source.limit = self.limit
-        return found[1] if improves(found[1].value, found[0].value) else found[0]
+        found = filled_up(self.source, self.limit, Step(subset, value), self.n_units, out)
+        return Step(found.subset, found.value)

@@ -1,11 +1,11 @@
 """Greedy searches, which add or remove one feature at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset, is_int, snapped, tied
+from tamis._arrays import EMPTY, Array, Subset, improves, is_int, snapped, tied
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -89,6 +89,27 @@ def _gain_of(step: Step, before: Subset) -> float:
     assert step.scores is not None
     added = np.isin(step.scores.units, step.subset) & ~np.isin(step.scores.units, before)
     return float(step.scores.values[added].sum())
+
+
+def filled_up(
+    criterion: Counted, limit: Limit, start: Step, n_units: int, out: Subset = EMPTY
+) -> Step:
+    """Add units to a subset until none fits under a limit. Units in ``out`` are not added.
+
+    Units are added once by gain and once by gain per price, and the better result is returned.
+    """
+    found = []
+    for per_price in (False, True):
+        criterion.limit, step = replace(limit, per_price=per_price), start
+        try:
+            while True:
+                left = np.setdiff1d(others(step.subset, n_units), out)
+                step = grown(criterion, step.subset, step.value, left)
+        except NothingToAdd:
+            found.append(step)
+    criterion.limit = limit
+    first, second = found
+    return second if improves(second.value, first.value) else first
 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:

@@ -16,10 +16,9 @@ from tamis._seeds import Seed, seed_of, stream
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.fold_paths import Work, as_classes, sample_of, unit_of, varying_units
 from tamis.auto.held_out import (
+    NO_OUTCOME,
     AutoOutcome,
-    CurvePoint,
     HeldOut,
-    LostError,
     decide,
     gather,
     stability_of,
@@ -31,7 +30,7 @@ from tamis.auto.models import estimator_of, tuning_of
 from tamis.auto.orders import LEVEL, Order, has_interaction
 from tamis.auto.plan import ROWS, SIZES, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import balanced_folds, check_cv, make_splits, weights_of
+from tamis.auto.splits import balanced_folds, check_cv, make_splits
 from tamis.auto.target import Truth, describe_target, reads_as_numbers
 from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
@@ -44,7 +43,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.conditional_test import pool_tests, read_tests
 from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.validation.splits import Fold, read_labels
+from tamis.validation.splits import Fold, read_labels, read_row_weights
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
@@ -351,7 +350,8 @@ class Auto(InRounds):
         params = dict(params)
         labels = read_labels("Auto", "groups", params.pop("groups", None), len(X))
         self._groups = None if labels is None else labels[1]
-        self._weights = weights_of(params.pop("sample_weight", None), len(X))
+        weights = params.pop("sample_weight", None)
+        self._weights = read_row_weights("Auto", weights, len(X), FEWEST)
         given = params.pop("environments", None)
         self._environments = read_labels("Auto", "environments", given, len(X))
         self._check_further(y)
@@ -566,44 +566,31 @@ class Auto(InRounds):
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         scores = np.zeros(n_units)
-        self._outcome: AutoOutcome | None = None
-        self.plan_: list[Planned] = []
-        self.path_: str | None = None
-        self.model_: str | None = None
-        self.estimator_: Any = None
-        self.error_: HeldOut | None = None
-        self.error_all_: HeldOut | None = None
-        self.error_guess_: HeldOut | None = None
-        self.error_lost_: LostError | None = None
-        self.curve_: list[CurvePoint] = []
-        self.curve_all_: CurvePoint | None = None
-        self.stability_: Stability | None = None
-        self.best_: ColumnList | None = None
-        self.short_: ColumnList | None = None
-        self.stands_for_: dict[Any, list[Any]] = {}
-        self._target = ""
-        self.lists_: dict[int, Subset] = {}
-        self.fold_lists_: dict[int, list[Subset]] = {}
-        self.n_rows_, self.stopped_, self.significant_ = 0, False, False
-        self.environment_errors_: dict[Any, HeldOut] = {}
-        self._set_tests(None)
-        if not rest:
-            return scores
-        numbers, plain, steps, facts = rest
+        numbers, plain, steps, facts = rest or ([], None, [], {})
         order: Subset = np.array(numbers, dtype=np.intp)
         scores[order] = np.arange(len(order), 0, -1.0)
+        self._outcome = None if plain is None else AutoOutcome.from_dict(plain)
+        outcome = self._outcome or NO_OUTCOME
         self.plan_ = [Planned(*step) for step in steps]
-        self._outcome = outcome = AutoOutcome.from_dict(plain)
-        self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
+        self.n_rows_, self.stopped_ = facts.get("n_rows", 0), facts.get("stopped", False)
         self.significant_, self.error_lost_ = outcome.found, outcome.lost
-        self.error_, self.error_all_ = outcome.error, outcome.error_all
-        self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.curve_all_ = outcome.curve_all
+        self.error_: HeldOut | None = outcome.error
+        self.error_all_, self.error_guess_ = outcome.error_all, outcome.error_guess
+        self.curve_, self.curve_all_ = outcome.curve, outcome.curve_all
         self.environment_errors_ = {
             label: HeldOut(*numbers) for label, *numbers in facts.get("environments", ())
         }
         self._set_tests(facts.get("tests"))
-        self._target = str(facts["target"])
+        self._target = facts.get("target", "")
+        self.path_: str | None = None
+        self.model_: str | None = None
+        self.estimator_: Any = None
+        self.stability_: Stability | None = None
+        self.best_: ColumnList | None = None
+        self.short_: ColumnList | None = None
+        self.stands_for_: dict[Any, list[Any]] = {}
+        self.lists_: dict[int, Subset] = {}
+        self.fold_lists_: dict[int, list[Subset]] = {}
         if outcome.size:
             self.path_, self.model_ = outcome.path, outcome.model
             lists = {name: self._list(name, facts) for name in outcome.lists}

@@ -19,8 +19,8 @@ from tamis._format import format_p_value
 from tamis._seeds import fix_seeds, seed_of, stream
 from tamis.contract.fit_warnings import caller_level
 from tamis.contract.units import Grouping
-from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore, InvalidTarget
-from tamis.meta.inner_search import search_cost, walk_of, walked
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore
+from tamis.meta.inner_search import search_cost, walk_of
 from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds, check_part, task_of
 from tamis.response.engines.base import ROWS_AT_ONCE, Model
@@ -116,6 +116,8 @@ class ConditionalTest(Rounds, InRounds):
     """
 
     row_labels: ClassVar[tuple[str, ...]] = ("groups",)
+    sizes_search: ClassVar[bool] = False
+    instead_if_censored: ClassVar[str] = "Use Probes(...) or StabilitySelection(...)."
 
     _constraints: ClassVar[Constraints] = {
         "fdr": number(above=0, below=1),
@@ -137,17 +139,9 @@ class ConditionalTest(Rounds, InRounds):
     sampler: Any = "auto"
     task: str = "auto"
 
-    def _check_walk(self, walk: Any) -> None:
-        """Accept every search, because only its selected columns are used."""
-
     def _check_target(self, y: NDArray[Any] | None) -> None:
         super()._check_target(y)
         assert y is not None
-        if y.dtype.names is not None:
-            raise InvalidTarget(
-                "ConditionalTest needs a target of classes or numbers, but y is censored (event "
-                "and time). Use Probes(...) or StabilitySelection(...)."
-            )
         check_predicts("ConditionalTest", self.estimator, y, task_of(self, y))
         model = Ridge() if self.estimator is None else self.estimator
         if is_classifier(model) and not hasattr(model, "predict_proba"):
@@ -198,9 +192,7 @@ class ConditionalTest(Rounds, InRounds):
         groups = self._row_codes("groups")
         train, test = folds_of(y, rows, self.n_folds, dealt, task, groups)[fold]
         check_part("ConditionalTest", y, train)
-        labels = None if self._units.plain else self._units.unit_of
-        own = seed_of(seed, "search", index)
-        search = walked(self.search, X[train], y[train], own, None, labels)
+        search = self._fit_search(X[train], y[train], seed_of(seed, "search", index))
         units = np.flatnonzero(search.unit_support_)
         held_out = HeldOutRows(
             *(X, y, train, test, task, self._units, self.estimator),

@@ -39,8 +39,12 @@ class Rounds(MetaEstimatorMixin):
     n_features_to_select: SizeLike = field(default="best", init=False)
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
     quick: ClassVar[str] = "correlation"
+    #: Whether the search is asked for a number of columns. Otherwise it chooses the number itself.
+    sizes_search: ClassVar[bool] = True
     #: Whether the column order of the search is used, not only its selected columns.
     reads_order: ClassVar[bool] = True
+    #: What to use for a censored target, which is refused. Empty if it is accepted.
+    instead_if_censored: ClassVar[str] = ""
     #: Whether the inputs that the search accepts are passed on to it: NaN and categories
     #: (``passes_nan``), and several targets (``passes_targets``). This is possible if nothing but
     #: the search reads the columns.
@@ -69,7 +73,8 @@ class Rounds(MetaEstimatorMixin):
                 "Leave them out, and add the columns afterwards."
             )
         check_first(type(self).__name__, self.search)
-        self._check_walk(walk_of(self.search))
+        if self.sizes_search:
+            self._check_walk(walk_of(self.search))
         if self.search._choice().guides:
             name, choice = type(self).__name__, type(self.search._choice()).__name__
             raise IncompatibleCriterion(
@@ -122,6 +127,11 @@ class Rounds(MetaEstimatorMixin):
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
+        if self.instead_if_censored and y is not None and y.dtype.names is not None:
+            raise InvalidTarget(
+                f"{type(self).__name__} needs a target of classes or numbers, but y is censored "
+                f"(event and time). {self.instead_if_censored}"
+            )
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """Estimate the memory in bytes of a search on a table with twice as many columns.
@@ -196,11 +206,11 @@ class Rounds(MetaEstimatorMixin):
         X: Array,
         y: NDArray[Any] | None,
         seed: int,
-        size: int,
+        size: int | None = None,
         order: Subset | None = None,
         labels: Subset | None = None,
     ) -> Selection:
-        """Fit a clone of the search with the given size and seed.
+        """Fit a clone of the search with the given size (or its own) and seed.
 
         Column i of ``X`` is column ``order[i]`` of the table with its copy appended, and belongs to
         the unit ``labels[i]``.

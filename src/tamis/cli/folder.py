@@ -1,7 +1,7 @@
 """Output files of commands: checked before the work, and written completely or not at all."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter, TamisError
-from tamis.report.sheets import FORMULA, Sheet, csv_text, quote_formula
+from tamis.report.sheets import FORMULA, Sheet, csv_text, json_text, quote_formula, table_text
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert
 from tamis.table.sparse import dense_frame
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Names of the files in an output folder. Other files in it are never touched.
 SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
+#: Extensions of files with tables of results.
+TABLES = (".csv", ".md", ".tex", ".json")
 #: Integers up to this limit are exact as floats.
 WHOLE = 2**53
 #: Number of resamples for a report if the method has no error estimate: enough for two digits.
@@ -90,6 +92,15 @@ def check_folder(folder: Path) -> None:
         )
 
 
+def check_outputs(asked: Any, source: Path | None) -> None:
+    """Raise an error if the tables, the report or the folder of a command cannot be written."""
+    for path in asked.output:
+        check_output(path, source, endings=TABLES)
+    check_output(asked.report, source, endings=(".html",))
+    if asked.folder is not None:
+        check_folder(asked.folder)
+
+
 def check_results_folder(folder: Path, force: bool, resume: Path | None) -> None:
     """Raise an error if the folder cannot be written to, or already holds results."""
     check_folder(folder)
@@ -122,6 +133,25 @@ def replace_file(path: Path, text: str) -> None:
             f"{path} cannot be written: {error.strerror or error}. Free some space, or choose "
             "another folder."
         ) from error
+
+
+def write_tables(
+    path: Path,
+    facts: Callable[[], Any],
+    sheet: Callable[[], Sheet],
+    tables: Callable[[], Iterable[Sheet]] = tuple,
+    *,
+    safe: bool = True,
+) -> None:
+    """Write facts as JSON, a sheet as CSV, or tables as Markdown or LaTeX, by the extension."""
+    ending = path.suffix.lower()
+    if ending == ".json":
+        text = json_text(facts())
+    elif ending == ".csv":
+        text = csv_text(sheet(), safe=safe)
+    else:
+        text = "\n".join(table_text(table, ending) for table in tables() if table.rows)
+    replace_file(path, text)
 
 
 def ranking_sheet(ranking: ChosenUnits) -> Sheet:

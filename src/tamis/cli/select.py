@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,8 +34,8 @@ from tamis.cli.folder import (
     check_results_folder,
     free_folder,
     ranking_sheet,
-    replace_file,
     write_results,
+    write_tables,
 )
 from tamis.cli.options import (
     SelectOptions,
@@ -70,7 +71,7 @@ from tamis.contract.costs import FeatureCosts
 from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEnoughMemory
 from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
-from tamis.report.sheets import csv_text, json_text
+from tamis.report.sheets import json_text
 from tamis.report.units import (
     Q_MEANING,
     ChosenUnits,
@@ -292,15 +293,16 @@ def _finish(
 ) -> None:
     """Print and write the results, and print where the files are."""
     ranking = chosen_units(selection, data.names)
+    facts = partial(_facts, asked, data, selection, ranking, alerts)
     if asked.output is not None:
-        written = csv_text(ranking_sheet(ranking), safe=asked.safe_csv)
-        if asked.output.suffix.lower() == ".json":
-            facts = _facts(asked, data, selection, ranking, alerts)
-            written = json_text(facts | {"record": selection.record_.to_dict()})
-        replace_file(asked.output, written)
+        write_tables(
+            asked.output,
+            lambda: facts() | {"record": selection.record_.to_dict()},
+            lambda: ranking_sheet(ranking),
+            safe=asked.safe_csv,
+        )
     if asked.json:
-        facts = _facts(asked, data, selection, ranking, alerts)
-        print_lines(json_text(facts).rstrip("\n"))
+        print_lines(json_text(facts()).rstrip("\n"))
     else:
         _print_results(asked, data, selection, ranking)
     folder = asked.results_folder

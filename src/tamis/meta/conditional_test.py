@@ -217,8 +217,8 @@ class ConditionalTest(Rounds, InRounds):
         return pool_tests(found, *rows, self.n_repeats, self._row_codes("groups"))
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
-        tests = read_tests(rest)
-        self.p_values_, self.q_values_, self.effects_, self.effect_errors_, self.found_in_ = tests
+        self.p_values_, self.q_values_, *effects = read_tests(rest)
+        self.effects_, self.effect_errors_, self.found_in_ = effects
         return np.asarray(-np.array(rest[0]))
 
     def _verdict(self, scores: Array) -> Verdict:
@@ -237,16 +237,6 @@ class ConditionalTest(Rounds, InRounds):
         )
 
 
-class ColumnTests(NamedTuple):
-    """The result of a conditional test for each unit, see :class:`ConditionalTest`."""
-
-    p_values: Array
-    q_values: Array
-    effects: Array
-    effect_errors: Array
-    found_in: NDArray[np.intp]
-
-
 def pool_tests(
     found: list[list[Any]], n_units: int, n_rows: int, n_repeats: int, groups: Subset | None
 ) -> list[Any]:
@@ -262,11 +252,11 @@ def pool_tests(
     return [*(one.tolist() for one in tested), found_in.tolist()]
 
 
-def read_tests(numbers: list[Any]) -> ColumnTests:
-    """Return the tests from the numbers of :func:`pool_tests`."""
+def read_tests(numbers: list[Any]) -> tuple[NDArray[Any], ...]:
+    """Return p-values, q-values, effects, their errors and the number of folds of each unit."""
     log_p, effects, errors, found_in = map(np.array, numbers)
     p = np.exp(log_p)
-    return ColumnTests(p, stats.false_discovery_control(p), effects, errors, found_in)
+    return p, stats.false_discovery_control(p), effects, errors, found_in
 
 
 class HeldOutRows(NamedTuple):

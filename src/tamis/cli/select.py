@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,6 +29,7 @@ from tamis.cli.folder import (
     RANKING,
     RECORD,
     SELECTED,
+    SelectionResult,
     check_output,
     check_results_folder,
     free_folder,
@@ -79,7 +79,7 @@ from tamis.report.units import (
     inner_selection,
     strongest_pairs,
 )
-from tamis.table import Alert, Table, TableSelector
+from tamis.table import Table, TableSelector
 from tamis.table.files import FileTable, read_file
 from tamis.table.table import shown, table_of
 from tamis.table.target import LabelledTable
@@ -103,7 +103,8 @@ def run_select(asked: SelectOptions) -> None:
             record = _load_record(asked.resume)
             selector = _prepare(asked, blocks.table.labels.values, record)
             selection = _fit(asked, selector, blocks, record)
-        _finish(asked, blocks, selection, ())
+        ranking = chosen_units(selection, blocks.names)
+        _finish(SelectionResult(asked, blocks, selection, ranking, ()))
         return
     sort_by_time(content, asked.cv)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
@@ -131,7 +132,8 @@ def run_select(asked: SelectOptions) -> None:
         selection = _fit(asked, selector, data, record, metadata)
     if not (asked.quiet or watched):
         print_alerts(alerts)
-    _finish(asked, data, selection, alerts)
+    ranking = chosen_units(selection, data.names)
+    _finish(SelectionResult(asked, data, selection, ranking, alerts))
 
 
 def _check(asked: SelectOptions) -> None:
@@ -285,30 +287,24 @@ def _load_record(path: Path | None) -> Record | None:
 # -- results --------------------------------------------------------------------------------------
 
 
-def _finish(
-    asked: SelectOptions,
-    data: LabelledTable | LabelledBlocks,
-    selection: Selection,
-    alerts: Sequence[Alert],
-) -> None:
+def _finish(result: SelectionResult) -> None:
     """Print and write the results, and print where the files are."""
-    ranking = chosen_units(selection, data.names)
-    facts = partial(_facts, asked, data, selection, ranking, alerts)
+    asked, selection = result.asked, result.selection
     if asked.output is not None:
         write_tables(
             asked.output,
-            lambda: facts() | {"record": selection.record_.to_dict()},
-            lambda: ranking_sheet(ranking),
+            lambda: _facts(result) | {"record": selection.record_.to_dict()},
+            lambda: ranking_sheet(result.ranking),
             safe=asked.safe_csv,
         )
     if asked.json:
-        print_lines(json_text(facts()).rstrip("\n"))
+        print_lines(json_text(_facts(result)).rstrip("\n"))
     else:
-        _print_results(asked, data, selection, ranking)
+        _print_results(result)
     folder = asked.results_folder
-    if folder is not None and isinstance(data, LabelledTable):
+    if folder is not None and isinstance(result.data, LabelledTable):
         try:
-            write_results(asked, folder, data, selection, ranking, alerts)
+            write_results(result, folder)
         except KeyboardInterrupt:
             _leave(asked, selection)
     if asked.quiet:
@@ -320,14 +316,9 @@ def _finish(
         notify(f"the report is {folder / PAGE}; see also {SELECTED}, {RANKING} and {RECORD}.")
 
 
-def _facts(
-    asked: SelectOptions,
-    data: LabelledTable | LabelledBlocks,
-    selection: Selection,
-    ranking: ChosenUnits,
-    alerts: Sequence[Alert],
-) -> dict[str, Any]:
+def _facts(result: SelectionResult) -> dict[str, Any]:
     """Return the results as a dictionary for JSON."""
+    asked, data, selection, ranking, alerts = result
     sheet = ranking_sheet(ranking)
     return {
         "file": written_path(asked.file),
@@ -342,12 +333,8 @@ def _facts(
     }
 
 
-def _print_results(
-    asked: SelectOptions,
-    data: LabelledTable | LabelledBlocks,
-    selection: Selection,
-    ranking: ChosenUnits,
-) -> None:
+def _print_results(result: SelectionResult) -> None:
+    asked, data, selection, ranking, _ = result
     heading = [f"{asked.name}: {data}", spec.write(selection, strict=False)]
     inner = inner_selection(selection)
     if hasattr(inner, "error_guess_"):  # an automatic selection has its own summary

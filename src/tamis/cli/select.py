@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -68,7 +67,7 @@ from tamis.cli.terminal import (
 )
 from tamis.contract import Record, Selection
 from tamis.contract.costs import FeatureCosts
-from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEnoughMemory
+from tamis.exceptions import ClusterLost, InvalidParameter, NotEnoughMemory
 from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
 from tamis.report.sheets import json_text
@@ -100,7 +99,7 @@ def run_select(asked: SelectOptions) -> None:
         content, drawn = draw_table(asked)
     else:
         with open_blocks(asked) as blocks:
-            record = _load_record(asked.resume)
+            record = None if asked.resume is None else Record.load(asked.resume)
             selector = _prepare(asked, blocks.table.labels.values, record)
             selection = _fit(asked, selector, blocks, record)
         ranking = chosen_units(selection, blocks.names)
@@ -119,7 +118,7 @@ def run_select(asked: SelectOptions) -> None:
     if happened is not None:
         set_events(table, happened)
     assert table.y is not None
-    record = _load_record(asked.resume)
+    record = None if asked.resume is None else Record.load(asked.resume)
     selector = _prepare(asked, table.y, record)
     if not table.is_plain and not isinstance(selector, TableSelector):
         selector = TableSelector(selector, keep=asked.keep)
@@ -272,16 +271,6 @@ def _keep_record(asked: SelectOptions, selector: Any, why: str, **others: Any) -
     again = asked.command_line(resume=path, **others)
     notify(f"{why}; {done} in {path}. To continue, write:", again)
     return True
-
-
-def _load_record(path: Path | None) -> Record | None:
-    try:
-        return None if path is None else Record.load(path)
-    except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
-        raise InvalidTable(
-            f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search from "
-            "scratch."
-        ) from error
 
 
 # -- results --------------------------------------------------------------------------------------

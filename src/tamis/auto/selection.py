@@ -228,7 +228,6 @@ class Auto(InRounds):
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
-    quick: ClassVar[str] = "correlation"
 
     budget: float = 35
     _: KW_ONLY

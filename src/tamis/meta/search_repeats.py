@@ -37,8 +37,6 @@ class Rounds(MetaEstimatorMixin):
 
     #: This is not a parameter, because the rounds determine the number of columns.
     n_features_to_select: SizeLike = field(default="best", init=False)
-    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
-    quick: ClassVar[str] = "correlation"
     #: Whether the search is asked for a number of columns. Otherwise it chooses the number itself.
     sizes_search: ClassVar[bool] = True
     #: Whether the column order of the search is used, not only its selected columns.

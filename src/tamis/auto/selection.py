@@ -43,7 +43,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.conditional_test import pool_tests, read_tests
 from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.validation.splits import Fold, read_labels, read_row_weights
+from tamis.validation.splits import Fold, read_row_weights
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
@@ -227,6 +227,7 @@ class Auto(InRounds):
     }
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
+    row_labels: ClassVar[tuple[str, ...]] = ("groups", "environments")
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
 
     budget: float = 35
@@ -338,7 +339,7 @@ class Auto(InRounds):
         if isinstance(self.cv, list | tuple):
             return len(self.cv)
         try:
-            groups = getattr(self, "_groups", None)  # set by fit
+            groups = self._row_codes("groups")
             return int(self.cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
         except (TypeError, ValueError):  # cv needs the target; 5 is enough to estimate the time
             return 5
@@ -347,20 +348,18 @@ class Auto(InRounds):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
         params = dict(params)
-        labels = read_labels("Auto", "groups", params.pop("groups", None), len(X))
-        self._groups = None if labels is None else labels[1]
         weights = params.pop("sample_weight", None)
         self._weights = read_row_weights("Auto", weights, len(X), FEWEST)
-        given = params.pop("environments", None)
-        self._environments = read_labels("Auto", "environments", given, len(X))
+        given = super()._open(X, y, params, done)
         self._check_further(y)
-        return super()._open(X, y, params, done)
+        return given
 
     def _check_further(self, y: NDArray[Any] | None) -> None:
         """Refuse environments or a test for targets and weights that they do not support."""
-        if self._environments is not None:
-            check_environments("Auto", self._environments)
-        asked = [("environments", self._environments is not None), ("confirm", self.confirm)]
+        environments = self._labels["environments"]
+        if environments is not None:
+            check_environments("Auto", environments)
+        asked = [("environments", environments is not None), ("confirm", self.confirm)]
         names = [name for name, given in asked if given]
         if names and y is not None and y.dtype.names is not None:
             raise InvalidTarget(
@@ -419,7 +418,8 @@ class Auto(InRounds):
 
     def _truth(self, y: NDArray[Any], task: str, rows: Any) -> Truth:
         """Return the target with groups and weights. The weights include class weights."""
-        groups = None if self._groups is None else class_codes(self._groups[rows])[1]
+        groups = self._row_codes("groups")
+        groups = None if groups is None else class_codes(groups[rows])[1]
         weights = None if self._weights is None else self._weights[rows]
         if self.class_weight is not None and task != "classification":
             raise InvalidParameter(
@@ -548,8 +548,8 @@ class Auto(InRounds):
         """Return errors in environments and the conditional tests, if they were asked for."""
         found: dict[str, Any] = {}
         work, chosen = self._work, (outcome.path, outcome.model, outcome.size)
-        if self._environments is not None and outcome.size:
-            labels, codes = self._environments
+        if (environments := self._labels["environments"]) is not None and outcome.size:
+            labels, codes = environments
             errors = work.elsewhere(*chosen, X, y, codes[self._rows], seed)
             pairs = zip(labels.tolist(), errors, strict=True)
             found["environments"] = [[label, *error] for label, error in pairs]
@@ -565,7 +565,8 @@ class Auto(InRounds):
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         scores = np.zeros(n_units)
-        numbers, plain, steps, facts = rest or ([], None, [], {})
+        nothing: list[Any] = [[], None, [], {}]  # if no column varies
+        numbers, plain, steps, facts = rest or nothing
         order: Subset = np.array(numbers, dtype=np.intp)
         scores[order] = np.arange(len(order), 0, -1.0)
         self._outcome = None if plain is None else AutoOutcome.from_dict(plain)

@@ -1,7 +1,7 @@
 """Base class of meta-selectors, which run a search in each of several rounds."""
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,8 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array, Subset, class_codes, target_kind
 from tamis._seeds import Seed, seed_of, stream
-from tamis.contract import Record, Selection
+from tamis.contract import Selection
 from tamis.contract.choice import SizeLike
-from tamis.contract.embedded import Given
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
 from tamis.meta.inner_search import (
@@ -25,10 +24,6 @@ from tamis.meta.inner_search import (
     walked,
 )
 from tamis.search.categories import for_columns
-from tamis.validation.splits import read_labels
-
-#: For "groups" and "environments": the distinct labels and the code of each row, or None.
-Labels: TypeAlias = "dict[str, tuple[NDArray[Any], Subset] | None]"
 
 
 @dataclass(eq=False, repr=False)
@@ -48,16 +43,13 @@ class Rounds(MetaEstimatorMixin):
     #: the search reads the columns.
     passes_nan: ClassVar[bool] = False
     passes_targets: ClassVar[bool] = False
-    #: Labels of the rows that ``fit`` accepts: "groups", "environments".
-    row_labels: ClassVar[tuple[str, ...]] = ()
 
     search: Selection
     _: KW_ONLY
     random_state: Seed = None
     n_jobs: int | None = None
-    #: The units of the table, and the labels of its rows, set by the selection.
+    #: The units of the table, set by the selection.
     _units: Grouping = field(init=False)
-    _labels: Labels = field(init=False, default_factory=dict)
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -98,20 +90,6 @@ class Rounds(MetaEstimatorMixin):
                 f"{name} needs a search that orders the columns, but {inner} finds one subset of a "
                 f"given size. Use {name}(Forward(...)), or StabilitySelection({inner}(...))."
             )
-
-    def _open(
-        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> Given:
-        name, given = type(self).__name__, {key: params.get(key) for key in self.row_labels}
-        self._labels = {key: read_labels(name, key, given[key], len(X)) for key in given}
-        others = {key: value for key, value in params.items() if key not in given}
-        found: Given = super()._open(X, y, others, done)
-        return found
-
-    def _row_codes(self, name: str) -> Subset | None:
-        """Return the group or environment of each row as an integer, or None if not given."""
-        found = self._labels[name]
-        return None if found is None else found[1]
 
     @property
     def feature_groups(self) -> Any:

@@ -327,7 +327,8 @@ def test_ctrl_c_keeps_the_fits_and_prints_the_command_to_continue(folder):
     work.send_signal(signal.SIGINT)
     _, said = work.communicate(timeout=100)
     assert work.returncode == 130
-    assert re.search(r"stopped after \d+ of 2000 fits; they are stored in mine/fits.sqlite", said)
+    stopped = r"stopped after \d+ of 2000 fits; finished tasks are stored in mine/fits.sqlite"
+    assert re.search(stopped, said)
     assert "To continue: tamis compare wine.csv -t kind sfs-knn mrmr -r 500 --folder mine" in said
     assert n_fits(store) >= 2
     assert [path.name for path in (folder / "mine").iterdir()] == ["fits.sqlite"]

@@ -296,6 +296,8 @@ def _restored(kind: Any, numbers: Sequence[Any]) -> Any:
     return found._replace(scores=scores)
 
 
+#: The outcome if no column varies, so that no candidate is tried.
+NO_OUTCOME = AutoOutcome(NONE, NONE, 0, False, None, None, None, [], None)  # type: ignore[arg-type]
 #: Class of each field of an outcome that is itself a named tuple.
 PARTS: dict[str, Any] = {
     "error": HeldOut, "error_all": HeldOut, "error_guess": HeldOut, "lost": LostError,

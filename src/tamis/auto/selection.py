@@ -16,10 +16,9 @@ from tamis._seeds import Seed, seed_of, stream
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.fold_paths import Work, as_classes, sample_of, unit_of, varying_units
 from tamis.auto.held_out import (
+    NO_OUTCOME,
     AutoOutcome,
-    CurvePoint,
     HeldOut,
-    LostError,
     decide,
     gather,
     stability_of,
@@ -31,7 +30,7 @@ from tamis.auto.models import estimator_of, tuning_of
 from tamis.auto.orders import LEVEL, Order, has_interaction
 from tamis.auto.plan import ROWS, SIZES, AutoPlan, Planned, Planning
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import balanced_folds, check_cv, make_splits, weights_of
+from tamis.auto.splits import balanced_folds, check_cv, make_splits
 from tamis.auto.target import Truth, describe_target, reads_as_numbers
 from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
@@ -44,7 +43,7 @@ from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.conditional_test import pool_tests, read_tests
 from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.validation.splits import Fold, read_labels
+from tamis.validation.splits import Fold, read_row_weights
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
@@ -228,8 +227,8 @@ class Auto(InRounds):
     }
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
+    row_labels: ClassVar[tuple[str, ...]] = ("groups", "environments")
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
-    quick: ClassVar[str] = "correlation"
 
     budget: float = 35
     _: KW_ONLY
@@ -340,7 +339,7 @@ class Auto(InRounds):
         if isinstance(self.cv, list | tuple):
             return len(self.cv)
         try:
-            groups = getattr(self, "_groups", None)  # set by fit
+            groups = self._row_codes("groups")
             return int(self.cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
         except (TypeError, ValueError):  # cv needs the target; 5 is enough to estimate the time
             return 5
@@ -349,19 +348,18 @@ class Auto(InRounds):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
         params = dict(params)
-        labels = read_labels("Auto", "groups", params.pop("groups", None), len(X))
-        self._groups = None if labels is None else labels[1]
-        self._weights = weights_of(params.pop("sample_weight", None), len(X))
-        given = params.pop("environments", None)
-        self._environments = read_labels("Auto", "environments", given, len(X))
+        weights = params.pop("sample_weight", None)
+        self._weights = read_row_weights("Auto", weights, len(X), FEWEST)
+        given = super()._open(X, y, params, done)
         self._check_further(y)
-        return super()._open(X, y, params, done)
+        return given
 
     def _check_further(self, y: NDArray[Any] | None) -> None:
         """Refuse environments or a test for targets and weights that they do not support."""
-        if self._environments is not None:
-            check_environments("Auto", self._environments)
-        asked = [("environments", self._environments is not None), ("confirm", self.confirm)]
+        environments = self._labels["environments"]
+        if environments is not None:
+            check_environments("Auto", environments)
+        asked = [("environments", environments is not None), ("confirm", self.confirm)]
         names = [name for name, given in asked if given]
         if names and y is not None and y.dtype.names is not None:
             raise InvalidTarget(
@@ -420,7 +418,8 @@ class Auto(InRounds):
 
     def _truth(self, y: NDArray[Any], task: str, rows: Any) -> Truth:
         """Return the target with groups and weights. The weights include class weights."""
-        groups = None if self._groups is None else class_codes(self._groups[rows])[1]
+        groups = self._row_codes("groups")
+        groups = None if groups is None else class_codes(groups[rows])[1]
         weights = None if self._weights is None else self._weights[rows]
         if self.class_weight is not None and task != "classification":
             raise InvalidParameter(
@@ -549,8 +548,8 @@ class Auto(InRounds):
         """Return errors in environments and the conditional tests, if they were asked for."""
         found: dict[str, Any] = {}
         work, chosen = self._work, (outcome.path, outcome.model, outcome.size)
-        if self._environments is not None and outcome.size:
-            labels, codes = self._environments
+        if (environments := self._labels["environments"]) is not None and outcome.size:
+            labels, codes = environments
             errors = work.elsewhere(*chosen, X, y, codes[self._rows], seed)
             pairs = zip(labels.tolist(), errors, strict=True)
             found["environments"] = [[label, *error] for label, error in pairs]
@@ -566,44 +565,32 @@ class Auto(InRounds):
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         scores = np.zeros(n_units)
-        self._outcome: AutoOutcome | None = None
-        self.plan_: list[Planned] = []
-        self.path_: str | None = None
-        self.model_: str | None = None
-        self.estimator_: Any = None
-        self.error_: HeldOut | None = None
-        self.error_all_: HeldOut | None = None
-        self.error_guess_: HeldOut | None = None
-        self.error_lost_: LostError | None = None
-        self.curve_: list[CurvePoint] = []
-        self.curve_all_: CurvePoint | None = None
-        self.stability_: Stability | None = None
-        self.best_: ColumnList | None = None
-        self.short_: ColumnList | None = None
-        self.stands_for_: dict[Any, list[Any]] = {}
-        self._target = ""
-        self.lists_: dict[int, Subset] = {}
-        self.fold_lists_: dict[int, list[Subset]] = {}
-        self.n_rows_, self.stopped_, self.significant_ = 0, False, False
-        self.environment_errors_: dict[Any, HeldOut] = {}
-        self._set_tests(None)
-        if not rest:
-            return scores
-        numbers, plain, steps, facts = rest
+        nothing: list[Any] = [[], None, [], {}]  # if no column varies
+        numbers, plain, steps, facts = rest or nothing
         order: Subset = np.array(numbers, dtype=np.intp)
         scores[order] = np.arange(len(order), 0, -1.0)
+        self._outcome = None if plain is None else AutoOutcome.from_dict(plain)
+        outcome = self._outcome or NO_OUTCOME
         self.plan_ = [Planned(*step) for step in steps]
-        self._outcome = outcome = AutoOutcome.from_dict(plain)
-        self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
+        self.n_rows_, self.stopped_ = facts.get("n_rows", 0), facts.get("stopped", False)
         self.significant_, self.error_lost_ = outcome.found, outcome.lost
-        self.error_, self.error_all_ = outcome.error, outcome.error_all
-        self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.curve_all_ = outcome.curve_all
+        self.error_: HeldOut | None = outcome.error
+        self.error_all_, self.error_guess_ = outcome.error_all, outcome.error_guess
+        self.curve_, self.curve_all_ = outcome.curve, outcome.curve_all
         self.environment_errors_ = {
             label: HeldOut(*numbers) for label, *numbers in facts.get("environments", ())
         }
         self._set_tests(facts.get("tests"))
-        self._target = str(facts["target"])
+        self._target = facts.get("target", "")
+        self.path_: str | None = None
+        self.model_: str | None = None
+        self.estimator_: Any = None
+        self.stability_: Stability | None = None
+        self.best_: ColumnList | None = None
+        self.short_: ColumnList | None = None
+        self.stands_for_: dict[Any, list[Any]] = {}
+        self.lists_: dict[int, Subset] = {}
+        self.fold_lists_: dict[int, list[Subset]] = {}
         if outcome.size:
             self.path_, self.model_ = outcome.path, outcome.model
             lists = {name: self._list(name, facts) for name in outcome.lists}

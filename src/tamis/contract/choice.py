@@ -265,8 +265,6 @@ class Best(Choice):
 TOO_GOOD = 0.15
 #: Added to the reason of a choice if it quotes a score from the search path.
 FLATTERS = "it was computed on the data used for selection, so it is optimistic."
-#: Formats a number of units, such as "3 columns".
-counted = format_count
 
 
 def have(n: Any) -> str:

@@ -91,6 +91,7 @@ class HonestSize(Rounds, InRounds):
 
     counts_places: ClassVar[bool] = True
     row_labels: ClassVar[tuple[str, ...]] = ("groups", "environments")
+    instead_if_censored: ClassVar[str] = "Use Probes(...) or StabilitySelection(...)."
 
     _constraints: ClassVar[Constraints] = {
         "n_errors": number(least=0),
@@ -110,11 +111,6 @@ class HonestSize(Rounds, InRounds):
             raise InvalidTarget(
                 "HonestSize needs a target to compare predictions with. Give y, or ask the search "
                 "for a number of features."
-            )
-        if y.dtype.names is not None:
-            raise InvalidTarget(
-                "HonestSize needs a target of classes or numbers, but y is censored (event and "
-                "time). Use Probes(...) or StabilitySelection(...)."
             )
         check_predicts("HonestSize", self.estimator, y, task_of(self, y))
 

@@ -460,7 +460,7 @@ def _measured(
     if not results.tasks:
         return {}
     method = results.methods[0] if method is None else method
-    metric = next(iter(results.metrics)) if metric is None else metric
+    metric = results.metric(metric, "report").name
     curve, n_kept = curve_of_results(results, method, metric), units.n_columns_kept
     errors = errors_of_results(results, curve, method, metric, n_kept, y)
     return {

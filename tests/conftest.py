@@ -1,8 +1,13 @@
 """Settings for all tests: the default method takes a second instead of a minute."""
 
 import gc
+import os
 
 import pytest
+
+# rich and typer print colours to files if one of these is set, as continuous integration does
+for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE"):
+    os.environ.pop(name, None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,14 +1,14 @@
 """``select``, with the steps that find the requested method and prepare X and y."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import BaseCrossValidator, TimeSeriesSplit
 
 from tamis import choice
 from tamis._arrays import target_kind, times_as_days
@@ -107,9 +107,9 @@ def prepare(
     fixed_features: Fixed = None,
     feature_costs: FeatureCosts | None = None,
     cost_limit: float | str | None = None,
-    scoring: Any = None,
-    cv: Any = None,
-    class_weight: Any = None,
+    scoring: str | Callable[..., Any] | None = None,
+    cv: int | BaseCrossValidator | Iterable[Any] | None = None,
+    class_weight: dict[Any, float] | str | None = None,
     confirm: bool | None = None,
 ) -> Selection:
     """Return the selector that :func:`select` would fit.
@@ -177,9 +177,9 @@ def select(
     fixed_features: Fixed = None,
     feature_costs: FeatureCosts | None = None,
     cost_limit: float | str | None = None,
-    scoring: Any = None,
-    cv: Any = None,
-    class_weight: Any = None,
+    scoring: str | Callable[..., Any] | None = None,
+    cv: int | BaseCrossValidator | Iterable[Any] | None = None,
+    class_weight: dict[Any, float] | str | None = None,
     confirm: bool | None = None,
     device: str | None = None,
     **params: Any,

@@ -23,6 +23,7 @@ from tamis.blocks.inputs import check_target_rows
 from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
 from tamis.contract import Selection
+from tamis.contract.choice import SizeLike
 from tamis.contract.costs import FeatureCosts
 from tamis.contract.criterion import TASKS, Criterion
 from tamis.contract.units import Fixed, Groups
@@ -99,7 +100,7 @@ def prepare(
     asked: "str | Selection | None" = None,
     y: ArrayLike | None = None,
     *,
-    n_features_to_select: Any = None,
+    n_features_to_select: SizeLike | None = None,
     task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
@@ -169,7 +170,7 @@ def select(
     *,
     target: Any = None,
     task: str = "auto",
-    n_features_to_select: Any = None,
+    n_features_to_select: SizeLike | None = None,
     random_state: int | None = None,
     n_jobs: int | None = None,
     keep: Sequence[str] = (),
@@ -262,7 +263,7 @@ def select(
     >>> select(X, y, "fisher-score", n_features_to_select=2).get_support(indices=True)
     array([2, 3])
     """
-    options = {
+    options: dict[str, Any] = {
         "n_features_to_select": n_features_to_select,
         "task": task,
         "random_state": random_state,

@@ -25,6 +25,13 @@ def pytest_collection(session):
         gc.enable()
 
 
+def pytest_collection_modifyitems(items):
+    if os.name == "nt":
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="Windows has no such signals and forks"))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def a_quick_default():
     from tamis.recipes.request import DEFAULTS

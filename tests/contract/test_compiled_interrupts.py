@@ -90,6 +90,7 @@ def interrupted(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.posix
 def test_kernel_sums_can_be_interrupted(monkeypatch):
     table = DRAW.normal(size=(6000, 40))
     sums = CompiledClassSums(table, DRAW.integers(0, 2, 6000))
@@ -103,6 +104,7 @@ def test_kernel_sums_can_be_interrupted(monkeypatch):
     assert 0 < len(calls) < 1000
 
 
+@pytest.mark.posix
 def test_a_path_can_be_interrupted():
     table = DRAW.normal(size=(900, 8))
     path = SVCPath("rbf", gamma=1.0)

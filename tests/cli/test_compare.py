@@ -316,6 +316,7 @@ def test_names_of_anybody_do_no_harm(tamis, folder):
     assert not any(re.search(r"(?<!\\)[%#_]", line) for line in body)
 
 
+@pytest.mark.posix
 def test_ctrl_c_keeps_the_fits_and_prints_the_command_to_continue(folder):
     asked = ["compare", "wine.csv", "-t", "kind", "sfs-knn", "mrmr", "-r", "500"]
     command = [sys.executable, "-m", "tamis.cli", *asked, "--folder", "mine"]
@@ -362,7 +363,7 @@ def test_a_protected_folder_and_one_that_is_a_file_are_refused(refused, folder):
     for place in ("wine.csv", "wine.csv/deep/er"):
         assert "is a file" in refused(*asked, "--folder", place)
     assert "no folder" in refused(*asked, "-o", "nowhere/x.csv")
-    if os.access(folder, os.W_OK) and os.geteuid():
+    if os.name != "nt" and os.access(folder, os.W_OK) and os.geteuid():
         (folder / "shut").mkdir(mode=0o500)
         assert "protected" in refused(*asked, "--folder", "shut/x")
 

@@ -91,6 +91,7 @@ def interrupted(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_kernel_sums_can_be_interrupted(monkeypatch, n_threads):
     monkeypatch.setenv("OMP_NUM_THREADS", str(n_threads))
@@ -106,6 +107,7 @@ def test_kernel_sums_can_be_interrupted(monkeypatch, n_threads):
     assert 0 < len(calls) < 1000
 
 
+@pytest.mark.posix
 def test_a_path_can_be_interrupted():
     table = DRAW.normal(size=(900, 8))
     path = SVCPath("rbf", gamma=1.0)

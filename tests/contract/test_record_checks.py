@@ -42,6 +42,7 @@ def test_the_undamaged_record_is_accepted():
     "damage",
     [
         {"format": 1},
+        {"format": 3},  # of a later version
         {"format": None},
         {"n_samples": -1},
         {"n_samples": 1.5},

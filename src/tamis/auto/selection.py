@@ -1,6 +1,6 @@
 """Auto: the selection that tries several orders of the columns and several models."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, ClassVar
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.class_weight import compute_class_weight
 
 from tamis._arrays import Array, Subset, class_codes, is_int, target_kind
@@ -234,9 +235,9 @@ class Auto(InRounds):
     _: KW_ONLY
     size: str = "balanced"
     n_features_to_select: Any = None
-    scoring: Any = None
-    cv: Any = 5
-    class_weight: Any = None
+    scoring: str | Callable[..., Any] | None = None
+    cv: int | BaseCrossValidator | Iterable[Any] = 5
+    class_weight: dict[Any, float] | str | None = None
     confirm: bool = False
     task: str = "auto"
     feature_groups: Groups = None
@@ -334,13 +335,14 @@ class Auto(InRounds):
         return plan if asked is None else plan._replace(wide=())
 
     def _n_folds(self, n_rows: int) -> int:
-        if is_int(self.cv):
-            return int(min(self.cv, n_rows // 2))
-        if isinstance(self.cv, list | tuple):
-            return len(self.cv)
+        cv: Any = self.cv
+        if is_int(cv):
+            return int(min(cv, n_rows // 2))
+        if isinstance(cv, list | tuple):
+            return len(cv)
         try:
             groups = self._row_codes("groups")
-            return int(self.cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
+            return int(cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
         except (TypeError, ValueError):  # cv needs the target; 5 is enough to estimate the time
             return 5
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from tamis.contract.steps import Event
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingToAdd
 from tamis.search.greedy import filled_up, grown, others
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 #: Number of units whose exchange for several others is tried when no swap is better.
 MOST_TRIED = 10
@@ -75,7 +78,7 @@ class CostLimit(Choice):
 
     limit: float | str
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         super().check(search, criterion)
         if not search.takes_limit:
             name = type(search).__name__

@@ -2,12 +2,13 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import GroupKFold
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -54,7 +55,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     (:meth:`_output`).
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     _: KW_ONLY
     by: Any = "marginal"
     on: str = "training"
@@ -256,7 +257,7 @@ class ScoreSensitivity(Sensitivity):
     array([0.01, 0.01, 0.58, 0.16])
     """
 
-    scoring: Any = None
+    scoring: str | Callable[..., Any] | None = None
 
     loses_score: ClassVar[bool] = True
 

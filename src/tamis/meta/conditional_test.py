@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn import config_context
-from sklearn.base import RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.linear_model import Ridge
 
@@ -129,7 +129,7 @@ class ConditionalTest(Rounds, InRounds):
         "task": one_of("auto", "classification", "regression"),
     }
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     _: KW_ONLY
     fdr: float = 0.1
     n_folds: int = 5

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset
 from tamis._checks import Constraints, integer, number, one_of
@@ -99,7 +100,7 @@ class HonestSize(Rounds, InRounds):
         "task": one_of("auto", "classification", "regression"),
     }
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     _: KW_ONLY
     n_errors: float = 1.0
     n_folds: int = 5

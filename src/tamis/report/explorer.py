@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from tamis._arrays import Subset
@@ -98,7 +99,7 @@ class Omission(NamedTuple):
 def fit_without(
     selection: Any,
     X: Any,
-    y: Any,
+    y: ArrayLike,
     groups: Mapping[str, Sequence[Any]] | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
@@ -229,8 +229,8 @@ class GivenTable(NamedTuple):
 
 def report(
     selection: Any,
-    X: Any,
-    y: Any = None,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     results: Results | None = None,
     method: str | None = None,

@@ -86,7 +86,7 @@ class KernelEstimator(BaseEstimator):
 
     kernel: str = "rbf"
     _: KW_ONLY
-    gamma: Any = "scale"
+    gamma: float | str = "scale"
     degree: int = 3
     coef0: float = 0.0
 

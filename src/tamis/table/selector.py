@@ -1,12 +1,12 @@
 """Selector for frames whose columns may hold text, categories, dates and missing values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Tags, _safe_indexing
@@ -104,7 +104,7 @@ class TableSelector(Composed):
     """
 
     search: Any
-    encoder: Any = "auto"
+    encoder: BaseEstimator | str = "auto"
     _: KW_ONLY
     keep: Sequence[str] = ()
 
@@ -218,7 +218,7 @@ class TableSelector(Composed):
     def _reasons(self) -> list[str]:
         return self.search_._reasons()
 
-    def explain(self, column: Any) -> str:
+    def explain(self, column: Hashable) -> str:
         """Explain why a column was selected or not; see :meth:`Selection.explain`.
 
         Parameters

@@ -71,7 +71,8 @@ class TableSource:
 @contextmanager
 def open_source(where: str | Path) -> Iterator[TableSource]:
     """Yield the file at a path, decompressed if necessary. ``-`` means standard input."""
-    with TemporaryDirectory() as folder:
+    # Windows cannot remove files that are still mapped
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         if str(where) == STDIN:
             yield _read_stdin(Path(folder))
             return

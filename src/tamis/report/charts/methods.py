@@ -1,7 +1,7 @@
 """Charts of methods: ranks with critical differences, agreement of rankings, and intervals."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -24,11 +24,14 @@ from tamis.report.charts.style import (
 )
 from tamis.report.units import chosen_units
 
+if TYPE_CHECKING:
+    import altair
+
 #: Distances in pixels: top to ruler, top to axis, between two bars, and between two names.
 RULER, AXIS, BAR, LINE = 16, 56, 9, 18
 
 
-def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> Any:
+def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> "altair.LayerChart":
     """Draw the average ranks of methods. Bars join methods that do not differ significantly.
 
     Parameters
@@ -134,7 +137,9 @@ def _ruler(ranks: Ranks, n: int, colours: Palette, at: Any) -> list[Layer]:
     ]
 
 
-def rank_agreement(selections: Any, *, theme: str = "light", square: int = 34) -> Any:
+def rank_agreement(
+    selections: Any, *, theme: str = "light", square: int = 34
+) -> "altair.LayerChart":
     """Draw the agreement between rankings: Kendall's tau for every pair of methods, times 100.
 
     Parameters

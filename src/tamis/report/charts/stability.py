@@ -1,6 +1,6 @@
 """Charts of how certain columns are: resamples that keep them, conditional tests, environments."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from tamis.report.charts.style import (
 )
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, unit_values
 
+if TYPE_CHECKING:
+    import altair
+
 #: A column that is not selected is shown as a rival if at least this share of resamples selects it.
 RIVAL = 0.3
 
@@ -35,7 +38,7 @@ def stability(
     n: int = 40,
     theme: str = "light",
     width: int = 420,
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the share of resamples in which each selected column is selected.
 
     Columns that are not selected, but often selected in the resamples, are hollow.
@@ -129,7 +132,7 @@ def draw_stability(
 
 def conditional_tests(
     selection: Any, n: int = 20, *, theme: str = "light", width: int = 360
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the effect of each column given all others, with its interval and its q-value.
 
     The effect is the mean of R, see :class:`tamis.meta.ConditionalTest`. The bars are two standard
@@ -185,7 +188,9 @@ def conditional_tests(
     return to_altair(draw_intervals(rows, title, palette(theme), width, around=0.0))
 
 
-def environments(selection: Any, n: int = 10, *, theme: str = "light", width: int = 360) -> Any:
+def environments(
+    selection: Any, n: int = 10, *, theme: str = "light", width: int = 360
+) -> "altair.LayerChart":
     """Draw the slope of each column in each environment, with its interval.
 
     Columns whose slopes differ are grey. The bars are two standard errors long on each side.

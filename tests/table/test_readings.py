@@ -410,6 +410,16 @@ def test_a_column_that_is_in_another_sheet_is_looked_for_there(tmp_path):
         tamis.read(path, target=" b ")
 
 
+def test_other_sheets_are_mentioned_if_the_first_has_no_rows(tmp_path):
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
+        book.add_worksheet("cover").write(0, 0, "Report")
+        pl.DataFrame({"a": [1, 2], "y": [0, 1]}).write_excel(book, "data")
+    with pytest.raises(InvalidTable, match=r"no rows.*The sheet 'cover' is read.*--sheet data"):
+        tamis.read(tmp_path / "t.xlsx")
+
+
 def test_sheets_and_encodings_need_their_formats(tmp_path):
     frame = pl.DataFrame({"a": [1, 2], "y": [0, 1]})
     frame.write_csv(tmp_path / "t.csv")

@@ -17,6 +17,7 @@ from tamis._parallel import parallel_stream
 from tamis.contract import Choice, Chosen, Context, Embedded, Entries, Record, Scores, Trace
 from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.steps import Event
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidTable, TamisError
 
 
@@ -73,6 +74,9 @@ class InRounds(Embedded):
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """Estimate the memory in bytes that a single round needs. None if unknown."""
         return None
+
+    def _check_units(self, grouping: Grouping) -> None:
+        """Refuse a table whose units do not suit the parameters."""
 
     # -- what subclasses share --------------------------------------------------------------------
 
@@ -163,6 +167,9 @@ class RoundsChoice(Choice):
     """
 
     selection: InRounds
+
+    def check_units(self, grouping: Grouping) -> None:
+        self.selection._check_units(grouping)
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         selection, units = self.selection, context.grouping

@@ -64,8 +64,8 @@ def test_the_front_has_the_price_of_each_list(fitted, table):
         assert one.price == COSTS.of(one.columns)
     assert any(one.blind_loss > one.loss for one in front)
     chosen = next(one for one in front if one.columns == tuple(fitted.columns))
-    # the same pick on the same draws
-    assert chosen.loss == pytest.approx(fitted.error_.rmse)
+    # both are corrected, but for the selection among different numbers of limits
+    assert chosen.loss == pytest.approx(fitted.error_.rmse, rel=0.02)
     lines = fitted.summary().splitlines()
     assert "error within each price:" in lines
     assert sum(line.startswith("  ") for line in lines) == len(front)

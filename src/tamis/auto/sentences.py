@@ -109,8 +109,9 @@ def describe_lists(auto: Any) -> list[str]:
 
 def describe_front(auto: Any) -> list[str]:
     """Return a line for each list of the front: its price, its error and the columns that enter."""
-    percent, lines, before = auto.error_guess_.wrong is not None, [], set[Any]()
+    lines, before = [], set[Any]()
     for one in auto.front_:
+        percent = auto.error_guess_.wrong is not None
         loss, error, blind = (
             100 * value if percent else value for value in (one.loss, one.error, one.blind_loss)
         )

@@ -329,9 +329,10 @@ def _print_results(result: SelectionResult) -> None:
     if hasattr(inner, "error_guess_"):  # an automatic selection has its own summary
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
-    elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
-        heading.append(selection.choice_.reason)
-    heading += selection.describe_price()
+    else:
+        if not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
+            heading.append(selection.choice_.reason)
+        heading += selection.describe_price()
     if selection.record_.places:
         heading.append(selection.record_.places)
     moved = ranking.kept.copy()

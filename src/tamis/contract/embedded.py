@@ -89,8 +89,9 @@ class Embedded(Selection):
     quick: ClassVar[str] = QUICK
 
     random_state: Seed
-    #: The units of the table.
+    #: The units of the table, and their names if ``X`` was encoded from another table.
     _units: Grouping = Grouping(0)
+    _unit_labels: list[Any] | None = None
 
     @abstractmethod
     def cost(self, n_samples: int, n_features: int) -> float | None:

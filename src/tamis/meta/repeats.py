@@ -18,6 +18,7 @@ from tamis.contract import Choice, Chosen, Context, Embedded, Entries, Record, S
 from tamis.contract.embedded import Given
 from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.steps import Event
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidTable, TamisError
 from tamis.validation.splits import read_labels
 
@@ -80,6 +81,9 @@ class InRounds(Embedded):
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """Estimate the memory in bytes that a single round needs. None if unknown."""
         return None
+
+    def _check_units(self, grouping: Grouping) -> None:
+        """Refuse a table whose units do not suit the parameters."""
 
     # -- what subclasses share --------------------------------------------------------------------
 
@@ -183,6 +187,9 @@ class RoundsChoice(Choice):
     """
 
     selection: InRounds
+
+    def check_units(self, grouping: Grouping) -> None:
+        self.selection._check_units(grouping)
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         selection, units = self.selection, context.grouping

@@ -3,7 +3,7 @@
 A unit is a single column, or a group of columns that are selected together.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ from tamis._arrays import Subset
 from tamis._format import format_p_value
 from tamis._frame import collected
 from tamis.auto.sentences import describe_error
+from tamis.choice import CostLimit
+from tamis.contract.costs import FeatureCosts
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
 from tamis.meta.inner_search import unheard, walk_of
@@ -168,13 +170,38 @@ def fit_without(
             fresh = clone(selection)
             search = fresh if inner is selection else fresh.search
             search.set_params(**inner.record_.seeds)  # the same folds
-            priced = [name for name in fresh.get_params() if name.endswith("feature_costs")]
-            fresh.set_params(**dict.fromkeys(priced))  # they name the columns that are left out
+            fresh.set_params(**_fewer_prices(selection, units.names, columns))
             with unheard():
                 fresh.fit(X.iloc[:, rest] if hasattr(X, "iloc") else X[:, rest], y)
             found.append(Omission(name, tuple(sorted(columns)), fresh))
         if progress is not None:
             progress(index, len(omitted))
+    return found
+
+
+def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) -> dict[str, Any]:
+    """Return the parameters for a table without some columns: their prices, and the same limit."""
+    omitted = {*columns, *(names[column] for column in columns)}
+
+    def kept(given: Iterable[Any]) -> dict[Any, Any]:
+        """Return the new name or index of each column that is not left out."""
+        return {
+            key: key if isinstance(key, str) else int(key - np.sum(np.array(columns) < key))
+            for key in given
+            if key not in omitted
+        }
+
+    found = {}
+    for name, value in selection.get_params().items():
+        if isinstance(value, FeatureCosts):
+            prices = {new: value.prices[old] for old, new in kept(value.prices).items()}
+            shared = {
+                group: (fee, [*kept(held).values()])
+                for group, (fee, held) in (value.shared or {}).items()
+            }
+            found[name] = FeatureCosts(prices, shared=shared, default=value.default)
+        elif name.rpartition("__")[2] == "cost_limit" and value is not None:
+            found[name] = CostLimit(value).of(selection.units_.prices).amount
     return found
 
 

@@ -186,6 +186,9 @@ class TableSelector(Composed):
         if not len(part.trace):
             return
         self._outside = outside = self._encoding.outside
+        names = getattr(self, "feature_names_in_", range(len(self.support_)))
+        labels = self._encoding.outer.unit_names(names)
+        inside._unit_labels = [labels[unit] for unit in outside]
         inside._settle(part, X, y)
         left_out = np.setdiff1d(np.arange(len(self.order_)), outside)
         self.order_ = np.r_[outside[inside.order_], left_out]

@@ -1,4 +1,4 @@
-"""mRMR on a cluster: two workers against one, and the overhead of a pick.
+"""mRMR on a cluster: two workers compared with one, and the overhead of a step.
 
     python -m benchmarks.cluster
     python -m benchmarks.cluster 8000000 100
@@ -44,7 +44,7 @@ def workers(n_workers: int) -> Iterator[Any]:
 
 
 class Picking:
-    """A criterion whose codes are on the workers."""
+    """A fitted criterion whose coded columns are stored on the workers."""
 
     def __init__(self, path: Path, client: Any):
         source: Any = Parquet(path, target="y")
@@ -64,7 +64,7 @@ class Picking:
 
 
 def in_turns(path: Path, clients: list[Any], n_picks: int) -> list[list[float]]:
-    """Return the seconds of each pick, for each client."""
+    """Return the seconds of each step, for each client."""
     ready = [Picking(path, client) for client in clients]
     for _ in range(n_picks):
         for one in ready:
@@ -73,7 +73,7 @@ def in_turns(path: Path, clients: list[Any], n_picks: int) -> list[list[float]]:
 
 
 def overhead(folder: Path, client: Any, n_blocks: int) -> float:
-    """Return the overhead of a pick by two workers, in seconds."""
+    """Return the overhead of a step with two workers, in seconds."""
     path, before = folder / f"{n_blocks}.parquet", parts.ROW_GROUP
     try:
         parts.ROW_GROUP = FEW_ROWS

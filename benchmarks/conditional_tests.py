@@ -57,7 +57,7 @@ class Known(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How tables are made, and the search and model that are tested on them."""
+    """A kind of table, and the search and model that are tested on it."""
 
     make: Callable[[Generator], Known]
     search: Any
@@ -76,7 +76,7 @@ def chain(rng: Generator, n: int, d: int) -> np.ndarray:
 def columns(
     rng: Generator, n: int, d: int, shape: Any = lambda x: x, decoy: Any = lambda x: x
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns, the relevant ones and the decoys of three of them."""
+    """Return columns, the indices of the relevant ones, and decoys of three of them."""
     X, step = shape(chain(rng, n, d)), d // 5
     relevant = rng.permutation(np.arange(5) * step + 1)
     decoys = np.sort(relevant)[:3] + step // 2
@@ -142,7 +142,7 @@ def squares(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def waves(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables that neither the model nor the draws can describe."""
+    """Return a maker of tables that neither the model nor the sampler can describe."""
 
     def wave(x: np.ndarray) -> np.ndarray:
         return np.sin(3 * x)
@@ -284,7 +284,7 @@ def least_squares(setting: Setting, table: Known, seed: int) -> np.ndarray:
 
 
 def guests() -> dict[str, Callable[[Setting, Known, int], np.ndarray]]:
-    """Return the tests of hidimstat, if it is installed."""
+    """Return the tests of hidimstat, or none if it is not installed."""
     try:
         from hidimstat import CFI, D0CRT, LOCO
     except ImportError:
@@ -316,7 +316,7 @@ def guests() -> dict[str, Callable[[Setting, Known, int], np.ndarray]]:
 
 
 def measure(table: Known, p: np.ndarray) -> list[float]:
-    """Return level, false discovery proportion, whether there is any, and power."""
+    """Return level, share of false discoveries, whether there are any, and power."""
     found = stats.false_discovery_control(np.nan_to_num(p, nan=1.0)) <= FDR
     null = np.setdiff1d(np.arange(len(p)), table.relevant)
     false = float(found[null].sum())

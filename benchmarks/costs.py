@@ -62,7 +62,7 @@ def load(name: str) -> tuple[pl.DataFrame, np.ndarray]:
 
 
 def draw_costs(names: list[str], groups: bool, rng: np.random.Generator) -> FeatureCosts:
-    """Return lognormal prices. With ``groups``, three in four columns share fees in fours."""
+    """Return lognormal prices. With ``groups``, most columns are in groups of four with a fee."""
     price, shared = rng.lognormal(0, 1, len(names)), {}
     order = rng.permutation(len(names))
     for start in range(0, 3 * len(names) // 4, 4) if groups else ():
@@ -114,7 +114,7 @@ def splits(name: str, n_splits: int, seed: int) -> Any:
 
 
 def measure_heart(n_splits: int, seed: int) -> None:
-    """Print the errors on heart disease, and the share of splits with each exercise column."""
+    """Print the errors on heart disease, and how often each exercise column is selected."""
     for limit in (34.0, 85.0, 102.0, 120.0, 200.0, 340.0):
         for kind in ("blind-prefix", "blind-skip", "cost-aware"):
             errors, bought = [], []

@@ -44,7 +44,7 @@ def site(rng: np.random.Generator, relations: np.ndarray, mixing: np.ndarray, n:
 
 
 def make(rng: np.random.Generator, shift: bool) -> Sites:
-    """Return a table. With ``shift``, columns are mixed differently in each environment."""
+    """Return a table. With ``shift``, correlations between columns differ by environment."""
 
     def mixing() -> np.ndarray:
         found = np.eye(COLUMNS)
@@ -59,12 +59,12 @@ def make(rng: np.random.Generator, shift: bool) -> Sites:
 
 
 def mrmr(n: int) -> Any:
-    """Return the search."""
+    """Return the search that all methods use."""
     return method(f"mrmr(n_features_to_select={n})")
 
 
 def then_tested(table: Sites) -> np.ndarray:
-    """Return the columns with equal slopes that a conditional test finds among them."""
+    """Return the columns with equal slopes that also pass a conditional test."""
     search = InvariantSelection(mrmr(10), random_state=0)
     first = search.fit(table.X, table.y, environments=table.environments).get_support(indices=True)
     test = ConditionalTest(mrmr(len(first)), random_state=0)
@@ -100,7 +100,7 @@ def error(table: Sites, columns: np.ndarray) -> float:
 
 
 def main() -> None:
-    """Print the errors of each way."""
+    """Print the errors of each method."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)

@@ -36,7 +36,7 @@ RATES = (0.01, 0.02, 0.05, 0.1)
 
 @dataclass(frozen=True)
 class Size:
-    """Rows, columns and classes of a data set, and the least ratio accepted."""
+    """Rows, columns and classes of a data set, and the smallest accepted ratio."""
 
     name: str
     n_samples: int
@@ -65,7 +65,7 @@ def table(size: Size) -> tuple[np.ndarray, np.ndarray]:
 
 
 def selector() -> GateSelector:
-    """Return the objective of both sides: cross-entropy, smooth L0, correlations of open gates."""
+    """Return the selector with the objective that both sides minimise."""
     network = NetworkClassifier(HIDDEN, decay=DECAY)
     return GateSelector(gate="sigmoid", joint=True, mu=MU, lam=LAM, network=network)
 
@@ -127,7 +127,7 @@ def module(parts: GateFolds, run: int) -> Any:
 def trained(
     parts: GateFolds, run: int, target: float, rate: float, epochs: int
 ) -> tuple[float, int]:
-    """Run Adam down to the target; return the least objective and the number of epochs."""
+    """Run Adam until it reaches the target. Return the lowest objective and the epochs."""
     import torch
 
     objective = module(parts, run)
@@ -151,7 +151,7 @@ def best_rate(parts: GateFolds, target: float) -> float:
 
 
 def compare(size: Size) -> list[str]:
-    """Print the ratio for one size; return it if it misses its goal."""
+    """Print the ratio for one size. Return it if it misses its goal."""
     parts = folds(*table(size))
     targets = (1 + SLACK) * learned(parts).values
     rate = best_rate(parts, targets[0])

@@ -57,9 +57,9 @@ COUNTS = [
     (1_000_000, 500, 10, 1.3),
 ]
 N_PICKS = 50
-#: Rows, columns and least ratio of compiled rows to products on one thread, of HSIC. What is gained
-#: depends on how fast a processor multiplies matrices relative to exponentials.
-#: On a quiet machine of 16 cores they are 2.6 and 4.1; on a busy one of two, 1.4 and 3.6.
+#: Rows, columns, and smallest accepted ratio of compiled loops to matrix products, for HSIC on one
+#: thread. The ratio depends on how fast a CPU multiplies matrices relative to exponentials. It is
+#: 2.6 and 4.1 on an idle computer with 16 cores, and 1.4 and 3.6 on a busy one with two.
 PROCESSOR_GOALS = [(2000, 200, 1.8), (2000, 1000, 3.0)]
 #: Parzen information, where each sample is left out of its own sum: rows, columns, width.
 PARZEN_GOALS = [(2000, 200, 8.0, 2.0)]
@@ -70,8 +70,8 @@ THREAD_GOALS = {
     "Parzen information, 4000 x 200": {16: 6.0},
     "counts of mRMR, 1000 x 100000, 10 levels": {2: 1.6},
 }
-#: Seconds in which rounds follow each other before threads take turns: a system takes some tens of
-#: milliseconds to give a second thread a core of its own, which an elimination waits for once.
+#: Minimum number of seconds of consecutive rounds with the same number of threads. The system takes
+#: tens of milliseconds to move a second thread to its own core, and this happens once in a search.
 LEAST_SECONDS = 0.5
 #: Columns that are compared with explicit kernels, and new values of each column.
 SAMPLED, N_POINTS = 3, 16
@@ -80,7 +80,7 @@ AGREEMENT = 1e-9
 
 
 class Round(NamedTuple):
-    """One round of a criterion: what it takes, and the same for some columns in full."""
+    """A round scores all columns once. ``explicit`` scores some of them without shortcuts."""
 
     name: str
     work: Callable[[], np.ndarray]
@@ -88,7 +88,7 @@ class Round(NamedTuple):
 
 
 class Problem:
-    """Standard normal columns, two classes that depend on some of them, on a device."""
+    """Standard normal columns on a device, and two classes that depend on some of them."""
 
     def __init__(self, n_rows: int, n_columns: int, library: Any, device: str):
         draw = np.random.default_rng(0)
@@ -104,12 +104,12 @@ class Problem:
         self.beta = self.put(draw.normal(size=n_rows) / n_rows)
 
     def waited(self) -> None:
-        """Wait for the device."""
+        """Wait until the device has finished."""
         if hasattr(self.library, "cuda") and hasattr(self.X, "is_cuda") and self.X.is_cuda:
             self.library.cuda.synchronize()
 
     def seconds(self, work: Callable[[], Any]) -> float:
-        """Return the least of three times after a warm-up, since other load only adds time."""
+        """Return the shortest of three times after a warm-up, because other load only adds time."""
         work()
         found = []
         for _ in range(3):
@@ -121,13 +121,13 @@ class Problem:
         return min(found)
 
     def rest(self, j: int, gamma: float) -> Any:
-        """Kernel without one column."""
+        """Return the kernel matrix without one column."""
         kept = self.put(np.delete(self.everything, j))
         rest = namespace(self.X).take(self.X, kept, axis=1)
         return kernel_matrix(Kernel("rbf", gamma), rest, rest)
 
     def hsic(self) -> Round:
-        """The loss of every column, gamma 1 / 2d."""
+        """HSIC: the loss of every column, with gamma = 1 / 2d."""
         gamma = 1 / (2 * len(self.everything))
         target = TargetKernel(self.label, "classification", "gaussian", True)
         y, offset = self.put(target.y), self.put(target.offset)
@@ -142,7 +142,7 @@ class Problem:
         return self._pairs("HSIC", gamma, weights)
 
     def norms(self) -> Round:
-        """β'Kβ without every column, gamma 1 / d."""
+        """Weight norm: β'Kβ without each column, with gamma = 1 / d."""
         beta = self.beta
 
         def weights(rows: slice, columns: slice) -> Any:
@@ -166,7 +166,7 @@ class Problem:
         return Round(name, work, lambda some: np.array([explicit(int(j)) for j in some]))
 
     def parzen(self) -> Round:
-        """The loss of every column, sigma 8, each sample by the others."""
+        """Parzen information: the loss of every column, with sigma = 8 and leave-one-out."""
         gamma, n = 1 / (2 * 8.0**2), self.X.shape[0]
         bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(int)
         codes = np.repeat(np.arange(2), np.diff(bounds))
@@ -192,7 +192,7 @@ class Problem:
         return Round("Parzen, leave-one-out", work, explicit)
 
     def posterior(self) -> Round:
-        """Mean change of the probability over quantiles of each column, all rows as centres."""
+        """Sensitivity: mean change of the probability over quantiles of each column."""
         gamma, xp = 1 / len(self.everything), namespace(self.X)
         kernel, n = Kernel("rbf", gamma), self.X.shape[0]
         levels = (np.arange(N_POINTS) + 0.5) / N_POINTS
@@ -201,7 +201,7 @@ class Problem:
         weights = (self.beta * self.X.shape[0] / 10)[:, None]
 
         def moved(f: Any, change: Any) -> Any:
-            """|p(f + df) - p(f)| of p = 1 / (1 + exp(-2 f)), its digits kept."""
+            """Return |p(f + df) - p(f)| for p = 1 / (1 + exp(-2 f)), without cancellation."""
             p, grown = 1 / (1 + xp.exp(-2 * f)), xp.expm1(-2 * change)
             rest = (1 - p)[:, None, None]
             return xp.abs(p[:, None, None] * rest * grown / (1 + rest * grown))
@@ -228,7 +228,7 @@ class Problem:
         return Round("FSPP2", work, explicit)
 
     def machine(self) -> tuple[float, int]:
-        """Seconds of a training with C = 1, its kernel included, and the steps that it took."""
+        """Return the seconds of a training with C = 1, with its kernel, and the number of steps."""
         xp, gamma = namespace(self.X), 1 / self.X.shape[1]
         half = 0.5 * xp.ones_like(self.sign)
         steps = []
@@ -243,7 +243,7 @@ class Problem:
 
 
 def on_device(options: Namespace) -> list[str]:
-    """Print the seconds of each round; return what misses its goal or differs."""
+    """Print the seconds of each round. Return missed goals and results that differ."""
     import torch
 
     missed, usual = [], (options.rows, options.columns) == (20_000, 2_000)
@@ -263,12 +263,12 @@ def on_device(options: Namespace) -> list[str]:
     seconds, steps = problem.machine()
     print(f"  NewtonSVC, C=1: {seconds:.3f} s, {steps} steps (must {MUSTS['NewtonSVC']})")
     if (usual and seconds > MUSTS["NewtonSVC"]) or steps < 0:
-        missed.append("NewtonSVC: too slow, or not at rest")
+        missed.append("NewtonSVC: too slow, or not converged")
     return missed
 
 
 def whole_eliminations(options: Namespace) -> list[str]:
-    """Print the seconds of whole eliminations on a device; return what misses its goal."""
+    """Print the seconds of whole eliminations on a device. Return missed goals."""
     from tamis import select
 
     missed, usual = [], (options.rows, options.columns) == (20_000, 2_000)
@@ -292,7 +292,7 @@ def whole_eliminations(options: Namespace) -> list[str]:
 
 
 def picks_of_counts(options: Namespace) -> list[str]:
-    """Print the seconds of steps of mRMR on a device; return what misses its goal or differs."""
+    """Print the seconds of mRMR steps on a device. Return missed goals and results that differ."""
     from tamis.criteria import MRMR
 
     missed, draw = [], np.random.default_rng(0)
@@ -315,7 +315,7 @@ def picks_of_counts(options: Namespace) -> list[str]:
 
 
 def picked(criterion: Any) -> list[int]:
-    """The picks of a forward search, the first of equals, and nothing but the criterion's work."""
+    """Return the columns that a forward search selects. Ties go to the lowest index."""
     criterion.gain(np.array([0, 1]), np.array([2]))  # clears what is cached for earlier subsets
     chosen: list[int] = []
     rest = np.arange(len(criterion.relevance_))
@@ -328,7 +328,7 @@ def picked(criterion: Any) -> list[int]:
 
 @contextmanager
 def one_by_one() -> Any:
-    """Compiled rows for every column."""
+    """Score every column by compiled loops over rows."""
     from tamis.density import sums
 
     before, sums.LEAST_TOGETHER = sums.LEAST_TOGETHER, sys.maxsize
@@ -339,7 +339,7 @@ def one_by_one() -> Any:
 
 
 def on_processor() -> list[str]:
-    """Print the ratios of compiled rows to products; return what misses its goal."""
+    """Print the ratios of compiled loops to matrix products. Return missed goals."""
     from tamis.criteria import HSIC, ParzenInformation
 
     print("kernel sums of all columns, processor seconds on one thread")
@@ -370,7 +370,7 @@ def on_processor() -> list[str]:
 
 
 def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
-    """One round of each of the criteria whose loops threads share."""
+    """Return a round of each criterion whose loops run in several threads."""
     from tamis.criteria import HSIC, MRMR, ParzenInformation
 
     draw = np.random.default_rng(0)
@@ -390,7 +390,7 @@ def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
 
 @threadpool_limits.wrap(limits=1, user_api="blas")  # one thread is one thread of BLAS too
 def by_threads() -> list[str]:
-    """Print what threads gain, turn by turn with one; return what misses its goal."""
+    """Print the speed-up by threads, interleaved with one thread. Return missed goals."""
     print("seconds of one round, medians of five")
     missed, before = [], os.environ.get("OMP_NUM_THREADS")
     for name, work in rounds_by_threads():

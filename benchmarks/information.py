@@ -56,7 +56,7 @@ def codes(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def clouds(n_samples: int, n_features: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian classes of different means."""
+    """Return Gaussian classes with different means."""
     draw = np.random.default_rng(0)
     y = draw.integers(n_classes, size=n_samples)
     centres = 0.5 * draw.normal(size=(n_classes, n_features))
@@ -65,7 +65,7 @@ def clouds(n_samples: int, n_features: int, n_classes: int) -> tuple[np.ndarray,
 
 
 def bincount_information(a: np.ndarray, b: np.ndarray) -> float:
-    """Mutual information of two coded columns by one contingency table."""
+    """Return the mutual information of two coded columns from a contingency table."""
     table = np.bincount(a * LEVELS + b, minlength=LEVELS**2).reshape(LEVELS, LEVELS) / len(a)
     product = np.outer(table.sum(axis=1), table.sum(axis=0))
     seen = table > 0
@@ -73,7 +73,7 @@ def bincount_information(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def bincount_mrmr(X: np.ndarray, y: np.ndarray, n_picks: int) -> list[int]:
-    """mRMR by a loop over the candidates, one contingency table for each pair."""
+    """Run mRMR by a loop over the candidates, with a contingency table for each pair."""
     columns = [np.ascontiguousarray(column) for column in X.T]
     relevance = np.array([bincount_information(column, y) for column in columns])
     picks, shared = [int(relevance.argmax())], np.zeros(len(columns))
@@ -88,7 +88,7 @@ def bincount_mrmr(X: np.ndarray, y: np.ndarray, n_picks: int) -> list[int]:
 
 
 def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
-    """mrmr_selection on the same columns, or None if it is not installed."""
+    """Run mrmr_selection on the same columns. Return None if it is not installed."""
     try:
         import pandas as pd
         from mrmr import mrmr_classif
@@ -99,7 +99,7 @@ def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
 
 
 def peer_fastcan(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
-    """Selection by canonical correlations, or None if fastcan is not installed."""
+    """Select by canonical correlations. Return None if fastcan is not installed."""
     try:
         from fastcan import FastCan
     except ImportError:
@@ -108,7 +108,7 @@ def peer_fastcan(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
 
 
 def whole(seconds: float, n_features: int = COLUMNS) -> float:
-    """Scale the seconds of a search in ``PART`` columns up to all columns."""
+    """Extrapolate the seconds of a search on ``PART`` columns to all columns."""
     # each of a search's picks but the first scores the candidates left, about d a time
     return seconds * n_features * PICKS / (PART * PICKS - PICKS * (PICKS - 1) / 2)
 
@@ -163,12 +163,12 @@ def compare_codes(n_samples: int, peer_goal: float, loop_goal: float) -> list[st
 
 
 def picked(search: Forward, X: np.ndarray, y: np.ndarray) -> list[int]:
-    """Columns in the order of their picks."""
+    """Return the columns in the order of selection."""
     return [int(step.moved[0]) for step in search.fit(X.astype(float), y).trace_]
 
 
 def kernel(Z: np.ndarray, gamma: float) -> np.ndarray:
-    """Gaussian kernel matrix, its distances from one product."""
+    """Return a Gaussian kernel matrix, with distances from a matrix product."""
     squares = (Z**2).sum(axis=1)
     return np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * Z @ Z.T, 0))
 
@@ -186,7 +186,7 @@ def naive_parzen(y: np.ndarray, sigma: float) -> Callable[[np.ndarray], float]:
 
 
 def naive_hsic(y: np.ndarray) -> Callable[[np.ndarray], float]:
-    """Unbiased HSIC of a table of columns, the target's side made once."""
+    """Return a function that computes unbiased HSIC, with the target's kernel computed once."""
     n = len(y)
     L = (y[:, None] == y).astype(float)
     np.fill_diagonal(L, 0)
@@ -203,7 +203,7 @@ def naive_hsic(y: np.ndarray) -> Callable[[np.ndarray], float]:
 def compare_pairs(
     name: str, criterion: Any, naive: Callable[[np.ndarray], float], X: Any, y: Any, goal: int
 ) -> list[str]:
-    """Print the ratio of a whole elimination; the naive one timed at three sizes."""
+    """Print the ratio for a whole elimination. The simple code is timed at three sizes only."""
     d = X.shape[1]
     sizes = [1, d // 2, d - 1]
     tables = [np.ascontiguousarray(X[:, :size]) for size in sizes]

@@ -48,7 +48,7 @@ Found = tuple[Sequence[str], Sequence[str]]
 
 
 class Table(NamedTuple):
-    """A table with its truth.
+    """A table whose relevant columns are known.
 
     ``relevant`` maps each relevant column to itself, or to the column it duplicates; ``groups`` is
     for ``feature_groups``; ``facts`` describe the table.
@@ -62,7 +62,7 @@ class Table(NamedTuple):
 
 
 def make_table(seed: int, *, noise: bool = False, max_rows: int = max(ROWS)) -> Table:
-    """Draw a table; with ``noise`` no column has an effect on the target."""
+    """Draw a table. With ``noise``, no column has an effect on the target."""
     rng = np.random.default_rng([seed, noise])
     sizes = [(n, rate) for n in ROWS for rate in RATES if n <= max_rows]
     sizes = [(n, rate) for n, rate in sizes if n * (rate or 1) >= FEWEST_POSITIVES]
@@ -111,7 +111,7 @@ def make_table(seed: int, *, noise: bool = False, max_rows: int = max(ROWS)) -> 
 
 
 def _true_column(rng: Generator, kind: str, n: int, events: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a relevant column, and its effect scaled to mean 0 and variance 1."""
+    """Return the values of a relevant column, and its effect with mean 0 and variance 1."""
     if kind == "category":
         values = _levels(rng, n, int(rng.integers(3, 1 + np.clip(events // 3, 3, 30))))
         names, codes = np.unique(values, return_inverse=True)
@@ -137,7 +137,7 @@ def _noise_column(rng: Generator, kind: str, n: int, most_levels: int) -> np.nda
 
 
 def _levels(rng: Generator, n: int, n_levels: int) -> np.ndarray:
-    """Category whose levels have unequal shares."""
+    """Draw a category whose levels have unequal shares."""
     shares = rng.dirichlet(np.full(n_levels, 5.0))
     return np.array([f"level {j}" for j in range(n_levels)])[rng.choice(n_levels, n, p=shares)]
 
@@ -149,7 +149,7 @@ def _dates(rng: Generator, n: int) -> np.ndarray:
 def _target(
     rng: Generator, effects: np.ndarray, n: int, rate: float | None
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Target of the table, its rows, and AUC or R² of an oracle model on the other rows.
+    """Return the target, its rows, and the AUC or R² of an oracle model on the other rows.
 
     The oracle is a logistic or linear model of the effects themselves. The number of positives is
     exact: rows are drawn within each class, which leaves the effects as they are.
@@ -176,7 +176,7 @@ def _target(
 
 
 def encode(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Table as numbers, and which columns are discrete.
+    """Return the table as numbers, and a mask of discrete columns.
 
     Levels become codes (a missing value is a level) and dates days; numbers keep missing values.
     """
@@ -202,7 +202,7 @@ def _ranked(table: Table, scores: np.ndarray, kept: np.ndarray | None = None) ->
 
 
 def select_auto(table: Table, budget: float | None = None) -> Found:
-    """Default of tamis, or Auto with another budget."""
+    """Run the default of tamis, or Auto with another budget."""
     method = None if budget is None else Auto(budget)
     options = {"feature_groups": table.groups or None, "random_state": 0}
     found = tamis.select(table.frame.assign(y=table.y), method=method, target="y", **options)
@@ -211,7 +211,7 @@ def select_auto(table: Table, budget: float | None = None) -> Found:
 
 
 def select_lightgbm(table: Table) -> Found:
-    """Gain importance of LightGBM; categories are marked as such."""
+    """Rank by the gain of LightGBM, with categories marked as such."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     X, discrete = encode(table.frame)
@@ -222,7 +222,7 @@ def select_lightgbm(table: Table) -> Found:
 
 
 def select_mutual_info(table: Table) -> Found:
-    """Mutual information of each column with the target, by scikit-learn."""
+    """Rank by scikit-learn's mutual information with the target."""
     X, discrete = encode(table.frame)
     regression = table.facts["task"] == "regression"
     score = mutual_info_regression if regression else mutual_info_classif
@@ -230,7 +230,7 @@ def select_mutual_info(table: Table) -> Found:
 
 
 def select_boruta(table: Table) -> Found:
-    """BorutaPy with the forest of its documentation and 30 iterations."""
+    """Run BorutaPy with the forest of its documentation and 30 iterations."""
     from boruta import BorutaPy
 
     forest = RandomForestClassifier(max_depth=5, class_weight="balanced")
@@ -251,7 +251,7 @@ DECIDING = ("auto", "boruta")
 
 
 def measure(table: Table, method: str, **options: Any) -> dict[str, Any]:
-    """Compare what a method selects with the truth; after an exception nothing is kept."""
+    """Compare a selection with the relevant columns. A failed method counts as no selection."""
     start, error = process_time(), ""
     try:
         with threadpool_limits(1), warnings.catch_warnings():
@@ -272,7 +272,7 @@ def measure(table: Table, method: str, **options: Any) -> dict[str, Any]:
 
 
 def summarize(results: pd.DataFrame) -> str:
-    """Means ± one standard error over tables, by kind of table and method."""
+    """Return means ± one standard error over tables, by kind of table and method."""
     found = results[~results.noise]
     best = found[(found.method == "lightgbm") & (found["first"] == 1)].seed
     kinds = {

@@ -35,14 +35,14 @@ Chooser = Callable[[np.ndarray, np.ndarray], dict[int, np.ndarray]]
 
 @dataclass(frozen=True)
 class Task:
-    """A data set with what is compared on it.
+    """A data set, and the networks and selectors that are compared on it.
 
     Attributes
     ----------
     hidden : int
-        Units of every network.
+        Number of hidden units of every network.
     repeats : int
-        Of the folds.
+        Number of times that the folds are repeated.
     sizes : tuple of int
     gates : dict of str to GateSelector
     """
@@ -81,7 +81,7 @@ TASKS = {
 
 
 def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Chooser:
-    """Return columns by their gates; the same number per class, if the selector has class gates.
+    """Return columns ranked by gates. With class gates, each class has the same number of columns.
 
     One fit ranks them for all sizes; weights left to "auto" are chosen for the largest.
     """
@@ -103,7 +103,7 @@ def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Choose
 
 
 def by_lassonet(sizes: tuple[int, ...], hidden: int, options: dict[str, Any]) -> Chooser:
-    """Return the columns that stay longest on the path of LassoNet."""
+    """Return the columns that leave the path of LassoNet last."""
     from lassonet import LassoNetClassifier
 
     def choose(X: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
@@ -124,10 +124,10 @@ def folds(task: Task, X: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray
 
 
 def measure(task: Task, choosers: dict[str, Chooser], X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """For each way and size, mean over the folds: accuracy, number of columns, seconds.
+    """Return mean accuracy, number of columns and seconds for each method and size.
 
-    The seconds are those of one ranking, the same for all sizes. The ways take turns, so that all
-    are affected by other load equally.
+    The seconds are those of one ranking, the same for all sizes. The methods run alternately, so
+    that other load affects all of them equally.
     """
     scoring = NetworkClassifier(task.hidden, combine="mean", random_state=0)
     parts = list(folds(task, X, y))
@@ -145,7 +145,7 @@ def measure(task: Task, choosers: dict[str, Chooser], X: np.ndarray, y: np.ndarr
 
 
 def compare(name: str, X: np.ndarray, y: np.ndarray, schedule: dict[str, Any]) -> None:
-    """Print accuracy by size, and the seconds of one fold's choice, for every way to choose."""
+    """Print, for each method, the accuracy at each size and the seconds of a selection."""
     task = TASKS[name]
     choosers = {
         title: by_gates(gates, task.sizes, task.hidden) for title, gates in task.gates.items()

@@ -56,12 +56,12 @@ def usage(*args: object) -> Usage:
 
 
 def seconds(*args: object) -> float:
-    """Processor seconds of the command, the median of a few runs."""
+    """Return the processor seconds of the command, as the median of a few runs."""
     return median(usage(*args).seconds for _ in range(REPEATS))
 
 
 def timed(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Processor seconds of a function, the median of a few runs."""
+    """Return the processor seconds of a function, as the median of a few runs."""
     taken = []
     for _ in range(repeats):
         start = process_time()
@@ -71,7 +71,7 @@ def timed(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def write_wide(path: Path, n_rows: int, n_columns: int) -> None:
-    """A table of genes: few rows, long names, numbers of all digits."""
+    """Write a table like gene expression: few rows, long names, numbers with all digits."""
     draw = np.random.default_rng(0)
     y = np.arange(n_rows) % 2
     X = draw.normal(size=(n_rows, n_columns)) + 0.5 * y[:, None]
@@ -81,7 +81,7 @@ def write_wide(path: Path, n_rows: int, n_columns: int) -> None:
 
 
 def write_long(path: Path, n_rows: int, n_columns: int) -> None:
-    """A table of measurements: many rows of whole numbers of up to three digits."""
+    """Write a table like measurements: many rows of integers with up to three digits."""
     draw = np.random.default_rng(0)
     names = [f"x{j}" for j in range(n_columns)]
     with path.open("wb") as stream:
@@ -93,7 +93,7 @@ def write_long(path: Path, n_rows: int, n_columns: int) -> None:
 
 
 def selection(path: Path) -> list[object]:
-    """Arguments of a filter on a file."""
+    """Return the command-line arguments for a filter on a file."""
     return ["select", path, "--target", "y", "fisher-score", "--features", 10]
 
 
@@ -104,7 +104,7 @@ def report_goal(what: str, value: float, unit: str, goal: float) -> str | None:
 
 
 def wide(folder: Path, n_columns: int, start_up: float) -> str | None:
-    """Compare a filter on 60 rows and many columns with reading and scoring alone."""
+    """Compare the time of a filter on 60 rows with that of reading and scoring alone."""
     path = folder / f"wide-{n_columns}.csv"
     write_wide(path, 60, n_columns)
 
@@ -119,7 +119,7 @@ def wide(folder: Path, n_columns: int, start_up: float) -> str | None:
 
 
 def long(folder: Path, n_rows: int = 50_000, n_columns: int = 2_000) -> str | None:
-    """Peak of a filter on a file that is large for the memory."""
+    """Measure the peak memory of a filter on a large file."""
     path = folder / "long.csv"
     write_long(path, n_rows, n_columns)
     ratio = usage(*selection(path)).peak / (8 * n_rows * n_columns)
@@ -130,7 +130,7 @@ def long(folder: Path, n_rows: int = 50_000, n_columns: int = 2_000) -> str | No
 
 
 def ranking(n_columns: int = 100_000) -> str | None:
-    """``Ranking`` against the scores that it sorts, with the scaling that both need."""
+    """Compare the time of ``Ranking`` with that of computing its scores, both with scaling."""
     draw = np.random.default_rng(0)
     X, y = np.asfortranarray(draw.normal(size=(60, n_columns))), np.arange(60) % 2
     alone = timed(lambda: FisherScore().fit(X, y))
@@ -141,7 +141,7 @@ def ranking(n_columns: int = 100_000) -> str | None:
 
 
 def elimination(n_rows: int = 80, n_columns: int = 1500) -> str | None:
-    """``svm-rfe`` one column at a time against scikit-learn's, in turn, both to 1e-9."""
+    """Compare ``svm-rfe``, one column per step, with scikit-learn's RFE at a tolerance of 1e-9."""
     draw = np.random.default_rng(0)
     y = np.arange(n_rows) % 2
     X = scale(draw.normal(size=(n_rows, n_columns)) + 0.8 * np.outer(y, np.arange(n_columns) < 10))

@@ -29,14 +29,14 @@ GOALS = (30, 15, 10)
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Classes that depend on every column a little, so that most rows are support vectors."""
+    """Return classes that depend weakly on every column, so that most rows are support vectors."""
     draw = np.random.default_rng(0)
     X = draw.normal(size=(N_SAMPLES, N_FEATURES))
     return X, (X @ draw.normal(size=N_FEATURES) > 0).astype(int)
 
 
 def explicit_norms(model: Any, X: np.ndarray) -> np.ndarray:
-    """The norm without each of some columns, by a kernel matrix without it."""
+    """Return the norm without each of some columns, from a new kernel matrix for each."""
     beta, rows = model.dual_coef_[0], X[model.support_]
     kernels = (
         rbf_kernel(np.delete(rows, j, axis=1), gamma=1 / (X.shape[1] * X.var()))
@@ -46,14 +46,14 @@ def explicit_norms(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def updated_norms(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The norm without each column, from one kernel matrix."""
+    """Return the norm without each column, from one kernel matrix for all."""
     machine = multipliers(model, y)[0].on_support()
     columns = ColumnKernel(kernel_machine(model).function, X[machine.rows])
     return machine.beta @ columns.K @ machine.beta - columns.lost(machine.beta)
 
 
 def norms() -> list[str]:
-    """Print the ratios for the norms; the goals that were missed."""
+    """Print the ratios for the norms. Return missed goals."""
     X, y = data()
     model = SVC().fit(X, y)
     judge, everything = WeightNorm(SVC()).fit(X, y), np.arange(N_FEATURES)
@@ -76,7 +76,7 @@ def norms() -> list[str]:
 
 
 def general_sphere(K: np.ndarray) -> float:
-    """Squared radius by an interior-point method for any quadratic program."""
+    """Return the squared radius, found by a general interior-point solver."""
     from cvxopt import matrix, solvers
 
     n = len(K)
@@ -94,7 +94,7 @@ def general_sphere(K: np.ndarray) -> float:
 
 
 def spheres() -> list[str]:
-    """Print the ratio for the sphere; the goals that were missed."""
+    """Print the ratio for the sphere. Return missed goals."""
     points = np.random.default_rng(0).normal(size=(N_POINTS, DIMENSION))
     K = rbf_kernel(points, gamma=1 / DIMENSION)
     slow, fast = medians(lambda: general_sphere(K), lambda: sphere_around(K))

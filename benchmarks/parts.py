@@ -41,7 +41,7 @@ ENDS = 4
 
 
 class Size(NamedTuple):
-    """Of the table, and how many columns are picked."""
+    """Size of the table, and number of columns to select."""
 
     n_rows: int
     n_columns: int
@@ -53,7 +53,7 @@ SMALL = Size(500_000, 100, 10)
 
 
 def write(path: Path, size: Size) -> None:
-    """Columns of float32 that share a little, and two classes, row group by row group."""
+    """Write weakly correlated float32 columns and two classes, one row group at a time."""
     draw = np.random.default_rng(0)
     names = [f"x{j}" for j in range(size.n_columns)]
     schema = pa.schema([*((name, pa.float32()) for name in names), ("y", pa.int8())])
@@ -67,7 +67,7 @@ def write(path: Path, size: Size) -> None:
 
 
 def table_of(path: str) -> BlockTable:
-    """The file as a criterion gets it."""
+    """Return the file in the form that criteria receive."""
     source = Parquet(path, target="y")
     return BlockTable(source, source.reduce(TargetLabels("parts"), target_only=True), "parts")
 
@@ -80,7 +80,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def reading(path: str) -> float:
-    """Seconds to read every block once, warm."""
+    """Return the seconds to read every block once, with the file in the cache."""
     source = Parquet(path, target="y")
     for _ in range(2):
         found = seconds(lambda: sum(len(block.y) for block in source.blocks()))
@@ -88,7 +88,7 @@ def reading(path: str) -> float:
 
 
 def products(size: Size) -> float:
-    """Seconds that the products of all pairs of columns take, of numbers that are there."""
+    """Return the seconds for the products of all pairs of columns, for numbers in memory."""
     rows, total = np.zeros((4096, size.n_columns), order="F"), None
     total = np.zeros((size.n_columns, size.n_columns), order="F")
     once = min(
@@ -98,7 +98,7 @@ def products(size: Size) -> float:
 
 
 def bincount_rate() -> float:
-    """Pairs of levels that ``np.bincount`` counts in a second, on one core."""
+    """Return the number of pairs of levels that ``np.bincount`` counts per second and core."""
     one, other = np.random.default_rng(0).integers(0, LEVELS, size=(2, 1_000_000))
     return 1e6 / min(seconds(lambda: np.bincount(one * LEVELS + other)) for _ in range(5))
 
@@ -109,7 +109,7 @@ def _held() -> float:
 
 
 def mrmr(path: str, size: Size, pipe: Any) -> None:
-    """Seconds of preparing, of each pick, of all cores in a pick; gibibytes that were held."""
+    """Send seconds of preparation, seconds and CPU seconds of each step, and peak memory in GiB."""
     small = Size(5000, size.n_columns, 3)
     with TemporaryDirectory() as folder:  # compilation is not counted
         write(Path(folder) / "small.parquet", small)
@@ -132,7 +132,7 @@ def mrmr(path: str, size: Size, pipe: Any) -> None:
 
 
 def floating(path: str, size: Size, pipe: Any) -> None:
-    """Seconds of a floating search by J3 from the file."""
+    """Return the seconds of a floating search by J3 on the file."""
     search = FloatingForward(Scatter("J3"), n_features_to_select=min(10, size.n_columns))
     pipe.send(seconds(lambda: search.fit(path, target="y")))
 

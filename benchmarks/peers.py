@@ -36,7 +36,7 @@ Select = Callable[[np.ndarray, np.ndarray], Columns]
 
 
 class Duel(NamedTuple):
-    """A selector of another library and ours on one kind of table."""
+    """A selector of another library, the corresponding one of tamis, and a kind of table."""
 
     task: str
     peer: str
@@ -63,7 +63,7 @@ def long(seed: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
 
 
 def paired(seed: int, n: int = 300, d: int = 30) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """Two classes by an exclusive or of two columns of thirty."""
+    """Return two classes that are the XOR of two of thirty columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, (X[:, 3] * X[:, 17] > 0).astype(int), {3, 17}
@@ -76,17 +76,17 @@ def cancer(seed: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
 
 
 def best(scores: Any, n: int) -> Columns:
-    """The columns of the greatest scores."""
+    """Return the columns with the greatest scores."""
     return np.argsort(-np.asarray(scores), kind="stable")[:n].tolist()
 
 
 def named(name: str, n: int) -> Select:
-    """A recipe of ours that is asked for n columns."""
+    """Return a recipe of tamis that selects n columns."""
     return lambda X, y: tamis.select(X, y, name, n_features_to_select=n, random_state=0).columns
 
 
 def mlxtend_floating(estimator: Any) -> Select:
-    """Floating forward search of mlxtend."""
+    """Run the floating forward search of mlxtend."""
 
     def select(X: np.ndarray, y: np.ndarray) -> Columns:
         from mlxtend.feature_selection import SequentialFeatureSelector
@@ -98,13 +98,13 @@ def mlxtend_floating(estimator: Any) -> Select:
 
 
 def floating(estimator: Any) -> Select:
-    """The same search of ours."""
+    """Run the same search of tamis."""
     search = FloatingForward(CrossValidated(estimator, cv=5), n_features_to_select=6)
     return lambda X, y: search.fit(X, y).columns
 
 
 def boruta(X: np.ndarray, y: np.ndarray) -> Columns:
-    """BorutaPy with a forest of a hundred trees, fifty rounds."""
+    """Run BorutaPy with a forest of 100 trees and 50 iterations."""
     from boruta import BorutaPy
 
     forest = RandomForestClassifier(100, random_state=0)
@@ -113,7 +113,7 @@ def boruta(X: np.ndarray, y: np.ndarray) -> Columns:
 
 
 def relief(name: str) -> Select:
-    """ReliefF or MultiSURF of skrebate, asked for two columns."""
+    """Run ReliefF or MultiSURF of skrebate, and select two columns."""
 
     def select(X: np.ndarray, y: np.ndarray) -> Columns:
         import skrebate
@@ -124,7 +124,7 @@ def relief(name: str) -> Select:
 
 
 def knockpy(X: np.ndarray, y: np.ndarray) -> Columns:
-    """Gaussian knockoffs of knockpy by the weights of a ridge, false discovery rate 0.2."""
+    """Run Gaussian knockoffs of knockpy with ridge weights and a false discovery rate of 0.2."""
     from knockpy import KnockoffFilter
 
     knockoffs = KnockoffFilter(ksampler="gaussian", fstat="ridge")
@@ -132,24 +132,24 @@ def knockpy(X: np.ndarray, y: np.ndarray) -> Columns:
 
 
 def rfecv(X: np.ndarray, y: np.ndarray) -> Columns:
-    """scikit-learn's elimination by a linear SVM, with the number by cross-validation."""
+    """Run scikit-learn's RFECV with a linear SVM."""
     return np.flatnonzero(RFECV(SVC(kernel="linear"), step=0.1).fit(X, y).support_).tolist()
 
 
 def lasso(X: np.ndarray, y: np.ndarray) -> Columns:
-    """SelectFromModel by the ten largest coefficients of an L1-penalised logistic regression."""
+    """Select the ten largest coefficients of a logistic regression with an L1 penalty."""
     model = LogisticRegression(l1_ratio=1.0, solver="saga", C=0.1, max_iter=2000)
     found = SelectFromModel(model, max_features=10, threshold=-np.inf).fit(X, y)
     return np.flatnonzero(found.get_support()).tolist()
 
 
 def mutual(X: np.ndarray, y: np.ndarray) -> Columns:
-    """The best ten by scikit-learn's mutual information from neighbours."""
+    """Select the ten columns with the greatest mutual information, estimated by scikit-learn."""
     return best(mutual_info_classif(X, y, random_state=0), 10)
 
 
 def own(selection: Any) -> Select:
-    """Return a selection of ours that determines the number of columns."""
+    """Run a selection of tamis that determines the number of columns."""
     return lambda X, y: selection.fit(X, y).columns
 
 
@@ -177,14 +177,14 @@ DUELS = [
 
 
 def timed(select: Select, X: np.ndarray, y: np.ndarray) -> tuple[set[int], float]:
-    """Columns, and processor seconds."""
+    """Return the selected columns, and the processor seconds."""
     start = process_time()
     chosen = {int(column) for column in select(X, y)}
     return chosen, process_time() - start
 
 
 def outcome(duel: Duel) -> str:
-    """Run both sides on the same tables, interleaved, after one run of ours for compilation."""
+    """Run both sides alternately on the same tables, after one run of tamis for compilation."""
     if find_spec(duel.needs) is None:
         return f"{duel.task:34}{duel.peer} is not installed"
     duel.ours(*duel.make(99)[:2])

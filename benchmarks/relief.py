@@ -1,4 +1,4 @@
-"""Relief against fast-select and scikit-rebate: the same scores as the latter.
+"""Speed of Relief compared with fast-select and scikit-rebate, which computes the same scores.
 
 python -m benchmarks.relief
 """
@@ -24,7 +24,7 @@ def interacting(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def against_fast_select(peers: Any, size: tuple[int, int]) -> list[str]:
-    """Print the ratios for one size; return what misses its goal."""
+    """Print the ratios for one size. Return missed goals."""
     X, y = interacting(size)
     missed = []
     for algorithm, (name, options) in ALGORITHMS.items():
@@ -40,7 +40,7 @@ def against_fast_select(peers: Any, size: tuple[int, int]) -> list[str]:
 
 
 def against_skrebate(peers: Any) -> list[str]:
-    """Print the ratios for the first size; return what misses its goal or has other scores."""
+    """Print the ratios for the first size. Return missed goals and scores that differ."""
     X, y = interacting(SIZES[0])
     missed = []
     for algorithm, (name, options) in ALGORITHMS.items():

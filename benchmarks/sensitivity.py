@@ -22,7 +22,7 @@ from tamis.response.engines.base import FoldModel
 
 
 class Size(NamedTuple):
-    """A problem, the least ratio that is accepted, and how many columns the slow ones do."""
+    """Size of a problem, the smallest accepted ratio, and the columns that slow methods score."""
 
     n_samples: int
     n_features: int
@@ -50,7 +50,7 @@ def machine(size: Size) -> tuple[np.ndarray, np.ndarray, SVC, Sigmoids]:
 
 
 def loop(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, donors: np.ndarray, n: int) -> np.ndarray:
-    """Mean change of the posterior for each of the first ``n`` columns, predicted one by one."""
+    """Return the mean change of the posterior for the first ``n`` columns, one prediction each."""
     X = np.ascontiguousarray(X)
     base = sigmoid.probabilities(fitted.decision_function(X)[:, None])
     found = np.empty(n)
@@ -63,7 +63,7 @@ def loop(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, donors: np.ndarray, n: i
 
 
 def ours(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, way: object) -> np.ndarray:
-    """The same of all columns."""
+    """Return the mean change of the posterior for all columns, computed by tamis."""
 
     def raw(Z: np.ndarray) -> np.ndarray:
         return fitted.decision_function(Z)[:, None]
@@ -88,7 +88,7 @@ def seconds(function, *arguments, repeats: int = 3):  # type: ignore[no-untyped-
 
 
 def peak(function, *arguments) -> float:  # type: ignore[no-untyped-def]
-    """Greatest memory that numpy asked for."""
+    """Return the peak memory that numpy allocates."""
     tracemalloc.start()
     function(*arguments)
     most = tracemalloc.get_traced_memory()[1]
@@ -97,7 +97,7 @@ def peak(function, *arguments) -> float:  # type: ignore[no-untyped-def]
 
 
 def row(size: Size) -> list[str]:
-    """Print one size, and return the goals that were missed."""
+    """Print the results for one size. Return missed goals."""
     X, y, fitted, sigmoid = machine(size)
     (shuffle,) = Permutation(1).draws(X, np.arange(X.shape[1])[:, None], 0)
     common = (X, fitted, sigmoid)
@@ -127,7 +127,7 @@ def row(size: Size) -> list[str]:
 
 
 class _FirstColumns:
-    """The SVM as a function of its first columns, so that few can be timed."""
+    """An SVM as a function of its first columns, so that the time for a few can be measured."""
 
     def __init__(self, fitted: SVC, X: np.ndarray, n: int):
         self.fitted, self.X, self.n = fitted, X.copy(), n

@@ -24,7 +24,7 @@ MEMORY_GOAL, RATIO_GOAL = 300, 2
 
 
 def counts(n_features: int = N_FEATURES) -> tuple[Any, np.ndarray]:
-    """Small counts, mostly 0; the first hundred columns are more often there in one class."""
+    """Return small counts, mostly 0. The first 100 columns are nonzero more often in one class."""
     draw = np.random.default_rng(0)
     X = random_array((N_SAMPLES, n_features), density=FILLING, rng=draw, format="lil")
     y = draw.integers(2, size=N_SAMPLES)
@@ -36,12 +36,12 @@ def counts(n_features: int = N_FEATURES) -> tuple[Any, np.ndarray]:
 
 
 def search() -> Forward:
-    """Fifty picks of mRMR."""
+    """Return a search that selects 50 columns by mRMR."""
     return Forward(MRMR(), n_features_to_select=PICKS)
 
 
 def _held() -> float:
-    """Most megabytes held so far; getrusage would count what the parent process held."""
+    """Return the peak memory in MB. getrusage would include that of the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
 
@@ -55,7 +55,7 @@ def _needed(X: Any, y: np.ndarray, written_out: bool, pipe: Any) -> None:
 
 
 def megabytes(X: Any, y: np.ndarray, *, written_out: bool) -> float:
-    """What a search needs above its table, in a process of its own."""
+    """Return the memory in MB that a search needs in addition to its table."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_needed, args=(X, y, written_out, theirs))

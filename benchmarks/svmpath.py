@@ -59,7 +59,7 @@ GOALS = [  # title, kernel, sizes, column, at most
 
 
 def problems(names: list[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Standardised two-class problems by name."""
+    """Return standardised two-class problems by name."""
     found = {}
     for n in (200, 500, 1000, 3000):
         found[f"mc{n}"] = make_classification(n, 20, n_informative=10, flip_y=0.05, random_state=0)
@@ -86,7 +86,7 @@ def svc(kernel: str, X: np.ndarray, C: float) -> SVC:
 
 
 def measure(kernel: str, X: np.ndarray, y: np.ndarray, repeats: int, cv: bool) -> dict[str, float]:
-    """Ratios of the path's time to that of one fit, of grids, and of grids over folds."""
+    """Return the time of the path divided by that of one fit, of grids, and of grids over folds."""
     gamma = 1 / X.shape[1]
     path, grid = [], []
     for _ in range(repeats):

@@ -34,7 +34,7 @@ COLUMNS, ROWS = 8, 20
 
 
 class Case(NamedTuple):
-    """A model, a table, and least ratios over the loop: one shuffle and all values."""
+    """A model, a table, and the smallest accepted ratios, for one shuffle and for all values."""
 
     name: str
     n_samples: int
@@ -56,7 +56,7 @@ GUESTS = {"LightGBM": "lightgbm", "XGBoost": "xgboost"}
 
 
 def trained(case: Case, X: np.ndarray, y: np.ndarray) -> Any:
-    """A hundred trees of the library's own size."""
+    """Return a fitted model of 100 trees with the library's default size."""
     if case.name == "RandomForest":
         return RandomForestClassifier(100, random_state=0).fit(X, y)
     if case.name == "ExtraTrees":  # ExtraTrees draws its tests one after the other
@@ -73,7 +73,7 @@ def trained(case: Case, X: np.ndarray, y: np.ndarray) -> Any:
 
 
 class Columns:
-    """A model as a function of its first columns, so that few can be timed."""
+    """A model as a function of its first columns, so that the time for a few can be measured."""
 
     def __init__(self, model: Any, X: np.ndarray):
         self.model, self.X = model, X.copy()
@@ -82,7 +82,7 @@ class Columns:
         return self
 
     def second(self, X: np.ndarray) -> np.ndarray:
-        """Probability of the second class."""
+        """Return the probability of the second class."""
         return np.asarray(self.model.predict_proba(X)[:, 1:], dtype=np.float64)
 
     def predict(self, few: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ class Columns:
         return self.second(self.X)[:, 0] > 0.5
 
     def loop(self, X: np.ndarray, donors: np.ndarray, n: int) -> np.ndarray:
-        """Mean change of the probability with each of the first columns shuffled."""
+        """Return the mean change of the probability when each of the first columns is shuffled."""
         before = self.second(X)
         found = np.empty(n)
         for j in range(n):
@@ -101,30 +101,30 @@ class Columns:
 
 
 def accuracy(model: Columns, X: np.ndarray, y: np.ndarray) -> float:
-    """Share of rows with the right class."""
+    """Return the share of rows with the right class."""
     return float((model.predict(X) == y).mean())
 
 
 def opened(columns: Columns, X: np.ndarray) -> TreeEngine:
-    """Return our engine, with trees read and compared again."""
+    """Return the engine of tamis, after reading the trees and comparing them with the model."""
     ensemble = open_trees(columns.model, "predict_proba", columns.second, X)
     assert ensemble is not None
     return TreeEngine(ensemble, "predict_proba", columns.second, X)
 
 
 def shuffles(columns: Columns, X: np.ndarray, all_donors: list[np.ndarray]) -> np.ndarray:
-    """Mean change with each column shuffled, over several shuffles."""
+    """Return the mean change when each column is shuffled, over several shuffles."""
     engine = opened(columns, X)
     return np.asarray(np.mean([changes(engine, Shuffle(X, d)) for d in all_donors], axis=0))
 
 
 def every_value(columns: Columns, X: np.ndarray) -> np.ndarray:
-    """Mean change with each column at each of its values."""
+    """Return the mean change when each column is set to each of its values."""
     return changes(opened(columns, X), EveryValue(X, lambda: None)) / len(X)
 
 
 def changes(engine: TreeEngine, draw: Draw) -> np.ndarray:
-    """Mean absolute change of the outputs for each column."""
+    """Return the mean absolute change of the outputs for each column."""
     model = FoldModel(Model(None, "predict_proba", engine.raw, as_it_is), np.arange(len(engine.X)))
     statistic = AbsoluteChange(engine.outputs(), 1.0)
     units = np.arange(engine.X.shape[1])[:, None]
@@ -132,7 +132,7 @@ def changes(engine: TreeEngine, draw: Draw) -> np.ndarray:
 
 
 def seconds(function: Callable[..., Any], *arguments: Any, repeats: int = 3) -> tuple[float, Any]:
-    """Median processor seconds, and the answer."""
+    """Return the median processor seconds of a function, and its result."""
     times = []
     for _ in range(repeats):
         start = process_time()
@@ -142,7 +142,7 @@ def seconds(function: Callable[..., Any], *arguments: Any, repeats: int = 3) -> 
 
 
 def explained(model: Any, X: np.ndarray) -> str:
-    """Seconds that SHAP takes for all rows, by tree paths and against 100 rows."""
+    """Return the seconds of SHAP for all rows, by tree paths and with 100 background rows."""
     if find_spec("shap") is None:
         return "SHAP is not installed"
     import shap
@@ -160,7 +160,7 @@ def explained(model: Any, X: np.ndarray) -> str:
 
 
 def row(case: Case) -> list[str]:
-    """Print one case, and return the goals that were missed."""
+    """Print the results of one case. Return missed goals."""
     label = f"{case.name} {case.n_samples} x {case.n_features}"
     if case.name in GUESTS and find_spec(GUESTS[case.name]) is None:
         print(f"{label}: {GUESTS[case.name]} is not installed")

@@ -1,6 +1,7 @@
 """Sphinx configuration: numpydoc, an executed gallery, the PyData theme."""
 
 import os
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -59,8 +60,11 @@ if os.environ.get("TAMIS_DOCS_VERSIONS"):  # the pages become part of the site o
         "check_switcher": False,
         "navbar_start": ["navbar-logo", "version-switcher"],
     }
-# every page may quote a measured figure as |name|
-rst_epilog = "\n".join(f".. |{name}| replace:: {figure}" for name, figure in FIGURES.items())
+# every page may quote a measured figure as |name|; numbers are not broken across lines
+rst_epilog = "\n".join(
+    f".. |{name}| replace:: " + re.sub(r"(?<=\d) (?=\d)", "\N{NO-BREAK SPACE}", figure)
+    for name, figure in FIGURES.items()
+)
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",

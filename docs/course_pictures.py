@@ -68,7 +68,7 @@ def problem() -> tuple[Any, Any]:
 
 
 def position(subset: tuple[int, ...]) -> tuple[float, float]:
-    """Return the place of a subset: its size from left to right, then alphabetically."""
+    """Return the position of a subset: by size from left to right, then alphabetically."""
     row = list(combinations(range(len(NAMES)), len(subset)))
     gap = (HEIGHT - 20) / len(row)
     x = 44 + len(subset) * (WIDTH - 88) / len(NAMES)

@@ -62,6 +62,10 @@ RETIRED = {
     r"in words": "as text",
     r"at home in": "works with, suited to",
     r"goes on|go on": "continue",
+    r"learners?": "model, classifier, regressor",
+    r"folds? agrees?": "stability across folds",
+    r"(?:of|among|its) equals": "ties",
+    r"rounds of (?:resampling|cross-validation)": "resamples, repeats",
     r"thrice|whence|thereof|hitherto|whereof": "(rephrase)",
 }  # fmt: skip
 FOUND = [

@@ -4,7 +4,7 @@ Columns that cost money
 
 Each of ten measurements of a cell nucleus has a mean, a standard error and a worst value. Here a
 measurement has a fee, which is paid once for its three columns. The columns are selected in each
-fold within several price limits. The front shows which error each price buys.
+fold within several price limits. The plot shows the lowest error at each price.
 """
 
 import numpy as np
@@ -32,7 +32,8 @@ for name, fee in fees.items():
 costs = FeatureCosts(prices, shared=shared)
 
 # %%
-# Select within a limit, in every fold. A model that has not seen the held-out rows predicts them.
+# Select within a limit, in every fold. The held-out rows are predicted by a model that was trained
+# on the other rows.
 
 
 def held_out_errors(search):

@@ -2,8 +2,8 @@
 Partial dependence of all columns
 =================================
 
-One column of all rows is set to a value, and the predictions of an SVM are averaged. The curves
-show this mean prediction against the value. They are computed for all columns together.
+A column is set to the same value in all rows, and the predictions of an SVM are averaged. The
+curves show this mean prediction against the value. They are computed for all columns together.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Number of columns by held-out error
 ===================================
 
 A search selects the columns that look best on the given rows. An error estimated on the same rows,
-even by cross-validation, is optimistic and falls on pure noise too. ``HonestSize`` repeats the
-search inside every fold and evaluates it on held-out rows.
+even by cross-validation, is optimistic. It falls even if all columns are noise. ``HonestSize``
+repeats the search inside every fold and evaluates it on held-out rows.
 """
 
 import warnings

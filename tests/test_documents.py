@@ -8,13 +8,17 @@ from types import ModuleType
 from unittest.mock import MagicMock
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 from typer.main import get_command
 
+import tamis
 from docs.course_pictures import FOLDER, pictures
 from tamis.cli.app import app
 from tamis_book import names
+from tamis_book.benchmark.methods import METHODS
+from tamis_book.benchmark.tables import table_names
 from tamis_book.files import experiments
-from tests.pages import PAGES, ROOT, commands, run_page
+from tests.pages import PAGES, ROOT, code_blocks, commands, run_page
 
 FIGURES = tomllib.loads((ROOT / "docs" / "figures.toml").read_text())
 
@@ -41,12 +45,29 @@ def test_the_code_of_every_page_runs(name, tmp_path, monkeypatch):
     run_page(name)
 
 
+def test_the_first_result_that_pages_show_is_up_to_date():
+    """The output on the first pages, and in the picture of the report, is that of Auto."""
+    frame = load_breast_cancer(as_frame=True).frame
+    result = tamis.select(frame, method="Auto()", target="target", random_state=0)
+    lines = result.summary().splitlines()
+    for name in ("README.md", "docs/start.rst"):
+        blocks = [block for _, block in code_blocks(name, "text")]
+        (shown,) = (block for block in blocks if " columns are kept:" in block)
+        for line in shown.split("target diagnosis (2 classes)\n")[-1].splitlines():
+            start = line.strip().removesuffix("...")
+            assert any(found.startswith(start) for found in lines), f"{name}: {line}"
+    for name in ("README.md", "docs/index.rst", "docs/start.rst"):
+        assert f"{len(result.columns)} of 30 columns selected" in (ROOT / name).read_text(), name
+
+
 @pytest.mark.parametrize("name", [name for name in PAGES if commands(name)])
 def test_the_commands_of_every_page_are_valid(name):
     """Every command and option exists. Their effects are tested with the command line."""
     group = get_command(app)
     context = group.make_context("tamis", ["--version"], resilient_parsing=True)
     for command, *words in commands(name):
+        if command == "reproduce" and not words[0].startswith("-"):
+            assert words[0] in names() or words[0].endswith(".toml")
         if not command.startswith("-"):
             group.get_command(context, command).make_context(
                 command, list(words), resilient_parsing=True
@@ -91,6 +112,15 @@ def test_the_figures_that_pages_quote_agree_with_the_stored_ones():
     texts = [(ROOT / name).read_text() for name in PAGES if name.endswith(".rst")]
     quoted = {name for text in texts for name in re.findall(r"\|([a-z]+_\w+)\|", text)}
     assert quoted == set(FIGURES)
+
+
+def test_the_size_of_the_benchmark_agrees_with_its_lists():
+    methods, tables = FIGURES["field_methods"], FIGURES["field_tables"]
+    assert (int(methods), int(tables)) == (len(METHODS), len(table_names()))
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert quotes(
+        changes, f"{methods} methods of tamis and other packages on {tables} public tables"
+    )
 
 
 @pytest.mark.slow

@@ -164,7 +164,7 @@ def say_processor(what: str, instead: str) -> None:
     if place is None or what in place.warned:
         return
     place.warned.add(what)
-    warn(f"{what} on the processor, not on {place.name}. {instead}", DeviceWarning, stacklevel=2)
+    warn(f"{what} on the CPU, not on {place.name}. {instead}", DeviceWarning, stacklevel=2)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -599,7 +599,7 @@ def test_similar_columns_are_reported_with_the_column_that_stands_for_them():
     found = clone(QUICK).fit(pd.DataFrame(X).add_prefix("x"), y)
     assert found.columns == ["x2", "x7"]
     assert found.stands_for_ == {"x2": ["x5", "x0"]}
-    assert "similar columns (|r| > 0.9): x2 for x5, x0" in found.summary()
+    assert "similar columns left out (|r| > 0.9): x5, x0 (like x2)" in found.summary()
 
 
 def test_equally_spaced_real_numbers_are_a_regression():

@@ -145,11 +145,11 @@ def test_a_different_number_of_columns_is_refused():
 
 def test_a_method_that_cannot_use_the_device_warns_once(dispatch):
     X, f = problem()
-    with pytest.warns(DeviceWarning, match=r"Nothing of Ranking runs on cpu \(torch\)") as caught:
+    with pytest.warns(DeviceWarning, match=r"Ranking .* cannot use cpu \(torch\)") as caught:
         found = Ranking(FisherScore(), n_features_to_select=2).fit(torch.asarray(X), f > 0)
     assert len(caught) == 1
     assert found.record_.ran_on == {"scores": ["processor"]}
-    assert found.record_.places == "Scores ran on the processor."
+    assert found.record_.places == "Scores ran on the CPU."
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_method_that_cannot_use_the_device_warns_once(dispatch):
 def test_criteria_that_cannot_use_the_device_warn(criterion):
     X, f = problem()
     assert not criterion.runs_on_device
-    with pytest.warns(DeviceWarning, match="Nothing of RecursiveElimination runs on"):
+    with pytest.warns(DeviceWarning, match="RecursiveElimination .* cannot use"):
         select(X, f > 0, RecursiveElimination(criterion, n_features_to_select=3), device="cpu")
 
 
@@ -170,7 +170,7 @@ def test_svms_are_trained_on_the_cpu_and_scored_on_the_device():
     for criterion in (WeightNorm(SVC()), PosteriorSensitivity(SVC(), n_values=4)):
         method = RecursiveElimination(criterion, n_features_to_select=3)
         found = select(X, f > 0, method, device="cpu")
-        said = "Training ran on the processor, scores ran on cpu (torch)."
+        said = "Training ran on the CPU, scores ran on cpu (torch)."
         assert found.record_.places == said
         assert said in found.summary()
 
@@ -207,7 +207,7 @@ def test_records_store_the_device_of_each_part(tmp_path):
     assert known.ran_on == {"scores": ["cpu (torch)"]}
     longer = search(1).resume(X, f > 0, record=known)
     assert longer.record_.ran_on == {"scores": ["cpu (torch)", "processor"]}
-    assert longer.record_.places == "Scores ran on cpu (torch) and the processor."
+    assert longer.record_.places == "Scores ran on cpu (torch) and the CPU."
     plain = known.to_dict()
     plain["ran_on"] = {"scores": "cpu"}
     with pytest.raises(InvalidTable, match="ran_on"):

@@ -151,7 +151,7 @@ def test_signs_of_tests_are_printed(tamis, folder):
     (folder / "own.toml").write_text(text)
     result = tamis("reproduce", "own.toml", "--realizations", 2)
     assert "./+" in result.stdout
-    assert "paired t-test, ours / published; + if Odd wins" in result.stdout
+    assert "signs of the paired t-tests, ours / published; + if Odd is better" in result.stdout
 
 
 @pytest.mark.parametrize(

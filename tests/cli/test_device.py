@@ -22,7 +22,7 @@ def test_what_runs_on_no_device_says_so(tamis):
     pytest.importorskip("torch", reason="torch is not installed")
     found = tamis("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 3, "--device", "cpu")
     assert found.exit_code == 0, found.output
-    assert "Nothing of Ranking runs on device='cpu'" in found.stderr
+    assert "Ranking runs on the CPU, because it cannot use device='cpu'" in found.stderr
 
 
 def test_a_device_without_memory_leaves_the_record(tamis, folder, monkeypatch):
@@ -47,7 +47,7 @@ def test_a_device_without_memory_leaves_the_record(tamis, folder, monkeypatch):
     assert "--device" not in command
     again = tamis(*shlex.split(command)[1:])
     assert again.exit_code == 0, again.output
-    line = "Scores ran on cpu (torch) and the processor.\n"
+    line = "Scores ran on cpu (torch) and the CPU.\n"
     assert again.stdout.replace(line, "") == tamis(*words).stdout
 
 

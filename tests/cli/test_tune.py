@@ -156,7 +156,7 @@ def test_a_sample_stands_for_many_rows(tamis, cancer):
 def test_too_many_rows_are_refused_with_a_way_out(cancer, refused, monkeypatch):
     monkeypatch.setattr(tune, "MAX_SAMPLES", 100)
     sentence = refused("tune", "cancer.csv", "-t", "y")
-    assert re.search(r"up to 100 rows here, but cancer.csv has 160. Write --sample 100", sentence)
+    assert re.search(r"for up to 100 rows, but cancer.csv has 160. Write --sample 100", sentence)
     monkeypatch.setattr(tune, "free_memory", lambda: 1.0)
     assert "--sample" in refused("tune", "cancer.csv", "-t", "y")
 

@@ -70,7 +70,9 @@ def test_columns_that_the_second_search_did_not_get():
     first = Ranking(FisherScore(), n_features_to_select=10)
     search = Then(first, Forward(Scatter(), n_features_to_select=3)).fit(DATA.data, DATA.target)
     text = search.explain("mean smoothness")
-    assert text.startswith("The second search did not get it. In the first, 'mean smoothness' is")
+    assert text.startswith(
+        "The first search did not pass it on to the second. In the first, 'mean smoothness' is"
+    )
     assert "that Then selects" in search.explain("mean radius")
 
 

@@ -176,7 +176,7 @@ def test_work_on_the_processor_warns_once(criterion, word, place):
     messages, loss = device_warnings(criterion, X, f, place)
     assert len(messages) == 1
     assert word in messages[0]
-    assert "on the processor" in messages[0]
+    assert "on the CPU" in messages[0]
     assert place.parts["scores"] == ["processor"]
     assert_allclose(loss, criterion.fit(X, f).loss(np.arange(8)), rtol=1e-9)
 

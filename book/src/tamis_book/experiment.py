@@ -259,7 +259,7 @@ class Experiment:
 
     @property
     def is_range(self) -> bool:
-        """Whether a published number agrees if it is between ``low`` and ``high`` of a cell."""
+        """Whether published numbers agree if they are in the range ``low`` to ``high`` of ours."""
         return self.agreement == "range" or self.metric == "stability"
 
     @property

@@ -20,7 +20,7 @@ LEGENDS = {
 }
 NEAR = "ours (published)  = difference of at most {:g}"
 LEGEND = "  + ours {}  - ours {}  ! impossible  ? not specified  ~ contradicted"
-SIGNS = "./+: paired t-test, ours / published; + if {} wins"
+SIGNS = "./+: signs of the paired t-tests, ours / published; + if {} is better"
 
 
 class CellTable(NamedTuple):

@@ -322,7 +322,7 @@ def _load(part: Part, seed: int) -> tuple[str, Any, "ResampledTable | None"]:
 
 
 def parse_method(text: str, estimators: Mapping[str, BaseEstimator]) -> Any:
-    """Return the method for a recipe name, or for an expression that may call the estimators."""
+    """Return the method for a recipe name or an expression, which may use the given estimators."""
     if text.partition("(")[0].strip() in recipe_names():
         return from_recipe(text)
     calls = {name: partial(clone, estimator) for name, estimator in estimators.items()}

@@ -152,8 +152,8 @@ def neighbours_of(curves: Sequence[Any], sizes: Subset) -> NDArray[np.intp]:
 def smooth(losses: Array, errors: Array, neighbours: NDArray[np.intp]) -> Array:
     """Smooth the losses of candidates along their curves.
 
-    A quarter of the difference from each neighbour is added. A difference of more than two standard
-    errors is not added, so that a steep curve keeps its bend.
+    A loss moves by a quarter of its difference from each neighbour. Differences of more than two
+    standard errors are ignored, so that a steep curve keeps its bend.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ CONFIRMING, N_DRAWS = 5, 20
 
 
 class Work(NamedTuple):
-    """Everything that a round (one fold) needs, except the table and its target.
+    """Everything that the work in a fold needs, except the table and its target.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Work(NamedTuple):
         return [test.tolist(), subsets, entries, packed]
 
     def check(self, rounds: dict[str, list[Any]]) -> None:
-        """Raise an error if the rounds stored in a record do not match this plan."""
+        """Raise an error if the folds stored in a record do not match this plan."""
         for _, _, entries, _ in rounds.values():
             given = [(path, model, size) for path, model, size, _ in entries]
             if given != [BASELINE, *self.plan.candidates]:

@@ -146,7 +146,7 @@ Key = tuple[str, str, int]
 class Gathered(NamedTuple):
     """Held-out predictions of each candidate (path, model, size), and of the baseline.
 
-    A candidate with ``n_units`` units uses all columns.
+    A candidate of size ``n_units`` uses all columns.
     """
 
     candidates: dict[Key, Predictions]
@@ -188,7 +188,7 @@ def unpack_predictions(text: str, n_rows: int, centre: Array) -> Array:
 def gather(
     found: Sequence[Sequence[Any]], truth: Truth, n_units: int, unit: float = 1.0
 ) -> Gathered:
-    """Return the predictions of all rounds, grouped by candidate.
+    """Return the predictions of all folds, grouped by candidate.
 
     If candidates tie, the first of them is selected. Predictions are multiplied by ``unit``,
     because models are trained on a target that was divided by it.

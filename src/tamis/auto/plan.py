@@ -354,7 +354,9 @@ class Planning:
         name = f"model: {model}"
         if not fewest <= costs.n_rows <= most:
             bound = f"at most {most}" if costs.n_rows > most else f"at least {fewest}"
-            return self._skip(name, 0.0, f"only used for {bound} rows, and {costs.n_rows} are used")
+            return self._skip(
+                name, 0.0, f"only used for {bound} rows, but there are {costs.n_rows}"
+            )
         n_paths = len(judged_paths(model, self.paths))
         for sizes in self._sizes_at(model):
             seconds = costs.model_seconds(model, n_paths, sizes)
@@ -382,7 +384,7 @@ class Planning:
         compiled = name in COMPILED
         seconds += LOADING * (compiled and not any(step.name in COMPILED for step in self._tried))
         if seconds > share * self.left:
-            reason = f"needs about {seconds:.2g} s, and {max(0.0, self.left):.2g} s are left"
+            reason = f"needs about {seconds:.2g} s, but {max(0.0, self.left):.2g} s are left"
             return self._skip(name, seconds, reason)
         self._take(name, seconds, "fits into the time left")
         return True
@@ -411,6 +413,6 @@ class Planning:
         if n_repeats > 1:
             self._take("repeats", (n_repeats - 1) * spent, f"{n_repeats} times")
             return n_repeats
-        reason = f"needs about {spent:.2g} s more, and {room:.2g} s are left for repeats"
+        reason = f"needs about {spent:.2g} s more, but {room:.2g} s are left for repeats"
         self._skip("repeats", spent, reason)
         return 1

@@ -65,8 +65,8 @@ PATIENCE, LEAST_SECONDS = 3.0, 300.0
 SQUARED = 1e-75, 1e75
 #: Minimum number of rows, which is enough for two folds of two rows each.
 FEWEST = 4
-#: Orders that are computed on all rows in the end, because their statistics add up over rows, and
-#: the maximum number of values of the table that they read.
+#: Orders that are finally computed again on all rows, which is fast because their statistics are
+#: sums over rows, and the maximum number of values of the table that they read.
 ADDED_UP, MOST_VALUES = ("information", "floating", "distinct information"), 10**7
 #: Maximum number of rows for the permutation test of interactions.
 TESTED_ROWS = 5_000
@@ -339,12 +339,12 @@ class Auto(InRounds):
             )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the memory in bytes that copies of the rows in use need."""
+        """Estimate the memory in bytes for copies of the rows that are used."""
         plan = self._plan(n_samples, n_features, n_features, "classification")
         whole = min(n_samples * n_features, MOST_VALUES) if plan.n_rows < n_samples else 0
         return 8.0 * (6 * plan.n_rows * n_features + 4 * whole)
 
-    # -- the plan and its rounds ------------------------------------------------------------------
+    # -- the plan and its folds -------------------------------------------------------------------
 
     def _plan(
         self, n_rows: int, n_units: int, n_columns: int, task: str, n_classes: int = 2
@@ -749,7 +749,7 @@ class Auto(InRounds):
 
 
 def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished stage with only the columns that the selected order selects in each round.
+    """Return a finished stage with only the columns that the selected order selects in each fold.
 
     The predictions for held-out rows are needed until the selection is made. They take megabytes.
     """

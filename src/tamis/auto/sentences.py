@@ -102,8 +102,8 @@ def describe_lists(auto: Any) -> list[str]:
                 line += f" ({describe_difference(found.lost)} compared with the best list)"
             lines.append(line)
     if auto.stands_for_:
-        each = (f"{column} for {shorten_list(of)}" for column, of in auto.stands_for_.items())
-        lines.append(f"similar columns (|r| > {DUPLICATE:g}): {'; '.join(each)}")
+        each = (f"{shorten_list(of)} (like {column})" for column, of in auto.stands_for_.items())
+        lines.append(f"similar columns left out (|r| > {DUPLICATE:g}): {'; '.join(each)}")
     return lines
 
 

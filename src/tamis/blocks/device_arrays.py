@@ -88,10 +88,10 @@ def warn_of_device(selector: Any, device: str) -> None:
     parts = [selector, *selector.get_params().values()]
     if not any(getattr(part, "runs_on_device", False) for part in parts):
         warn(
-            f"Nothing of {type(selector).__name__} runs on {device}: it runs on the CPU. HSIC, "
+            f"{type(selector).__name__} runs on the CPU, because it cannot use {device}. HSIC, "
             "ParzenInformation, KwakInformation, WeightNorm and sensitivities of SVMs with "
             "kernel='rbf', MRMR and its relatives, PairInformation, NewtonSVC and NewtonSVR "
-            "do.",
+            "can.",
             DeviceWarning,
             stacklevel=3,
         )

@@ -137,12 +137,12 @@ class Knee(Choice):
         wanted = n_before + _knee(gains, least=int(n_before == n_fixed))
         size = min(size for size in trace.sizes.tolist() if size >= wanted)
         lies = "lies" if size == 1 else "lie"
-        change = "fall" if gains[-1] <= gains[0] else "rise, as gains should not,"
+        change = "fall" if gains[-1] <= gains[0] else "rise (gains should fall)"
         return Chosen(
             int(np.flatnonzero(trace.sizes == size)[0]),
             f"{context.counted(size)} {lies} before the knee of the gains, which {change} from "
-            f"{gains[0]:.4g} to {gains[-1]:.4g}: a description of the curve, not a test; of pure "
-            f"noise a dozen lie there too.{context.beside_fixed}",
+            f"{gains[0]:.4g} to {gains[-1]:.4g}. The knee describes the curve and is not a test: "
+            f"from pure noise it selects about a dozen.{context.beside_fixed}",
         )
 
 

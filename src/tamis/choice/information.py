@@ -22,12 +22,12 @@ from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget,
 if TYPE_CHECKING:
     from tamis.contract.criterion import Criterion
 
-#: How many of 50 or 500 columns of pure noise are selected, after ranking by correlation or JMI.
+#: Number of columns selected from 50 or 500 columns of pure noise, ranked by correlation or JMI.
 ON_NOISE = {
-    "aic": "of pure noise it keeps some 17",
-    "bic": "of pure noise it keeps some 2",
-    "ebic": "of pure noise it keeps none, in 98 of 100 tables",
-    "srm": "of pure noise it keeps about 1",
+    "aic": "from pure noise it selects about 17",
+    "bic": "from pure noise it selects about 2",
+    "ebic": "from pure noise it selects nothing, in 98 of 100 tables",
+    "srm": "from pure noise it selects about 1",
 }
 KINDS = {"aic": "AIC", "bic": "BIC", "ebic": "extended BIC", "srm": "the structural risk"}
 

@@ -103,7 +103,7 @@ class FalseDiscovery(Choice):
         allowed = self.q * np.arange(1, len(p_values) + 1) / len(p_values)
         passing = np.flatnonzero(p_values <= allowed)
         if not len(passing) and trace.start.any():  # fixed columns are selected without a test
-            return Chosen(0, f"Only what is fixed: no other passes a rate of {self.q:g}.")
+            return Chosen(0, f"Only fixed features: no other passes a rate of {self.q:g}.")
         if not len(passing):
             raise NothingSelected(
                 f"No feature passes a false discovery rate of {self.q}: the smallest p-value is "

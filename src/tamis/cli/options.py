@@ -230,7 +230,8 @@ class SelectOptions(GroupOptions):
         "Number of resamples for the error estimate with METHOD (default: 20).", "R", min=0
     )
     budget: str | None = option(
-        "Processor time of the search without METHOD: 60s, 5m; the report comes on top.", "TIME"
+        "Planned time of the search without METHOD: 60s, 5m. The report takes extra time.",
+        "TIME",
     )
     scoring: str | None = option(
         "Score to optimise without METHOD: roc_auc, neg_log_loss, r2, ...", "NAME"

@@ -228,9 +228,9 @@ def _check_size(asked: TuneOptions, data: TuningTable) -> None:
         most = min(most, int((free / each) ** 0.5 / share))
     if n > most:
         raise PathTooLarge(
-            f"tamis tune needs a matrix of rows by rows, which fits up to {most} rows here, but "
-            f"{asked.name} has {n}. Write --sample {min(SAMPLE, most)} to tune on rows drawn at "
-            "random."
+            "tamis tune needs a matrix with one entry for each pair of rows, which fits into "
+            f"memory for up to {most} rows, but {asked.name} has {n}. Write --sample "
+            f"{min(SAMPLE, most)} to tune on rows drawn at random."
         )
 
 

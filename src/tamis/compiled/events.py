@@ -200,8 +200,8 @@ def advance(problem, state, log, end):
     n_terms = state.terms.shape[0] - 2
     while row + 2 < log.tau.shape[0] and state.now.n_terms < n_terms:
         error, tolerance = _speeds(problem, state, dh, dr)
-        # refine only if the error is not mere rounding: 0.05 times the tolerance is the larger of
-        # the current error of the residuals and their rounding error
+        # refine only if the error exceeds rounding; 0.05 times the tolerance is the larger of two
+        # errors: the current one of the residuals, and the one due to rounding
         if error > state.now.residual * scale and error >= 0.05 * tolerance:
             _refine(problem, state)
             error, tolerance = _speeds(problem, state, dh, dr)

@@ -114,7 +114,7 @@ def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
-    """Return the greatest of a sample's exponents after a column is added or removed."""
+    """Return the greatest exponent in a sample's kernel row after a column is added or removed."""
     greatest = exponents.dtype.type(-np.inf)
     for q in range(len(exponents)):
         greatest = max(greatest, exponents[q] - sign * (x - column[q]) ** 2)

@@ -162,7 +162,10 @@ class Limit:
         return found
 
     def fitting(self, order: Subset, held: Subset) -> Subset:
-        """Return the units of an order that fit next to ``held`` if all others are skipped."""
+        """Go through an order, and return the units that can be added within the limit.
+
+        Units in ``held`` are paid already.
+        """
         own, fees = self.prices.own, self.prices.fees
         fees_of: dict[int, list[int]] = {}
         for fee, (_, sharing) in enumerate(fees):

@@ -152,7 +152,7 @@ class Record:
         if not self.ran_on:
             return ""
         devices = {
-            part: " and ".join(f"the {name}" if name == PROCESSOR else name for name in names)
+            part: " and ".join("the CPU" if name == PROCESSOR else name for name in names)
             for part, names in self.ran_on.items()
         }
         if len(set(devices.values())) == 1:

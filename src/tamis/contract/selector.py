@@ -179,7 +179,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _open(
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> StepSource:
-        """Learn from the data, and return the source of the steps after the record ``done``."""
+        """Learn from the data, and return the source of the steps that follow those in ``done``."""
 
     @abstractmethod
     def _steps(

@@ -137,7 +137,9 @@ class HSIC(SingleChanges, SubsetCriterion):
 
     @property
     def runs_on_device(self) -> bool:  # type: ignore[override]
-        """Whether kernels can be computed on a GPU or other device: not with the median rule."""
+        """Whether kernels can be computed on a GPU or other device.
+
+        This is not possible with the median rule."""
         return bool(self.gamma != "median")
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:

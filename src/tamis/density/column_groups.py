@@ -115,7 +115,7 @@ class JoinedPacking(Packing):
     cuts : Cuts
         Cuts of all units and the target.
     labels : Labels or None
-        The classes, or None if the target is real, and cut like a column.
+        The classes, or None for a real target, which is cut like a column.
     groups : Groups
         The groups.
     found : dict of int to list

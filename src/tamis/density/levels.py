@@ -121,7 +121,7 @@ class Packing:
     cuts : Cuts
         Cuts of all columns and the target.
     labels : Labels or None
-        The classes, or None if the target is real, and cut like a column.
+        The classes, or None for a real target, which is cut like a column.
     """
 
     def __init__(self, cuts: Cuts, labels: Labels | None):

@@ -39,7 +39,7 @@ class OneHotLevels:
     n_levels : array of shape (n_columns,)
         Number of levels of each column.
     table : array
-        Values that are summed, indexed by counts from 0 on.
+        Value that each count of a contingency table contributes to a sum; entry 0 is for count 0.
     """
 
     def __init__(self, codes: NDArray[Any], n_levels: NDArray[Any], table: Array):

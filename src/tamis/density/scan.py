@@ -147,10 +147,10 @@ def _information(
 def _without(
     coded: Coded, total: Array, table: Array, chance: Chance | None, rows: slice, columns: slice
 ) -> list[Array]:
-    """Return the sums of n log n over the joint counts of each pair, in all classes together.
+    """Return, for each pair of columns, the sum of n log n over its counts in all classes together.
 
-    If ``chance`` is given, return the expected sums over the counts in single classes instead:
-    first given the levels of the second column, then given the levels of the first column.
+    If ``chance`` is given, return two expected sums over the counts in single classes instead: the
+    first given the levels of the second column, the second given those of the first.
     """
     if chance is None:
         return [_sum_levels(coded, total, table, rows, columns)]

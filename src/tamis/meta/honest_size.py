@@ -230,7 +230,7 @@ class HonestSize(Rounds, InRounds):
         losses = self.environment_losses_[:, chosen]
         worst = losses.argmax()
         return (
-            f" Trained on all environments but one, its loss in that one is {losses.mean():.3g} on "
+            f" In an environment without training rows, the loss is {losses.mean():.3g} on "
             f"average, and at most {losses[worst]:.3g} (in {self.environments_[worst]})."
         )
 

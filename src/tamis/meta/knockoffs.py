@@ -142,7 +142,7 @@ class Knockoffs(Rounds, InRounds):
             n_kept,
             f"{self._counted(n_kept)} beat their knockoffs by {cut:.3g} or more; a share of "
             f"{self.fdr:g} of them is expected to be independent of the target given the others, "
-            "if the columns are normal.",
+            "if the columns are normally distributed.",
         )
 
 

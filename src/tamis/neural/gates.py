@@ -23,8 +23,8 @@ class Gate(ABC):
 
     #: Initial value of b, at which the gate is open.
     start: ClassVar[float]
-    #: Largest change of b in one step of L-BFGS. A gate that a long step has closed has no gradient
-    #: that could open it again.
+    #: Largest change of b in one step of L-BFGS. A long step could close a gate for good, because a
+    #: closed gate has no gradient.
     longest: ClassVar[float] = np.inf
     #: Lower bound of b for L-BFGS.
     lowest: ClassVar[float] = -np.inf

@@ -391,7 +391,7 @@ def nmifs(n_bins: int | None = None, **options: Any) -> Selection:
 
 @register("Fleuret (2004), Fast binary feature selection with conditional mutual information")
 def cmim(n_bins: int | None = None, **options: Any) -> Selection:
-    """Forward selection by the smallest information given any one selected column."""
+    """Forward selection by the least information that a column adds to any selected column."""
     return search.Forward(criteria.CMIM(n_bins=n_bins), **options)
 
 

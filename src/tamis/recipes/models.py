@@ -114,7 +114,7 @@ def forest_rfe(n_estimators: int = N_TREES, **options: Any) -> Selection:
 
 @register(BREIMAN)
 def forest_regression_rfe(n_estimators: int = N_TREES, **options: Any) -> Selection:
-    """Repeatedly drop the 20 % of columns that change a regression forest's density least."""
+    """Repeatedly drop the 20 % of columns that affect the predictions of a forest least."""
     forest = RandomForestRegressor(n_estimators=n_estimators)
     return eliminate(criteria.DensitySensitivity(forest, on="held-out"), options, STEP)
 
@@ -134,7 +134,7 @@ def boosting_rfe(estimator: Any = None, **options: Any) -> Selection:
 
 @register(FRIEDMAN)
 def boosting_regression_rfe(estimator: Any = None, **options: Any) -> Selection:
-    """Repeatedly drop the 20 % of columns that change the density of boosted trees least.
+    """Repeatedly drop the 20 % of columns that affect the predictions of boosted trees least.
 
     The default estimator is ``HistGradientBoostingRegressor()``. ``LGBMRegressor(verbose=-1)``
     works as well. A row of weight 2 is not equivalent to two rows; see ``boosting-rfe``.

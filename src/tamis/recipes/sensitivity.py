@@ -216,7 +216,7 @@ def _density(noise: str, C: Tuned, gamma: Any, epsilon: Tuned, **how: Any) -> An
 def sd_l_rfe(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Repeatedly drop the 10 % of columns that change a regression's Laplace density least."""
+    """Repeatedly drop the 10 % of columns that affect an SVR least (Laplace noise)."""
     return eliminate(_density("laplace", C, gamma, epsilon), options, 0.1)
 
 
@@ -224,7 +224,7 @@ def sd_l_rfe(
 def sd_g_rfe(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Repeatedly drop the 10 % of columns that change a regression's Gaussian density least."""
+    """Repeatedly drop the 10 % of columns that affect an SVR least (Gaussian noise)."""
     return eliminate(_density("gaussian", C, gamma, epsilon), options, 0.1)
 
 
@@ -232,7 +232,7 @@ def sd_g_rfe(
 def sd_l_init(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Rank by the change of a regression's Laplace density when a column is perturbed."""
+    """Rank by the change of an SVR's predictions when a column is perturbed (Laplace noise)."""
     return _rank(_density("laplace", C, gamma, epsilon), options)
 
 
@@ -240,7 +240,7 @@ def sd_l_init(
 def sd_g_init(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """Rank by the change of a regression's Gaussian density when a column is perturbed."""
+    """Rank by the change of an SVR's predictions when a column is perturbed (Gaussian noise)."""
     return _rank(_density("gaussian", C, gamma, epsilon), options)
 
 
@@ -248,7 +248,7 @@ def sd_g_init(
 def sd_l_rfe_permuted(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """As published: repeatedly drop the column whose shuffling changes a Laplace density least."""
+    """As published: drop the column whose shuffling affects an SVR least (Laplace noise)."""
     return eliminate(_density("laplace", C, gamma, epsilon, **PERMUTED), options)
 
 
@@ -256,5 +256,5 @@ def sd_l_rfe_permuted(
 def sd_g_rfe_permuted(
     C: Tuned = None, gamma: Any = None, epsilon: Tuned = None, **options: Any
 ) -> Selection:
-    """As published: repeatedly drop the column whose shuffling changes a Gaussian density least."""
+    """As published: drop the column whose shuffling affects an SVR least (Gaussian noise)."""
     return eliminate(_density("gaussian", C, gamma, epsilon, **PERMUTED), options)

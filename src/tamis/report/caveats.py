@@ -72,10 +72,10 @@ def _few_rows(report: "Report") -> Iterator[Caveat]:
 def _wide(report: "Report") -> Iterator[Caveat]:
     if report.n_columns > MANY_COLUMNS * report.n_rows:
         check = (
-            "The errors are measured on held-out rows. Whether these are the right columns, only "
-            "their stability can show."
+            "The errors are measured on held-out rows. Only the stability of the columns can show "
+            "whether they are the right ones."
             if report.errors
-            else "Only held-out rows could show this."
+            else "Only an error on held-out rows could show which of them do."
         )
         yield Caveat(
             f"{report.n_columns} columns for {report.n_rows} rows.",

@@ -89,8 +89,8 @@ def mean_change(before: Array) -> AbsoluteChange:
 class WeightedLoss(Statistic):
     """Increase of the weighted mean loss: sum_i w_i (loss_i after - loss_i before) over the rows i.
 
-    ``loss`` is the "squared" or "absolute" error of the first output, or "linear": the outputs of
-    a row times its factors. For the latter, ``truth`` holds these factors.
+    ``loss`` is the "squared" or "absolute" error of the first output, or "linear". A linear loss is
+    a weighted sum of the outputs of a row, and ``truth`` holds the weights.
     """
 
     before: Array

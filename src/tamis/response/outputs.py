@@ -118,7 +118,7 @@ class Output(ABC):
         )
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
-        """Return a function that compares the outputs of other models with the given models."""
+        """Return a function that compares the outputs of other models with those of ``models``."""
         statistic = self.statistic(outputs_of(models, X))
         return lambda others, Z: statistic.score(outputs_of(others, Z))
 
@@ -232,7 +232,7 @@ def losses(output: Output, way: Perturbation, units: Units) -> Array:
         X = training.columns(output.estimator, units.columns)
         comparison = output.comparison(output.models(X), X)
         return replacement_losses(comparison, way, units, X, training.seed, training.n_jobs)
-    report_processor("Models without a column, and derivatives, are computed")
+    report_processor("Models retrained without a column, and derivatives, are computed")
     X = training.X[:, units.columns]
     if not isinstance(way, Removal):
         return output.slopes(X, units, way)[None]

@@ -138,7 +138,7 @@ class Then(Composed):
         unit = unit_index(type(self).__name__, column, names, self.units_)
         if self.first_.unit_support_[unit]:
             return explained(self, column)
-        return "The second search did not get it. In the first, " + explained(
+        return "The first search did not pass it on to the second. In the first, " + explained(
             self.first_, column, names
         )
 

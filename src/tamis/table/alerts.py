@@ -477,8 +477,8 @@ def _far_rows(y: NDArray[Any]) -> Iterator[Alert]:
 def _unnamed(names: list[str]) -> Iterator[Alert]:
     if names:
         sentence = (
-            f"{format_names(names)} had no name in the file. Name the column there, or write "
-            f"{way_out('drop', names)}."
+            f"{format_names(names)} {_agree(names, 'has', 'have')} no name in the file. Add a name "
+            f"there, or write {way_out('drop', names)}."
         )
         yield Alert("unnamed", tuple(names), sentence)
 

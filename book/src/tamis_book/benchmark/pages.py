@@ -79,7 +79,7 @@ def _results_page(stored: Sequence[TableResults], pictures: Path) -> list[str]:
         "random), averaged over the judges, the five sizes and the tables. *Behind* is the mean "
         "difference to the first method with a 95 % bootstrap interval over the tables. An "
         "asterisk marks the methods whose interval contains 0: they are not distinguishable from "
-        "the first. No winner is named if there are such methods.",
+        "the first. If there are such methods, no winner is named.",
         "",
     ]
     for kind, ranking in zip(KINDS, rankings, strict=True):
@@ -104,9 +104,9 @@ def _coverage(stored: Sequence[TableResults]) -> list[str]:
         *_heading("Coverage", "-"),
         "These results are **partial** if a line below names missing tables, methods or splits.",
         "",
-        f"* Cells: {cells['error']} of errors, {cells['noise']} of noise columns, "
-        f"{cells['bootstrap']} of bootstrap samples. Selections took {seconds / 60:.0f} minutes of "
-        "processor time, without the judges.",
+        f"* Computed: {cells['error']} error estimates, {cells['noise']} selections with noise "
+        f"columns, {cells['bootstrap']} selections from bootstrap samples. Selections took "
+        f"{seconds / 60:.0f} minutes of processor time, without training the judges.",
         f"* Splits: {', '.join(known)}. Not all methods are measured on all of them: each ranking "
         "states its tables and splits.",
         f"* Judges: {', '.join(JUDGES)}; the SVM only on tables of at most {SVM_ROWS} rows.",
@@ -181,9 +181,9 @@ def _habits(
     lines += [
         f"Means over {format_count(n_tables, 'table')}. *Validity* is the share of appended noise "
         "columns (permuted copies of a fifth of the columns) that are not selected, averaged over "
-        "the sizes. At the same sizes random selection has the validity of its row. *Stability* "
-        "is Nogueira's index over five bootstrap samples (1 = identical, 0 = chance). *Time* is "
-        "the median processor time of a selection. Judges and splits are not included.",
+        "the sizes. Compare it with the row of random selection. *Stability* is Nogueira's index "
+        "over five bootstrap samples (1 = identical, 0 = chance). *Time* is the median processor "
+        "time of a selection, without the preparation of the table and the models trained on it.",
         "",
     ]
     shown = [

@@ -1,4 +1,4 @@
-"""Rankings of the methods: losses relative to random selection, ranks and intervals over tables."""
+"""Rankings of methods: losses relative to random selection, mean ranks, intervals over tables."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -32,8 +32,8 @@ FOLDERS = ("TAMIS_BENCH", "TAMIS_DATA")
 #: Tables that scikit-learn brings along.
 BUNDLED = ("iris", "wdbc", "wine")
 SCIKIT_FEATURE = "https://github.com/jundongl/scikit-feature/raw/master/skfeature/data/"
-#: Number of rows of the prior mean in the code of a category. A rare category is coded near the
-#: mean of all training rows.
+#: Strength of the shrinkage of category means: the overall mean counts as this number of rows, so a
+#: rare category is coded near the overall mean.
 PRIOR_ROWS = 10
 #: Number of folds by which the categories of the training rows are coded.
 FOLDS = 5

@@ -76,7 +76,7 @@ class _PairPass(StripPass):
         self.weights, self.widening = weights, widening
 
     def strip(self, rows: slice) -> Any:
-        """Return the sums of a strip: for the other width, for the members, and the changes."""
+        """Return the sums over the pairs of a strip: ``other``, ``base`` and ``changes``."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(rows.start, Z.shape[0]))
         weights, exponents = self._weights(strip), strip.exponents()
@@ -110,7 +110,7 @@ class _PairPass(StripPass):
         return weights
 
     def _other(self, exponents: Any, weights: Any, base: Any) -> Any:
-        """Return the sum for the kernel with the other width."""
+        """Return the sum over pairs for the kernel with exponents multiplied by ``widening``."""
         if self.widening == 1.0:
             return base
         xp = namespace(exponents)

@@ -45,10 +45,10 @@ def class_changes(
 
 
 class _Sums(NamedTuple):
-    """Kernel between a strip of rows and the rows of a class, and its row sums.
+    """Kernel matrix between a strip of rows and the rows of a class, and its row sums.
 
-    Each row of the kernel is divided by its greatest value. ``total`` are the row sums of the
-    divided kernel, ``log`` the logarithms of the row sums of the kernel itself.
+    Each row of the matrix is divided by its greatest value. ``total`` holds the row sums of the
+    divided matrix, and ``log`` the logarithms of the row sums of the original matrix.
     """
 
     block: slice
@@ -75,7 +75,7 @@ class _ClassPass(StripPass):
         self.classes = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
 
     def strip(self, rows: slice) -> Any:
-        """Return the score of some rows, then its change if each column of ``order`` is moved."""
+        """Return the score of a strip of rows, and its change by each column of ``order``."""
         xp, Z = namespace(self.table.Z), self.table.Z
         strip = self.exponents.strip(rows, slice(0, Z.shape[0]))
         exponents = self._of_others(strip, strip.exponents())

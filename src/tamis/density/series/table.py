@@ -33,9 +33,9 @@ STEEP = 3.0
 #: before the kernel is computed. The key is the number of bytes per number.
 FAR = {8: 300.0, 4: 40.0}
 #: On a CPU: smallest and largest number of rows in a strip, number of strips, and size of a stack
-#: (count of numbers). Matrix products are then large enough for full speed. There are few enough
-#: strips that little is computed twice, and enough of them that most of the redundant half of a
-#: symmetric kernel is left out.
+#: (count of numbers). Matrix products are then large enough for full speed. With few
+#: strips, little is computed twice. With many strips, more of the redundant half of a symmetric
+#: kernel is left out.
 ROWS, PIECES, STACK = (128, 512), 32, 1 << 23
 #: Up to this total size (count of numbers, 256 MB), all stacks are kept from one strip to the next.
 #: Larger stacks are computed again for each strip.

@@ -36,8 +36,8 @@ LAST: dict[str, Callable[[Array], Array]] = {
 }
 #: Number of hidden values in a block (16 MB), which fits into a shared CPU cache.
 BLOCK = 2_000_000
-#: Maximum number of hidden values, over all rows and values of a column, that take less time than a
-#: few predictions of the model.
+#: Up to this number of hidden values, over all rows and values of a column, replacing all values
+#: takes less time than a few predictions of the model.
 QUICK = 100_000
 
 

@@ -181,7 +181,7 @@ def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms:
 
 
 def _ends(solution: SolutionPath) -> tuple[float, float]:
-    """Return an upper bound on c'x of the optimum at the first row, and a lower bound at the last.
+    """Bound c'x at the optimum, from above at the first row and from below at the last row.
 
     c is the cost. The duality gap G of a point x bounds its distance from the optimum x*:
     ``lambda |c'x - c'x*| <= ||w|| sqrt(2 G) + 2 G``.

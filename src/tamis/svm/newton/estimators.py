@@ -14,8 +14,8 @@ from tamis.svm.inputs import encode_classes, weigh_classes
 from tamis.svm.newton.machine import Losses, NewtonMachine, TargetUnits
 from tamis.svm.newton.spaces import SquaredLoss
 
-#: Larger values of epsilon are replaced by this one: the tube contains all targets, and does not
-#: overflow.
+#: Larger values of epsilon could overflow, so they are replaced by this one. The tube contains all
+#: targets in any case.
 LARGEST_EPSILON = 1e100
 
 

@@ -98,7 +98,7 @@ class PosedMachine(NamedTuple):
 
     @property
     def ridge(self) -> Any:
-        """1 / 2C of each training row."""
+        """Ridge 1 / 2C of each training row, which is added to the diagonal of the kernel."""
         return move(1 / (2 * self.bounds[self.rows]), self.X)
 
 

@@ -37,8 +37,8 @@ INEXACT = 1.01
 # The effect of rounding errors, whose signs are random, is bounded by this number of standard
 # deviations.
 LIKELY = 4.0
-# A violation of the constraint up to this share of the bounds is treated as none, because the sums
-# of balanced class weights are equal only up to rounding.
+# A constraint counts as satisfied if its violation is below this share of the bounds, because the
+# sums of balanced class weights are equal only up to rounding.
 BALANCED = 1e-12
 
 

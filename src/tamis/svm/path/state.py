@@ -74,10 +74,10 @@ class MarginSet(NamedTuple):
     def collected(
         cls, moved: EpochState, variables: Indices, free: Mask, n_terms: int
     ) -> "MarginSet":
-        """Return the margin set after a call of the compiled loop.
+        """Return the margin set as the compiled loop has left it.
 
-        Its members are the variables of the ``free`` slots. The rank-one terms are added to the
-        inverse.
+        Its members are the variables of the ``free`` slots, and its inverse includes the rank-one
+        terms.
         """
         keep = np.concatenate([[0], np.flatnonzero(free) + 1])
         old = keep[keep < len(moved.base)]
@@ -282,8 +282,8 @@ class SolverState:
     def _direction(self, line: Line) -> Array:
         """Return the direction ``A_E^-1 [-e; -slope]`` of the intercept and the margin set.
 
-        If the slope is a multiple of the signs s, only the intercept changes. In this case the
-        multiple is subtracted first, so that rounding does not change x.
+        If the slope is a multiple of the signs s, only the intercept changes. The multiple is then
+        subtracted first, so that rounding errors do not change x.
         """
         s, slope = self.programme.sign[self.margin.members], line.slope[self.margin.members]
         lines = s * slope

@@ -17,6 +17,9 @@ nox.options.default_venv_backend = "uv|virtualenv"
 
 PYTHONS = nox.project.python_versions(nox.project.load_toml("pyproject.toml"))
 THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")}
+#: Tests open files in UTF-8, also on Windows. tests/test_repository checks that the library names
+#: the encoding of each file.
+UTF8 = {"PYTHONUTF8": "1"}
 FAST = ("-m", "not slow and not experiment")
 
 
@@ -24,7 +27,7 @@ def run_tests(session: nox.Session, *options: str) -> None:
     """Print the versions of the dependencies, and run the tests."""
     session.run("python", "-c", "from sklearn import show_versions; show_versions()")
     workers = ("-n", os.environ.get("TAMIS_TEST_WORKERS", "2"))
-    session.run("python", "-m", "pytest", *workers, *options, *session.posargs, env=THREADS)
+    session.run("python", "-m", "pytest", *workers, *options, *session.posargs, env=THREADS | UTF8)
 
 
 @nox.session(python=PYTHONS, default=False)
@@ -55,7 +58,8 @@ def wheel(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check a file of typical use with mypy and pyright, as a user would."""
     session.install(".[app]", "--group", "types")
-    session.run("mypy", "--strict", "tests/typical_use.py")
+    # without the settings of this repository, which read tamis from its sources
+    session.run("mypy", "--strict", "--config-file=", "tests/typical_use.py")
     session.run("pyright", "tests/typical_use.py")
 
 

@@ -1,7 +1,6 @@
 """Control of Chromium over its debugging pipe: JSON over two file descriptors, no other library."""
 
 import base64
-import fcntl
 import json
 import os
 import select
@@ -18,6 +17,8 @@ PATIENCE = 60
 
 def chromium():
     """Return the path of Chromium under one of its usual names, or None."""
+    if os.name == "nt":  # processes there do not inherit numbered pipes
+        return None
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -26,6 +27,8 @@ def chromium():
 
 def _pipe():
     """Return a pipe whose ends have high numbers, because Chromium reads and writes 3 and 4."""
+    import fcntl  # not on Windows
+
     ends = os.pipe()
     high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 50) for end in ends]
     for end in ends:

@@ -103,7 +103,8 @@ def test_the_wheel_and_the_sdist_stay_small(wheel, dist):
 def test_the_sdist_holds_only_what_the_wheel_is_built_from(dist):
     folder = dist / f"tamis-{VERSION}"
     assert {path.name for path in folder.iterdir()} - {".gitignore"} == {
-        "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "src",
+        "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "hatch_build.py",
+        "pyproject.toml", "src",
     }  # fmt: skip
 
 
@@ -122,6 +123,16 @@ def test_the_metadata_of_the_wheel_is_complete(wheel):
     assert not [line for line in found.get_all("Requires-Dist") if "<" in line]  # no upper bounds
     extras = set(found.get_all("Provides-Extra"))
     assert extras == {"app", "dask", "gpu", "guests", "torch"}
+
+
+def test_the_links_of_the_readme_lead_to_the_repository(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"tamis-{VERSION}.dist-info/METADATA").decode()
+    links = re.findall(r"\]\(([^)]+)\)", email.message_from_string(text).get_payload())
+    source = PROJECT["urls"]["Source"]
+    assert f"{source}/raw/main/docs/_static/report.png" in links
+    assert f"{source}/blob/main/CONTRIBUTING.md" in links
+    assert all(link.startswith("https://") for link in links)
 
 
 def test_the_unpacked_wheel_works_without_optional_packages_and_without_metadata(wheel, tmp_path):

@@ -122,7 +122,9 @@ def test_names_of_the_book_can_be_imported_from_tamis(module, name, monkeypatch)
     home = import_module(module)
     assert getattr(home, name) is getattr(import_module("tamis_book"), name)
     monkeypatch.setitem(sys.modules, "tamis_book", None)  # as if it was not installed
-    with pytest.raises(MissingExtra, match=rf"^{name} is in .* Run pip install tamis-book\.$"):
+    with pytest.raises(
+        MissingExtra, match=rf"^{name} is in .* Run pip install \./book in the folder"
+    ):
         getattr(home, name)
 
 

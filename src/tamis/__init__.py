@@ -14,25 +14,12 @@ Methods from the literature have names: ``tamis.recipe("svm-rfe")`` returns the 
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tamis._lazy import register
-from tamis._version import __version__
+from tamis._lazy import lazy_names, register
+from tamis._version import __version__  # noqa: F401 (read by the build and by users)
 
-if TYPE_CHECKING:
-    from tamis.contract.costs import FeatureCosts
-    from tamis.recipes import recipe, select
-    from tamis.table import inspect, read
-
-__all__ = ["FeatureCosts", "__version__", "inspect", "read", "recipe", "select"]
-
-_HOMES = {
-    "FeatureCosts": "tamis.contract.costs",
-    "inspect": "tamis.table",
-    "read": "tamis.table",
-    "recipe": "tamis.recipes",
-    "select": "tamis.recipes",
-}
+_load, __dir__, __all__ = lazy_names(__name__, __file__)
 
 register("report", lambda: import_module("tamis.report").report)
 register("to_pipeline", lambda: import_module("tamis.table.selector").to_pipeline)
@@ -45,15 +32,7 @@ def __getattr__(name: str) -> Any:
     Importing scikit-learn takes over a second. ``tamis --help`` and programs that only use
     ``tamis.exceptions`` do not need scikit-learn.
     """
-    if name in _HOMES:
-        value: Any = getattr(import_module(_HOMES[name]), name)
-    elif not name.startswith("_") and find_spec(f"tamis.{name}") is not None:
+    is_package = name not in __all__ and not name.startswith("_")
+    if is_package and find_spec(f"tamis.{name}") is not None:
         return import_module(f"tamis.{name}")  # the import binds the name
-    else:
-        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return _load(name)

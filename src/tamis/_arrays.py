@@ -330,13 +330,13 @@ def tied(scores: Array, position: int, noise: float = 0.0) -> NDArray[np.intp]:
     return near[cut == cut[near == position]]
 
 
-def best_first(scores: Array, noise: float = 0.0) -> NDArray[np.intp]:
+def best_first(scores: Array) -> NDArray[np.intp]:
     """Return the positions of the scores, from the best to the worst. Ties keep their order.
 
     >>> best_first(np.array([1.0, 3.0, 3.0, 2.0]))
     array([1, 2, 3, 0])
     """
-    return np.argsort(-snapped(scores, noise), kind="stable")
+    return np.argsort(-snapped(scores), kind="stable")
 
 
 def best(scores: Array, noise: float = 0.0) -> int:

@@ -26,5 +26,6 @@ def load_from_book(name: str) -> Any:
 def missing_book(name: str) -> MissingExtra:
     """Return the error for a name or command that needs tamis-book, which is not installed."""
     return MissingExtra(
-        f"{name} is in tamis-book, which is not installed. Run pip install tamis-book."
+        f"{name} is in tamis-book, which is not installed. Run pip install ./book in the folder of "
+        "the repository."
     )

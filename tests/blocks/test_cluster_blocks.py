@@ -196,6 +196,7 @@ class KillsItsWorker(RowStatistic):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_a_killed_worker_does_not_change_the_result(folder, tmp_path):
     alone = Forward(MRMR(n_bins=5), n_features_to_select=4).fit(folder, target="y")
     with machines(2, processes=True) as workers, distributed.Client(workers) as client:

@@ -253,7 +253,8 @@ def test_without_the_book_the_command_explains_how_to_install_it(tamis, refused,
     monkeypatch.setattr("tamis.cli.app._entries", lambda **which: ())
     sentence = refused("reproduce", "--list")
     assert sentence == (
-        "tamis reproduce is in tamis-book, which is not installed. Run pip install tamis-book."
+        "tamis reproduce is in tamis-book, which is not installed. Run pip install ./book in the "
+        "folder of the repository."
     )
     assert "reproduce" not in tamis("--help").stdout
     assert "No such command" in refused("reproduse")

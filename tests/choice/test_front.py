@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from tamis.choice.front import PricedList, affordable_lists, cheapest, undominated
-from tamis.contract.costs import Prices
+from tamis.choice.front import PricedList, affordable_lists, undominated
+from tamis.contract.costs import Limit, Prices
+from tests.contract.test_costs import draw_prices
 
 
 def draw_lists(seed):
@@ -31,27 +32,37 @@ def test_a_front_has_every_list_that_no_cheaper_one_matches(seed):
     assert undominated(lists[::-1]) == front == undominated(front)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_the_cheapest_list_is_close_to_the_best(seed):
-    lists = draw_lists(seed)
-    found = lists[cheapest(lists)]
-    lowest = min(one.loss for one in lists)
-    assert found.loss <= lowest + 1
-    assert found.price == min(one.price for one in lists if one.loss <= lowest + 1)
-    assert lists[cheapest(lists, 0)].loss == lowest
-
-
-def test_an_unknown_error_counts_as_none():
-    assert cheapest([PricedList(1, 0.3), PricedList(2, 0.2)]) == 1
-
-
-def test_lists_fit_and_contain_fixed_units():
-    prices = Prices((4.0, 1.0, 5.0, 0.5), ((2.0, (0, 2)),), full=12.5)
-    order, scores = np.array([2, 0, 1, 3]), np.array([3.0, 2.5, 1.0, 0.1])
-    shares = (0.05, 0.5, 1.0)
-    plain = affordable_lists(order, prices, shares=shares)
-    assert [units.tolist() for units in plain] == [[3], [0], [0, 1, 2, 3]]
-    by_price = affordable_lists(order, prices, scores=scores, shares=shares)
-    assert [units.tolist() for units in by_price] == [[3], [1, 3], [0, 1, 2, 3]]
-    fixed = affordable_lists(order, prices, fixed=np.array([1]), shares=shares[1:])
+def test_an_order_is_walked_and_what_does_not_fit_is_skipped():
+    prices = Prices((4.0, 1.0, 5.0, 0.5), ((2.0, (0, 2)),))
+    limits = [Limit(prices, amount) for amount in (0.625, 6.25, 12.5)]
+    order = np.array([2, 0, 1, 3])
+    found = affordable_lists(order, limits)
+    assert [units.tolist() for units in found] == [[3], [0], [0, 1, 2, 3]]
+    fixed = affordable_lists(order, limits[1:], fixed=np.array([1]))
     assert [units.tolist() for units in fixed] == [[1, 3], [0, 1, 2, 3]]
+    short = affordable_lists(order, limits, fixed=np.array([1]), most=2)
+    assert [units.tolist() for units in short] == [[1], [1, 3], [1, 2]]
+
+
+def test_a_fee_is_paid_for_a_group_whose_units_are_worth_it_together():
+    """Alone, each unit of the group has less worth per price than the first unit."""
+    prices = Prices((8.0, 0.5, 0.5, 0.5, 0.4), ((5.0, (1, 2, 3)),))
+    order = np.arange(5)
+    (per_price,) = affordable_lists(order, [Limit(prices, 8.4, per_price=True)])
+    assert per_price.tolist() == [1, 2, 3, 4]
+    (blind,) = affordable_lists(order, [Limit(prices, 8.4)])
+    assert blind.tolist() == [0, 4]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lists_fit_contain_fixed_units_and_use_up_the_limit(seed):
+    prices, d, rng = draw_prices(seed)
+    order, fixed = rng.permutation(d), np.flatnonzero(rng.random(d) < 0.2)
+    amount = prices.of(fixed) + rng.random() * prices.of(range(d))
+    for per_price in (False, True):
+        limit = Limit(prices, amount, per_price=per_price)
+        (units,) = affordable_lists(order, [limit], fixed=fixed)
+        assert np.isin(fixed, units).all()
+        assert limit.affords(units)
+        left = np.setdiff1d(np.arange(d), units)
+        assert not any(limit.affords([*units, unit]) for unit in left)

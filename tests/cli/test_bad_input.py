@@ -116,7 +116,9 @@ def test_files_that_are_none(refused, folder, command, table, named):
         (reproduce, ["--store", "{}/r.sqlite"]),
     ],
 )
-@pytest.mark.parametrize("place", ["/proc", "nowhere", "t.csv"])
+@pytest.mark.parametrize(
+    "place", [pytest.param("/proc", marks=pytest.mark.posix), "nowhere", "t.csv"]
+)
 def test_places_that_cannot_be_written(refused, folder, command, more, place):
     if (more[0], place) == ("--folder", "nowhere"):
         pytest.skip("is made")

@@ -310,7 +310,7 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="limits")
+@pytest.mark.posix
 @pytest.mark.parametrize(
     "option",
     [
@@ -340,7 +340,7 @@ def test_as_a_process_that_fails(folder):
     assert done.stderr == "tamis: There is no file none.csv. Did you mean wine.csv?\n"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="terminals and signals")
+@pytest.mark.posix
 def test_control_c_at_a_terminal(folder):
     """The bar shows on a terminal; a search without end is stopped and keeps its record."""
     method = "Genetic(Scatter(), n_generations=100000, n_features_to_select=2)"

@@ -216,6 +216,7 @@ def test_a_class_of_one_row_is_refused(refused, folder):
     assert "'2' has a single row" in refused("tune", "single.csv", "-t", "y")
 
 
+@pytest.mark.posix
 def test_an_interrupt_prints_the_best_C_so_far(tamis, cancer, monkeypatch):
     shown = ProgressBar.__call__
 

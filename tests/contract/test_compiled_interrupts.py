@@ -81,7 +81,8 @@ def interrupted(seconds):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # repeated, because numba drops exceptions that are raised while it looks up types
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
@@ -90,7 +91,10 @@ def interrupted(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def test_kernel_sums_can_be_interrupted(monkeypatch):
+@pytest.mark.posix
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_kernel_sums_can_be_interrupted(monkeypatch, n_threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", str(n_threads))
     table = DRAW.normal(size=(6000, 40))
     sums = CompiledClassSums(table, DRAW.integers(0, 2, 6000))
     members, calls, function = np.arange(40), [], kernel_sums.class_sums
@@ -103,6 +107,7 @@ def test_kernel_sums_can_be_interrupted(monkeypatch):
     assert 0 < len(calls) < 1000
 
 
+@pytest.mark.posix
 def test_a_path_can_be_interrupted():
     table = DRAW.normal(size=(900, 8))
     path = SVCPath("rbf", gamma=1.0)

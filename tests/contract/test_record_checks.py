@@ -42,6 +42,7 @@ def test_the_undamaged_record_is_accepted():
     "damage",
     [
         {"format": 1},
+        {"format": 3},  # of a later version
         {"format": None},
         {"n_samples": -1},
         {"n_samples": 1.5},
@@ -141,6 +142,17 @@ def test_a_finished_record_of_a_different_table_is_refused():
         Ranking(FisherScore(), n_features_to_select=2).resume(
             X[:, :5], Y, record=Record.from_dict(plain)
         )
+
+
+@pytest.mark.parametrize("step", [-1, 0, 1])
+@pytest.mark.parametrize("make", [search, lambda: Forward(Scatter(), n_features_to_select=3)])
+def test_another_chosen_step_is_refused(make, step):
+    plain = make().fit(X, Y).record_.to_dict()
+    del plain["checksum"]
+    damaged = Record.from_dict({**plain, "chosen": step})
+    with pytest.raises(InvalidTable, match="its 'chosen' is not the step that this search selects"):
+        make().resume(X, Y, record=damaged)
+    assert make().resume(X, Y, record=Record.from_dict(plain)).support_.sum() == 3
 
 
 def test_a_record_that_cannot_be_written_is_reported(tmp_path, monkeypatch):

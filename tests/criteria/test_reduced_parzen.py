@@ -9,10 +9,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from tamis._seeds import stream
 from tamis.criteria import ReducedParzenInformation
 from tamis.datasets import make_weston
-from tamis.density.parzen import log_density
 from tamis.density.simplex import reduced_set
 from tamis.exceptions import InvalidParameter
 from tamis.search import Backward, RecursiveElimination
+from tests.densities import density
 
 
 def table(n_samples=60, n_features=4, seed=0):
@@ -29,7 +29,7 @@ def information(points, Z, y, sigma):
     for k in np.unique(y):
         members = Z[y == k]
         places, weights = reduced_set(members, sigma)
-        densities.append(np.exp(log_density(points, members[places], sigma, weights)))
+        densities.append(density(points, members[places], sigma, weights))
     densities = np.array(densities)
     priors = np.bincount(y) / len(y)
     return np.mean(np.log(densities[y, np.arange(len(y))] / (priors @ densities)))

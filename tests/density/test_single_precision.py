@@ -13,7 +13,7 @@ from tamis.criteria import (
     ParzenInformation,
     PosteriorSensitivity,
 )
-from tamis.density.series import output_changes
+from tamis.density.series.outputs import output_changes
 from tamis.exceptions import InvalidParameter
 from tamis.svm import NewtonSVC, NewtonSVR
 

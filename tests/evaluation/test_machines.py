@@ -73,6 +73,7 @@ def test_a_cluster_gives_the_same_result_as_one_process(cluster, tmp_path):
     assert numbers(by_address) == numbers(alone)
 
 
+@pytest.mark.posix
 def test_a_killed_worker_does_not_change_the_result(cluster):
     _, client = cluster
     alone = experiment({"slow": Slow()}, n=20)
@@ -120,6 +121,7 @@ def valued(log):
         *(pytest.param(one, marks=pytest.mark.slow) for one in ("file", "file on another host")),
     ],
 )
+@pytest.mark.posix
 def test_a_search_continues_after_its_worker_was_killed(cluster, tmp_path, monkeypatch, place):
     """The record is passed on by the scheduler, or by the store if the worker can write to it."""
     _, client = cluster
@@ -159,6 +161,7 @@ def left_behind(dask_scheduler):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_a_cluster_that_loses_all_workers_is_sent_the_data_again(cluster):
     _, client = cluster
     alone = experiment({"slow": Slow()}, n=10)

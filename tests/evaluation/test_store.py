@@ -422,6 +422,7 @@ def killed_until_done(start, path, n, n_kills, seed):
 
 
 @needs_fork
+@pytest.mark.posix
 def test_killed_runs_end_with_the_same_results(tmp_path):
     assert Forked(tmp_path / "whole.sqlite", 30, 0.0).wait() == 0
     killed_until_done(Forked, tmp_path / "killed.sqlite", 30, n_kills=3, seed=0)
@@ -429,6 +430,7 @@ def test_killed_runs_end_with_the_same_results(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_a_run_killed_twenty_times_ends_with_the_same_results(tmp_path):
     assert started(tmp_path / "whole.sqlite", 200, 0.0).wait() == 0
     killed_until_done(started, tmp_path / "killed.sqlite", 200, n_kills=20, seed=1)
@@ -436,6 +438,7 @@ def test_a_run_killed_twenty_times_ends_with_the_same_results(tmp_path):
 
 
 @needs_fork
+@pytest.mark.posix
 def test_many_processes_can_create_a_store_at_the_same_time(tmp_path):
     for attempt in range(10):
         path, go = tmp_path / f"{attempt}.sqlite", time.time() + 0.05
@@ -460,6 +463,7 @@ def test_many_processes_can_create_a_store_at_the_same_time(tmp_path):
 
 
 @needs_fork
+@pytest.mark.posix
 def test_two_processes_share_a_store(tmp_path):
     path = tmp_path / "shared.sqlite"
     both = [Forked(path, 30, 0.005) for _ in range(2)]
@@ -468,7 +472,8 @@ def test_two_processes_share_a_store(tmp_path):
     assert content(path) == content(tmp_path / "whole.sqlite")
 
 
-@pytest.mark.skipif(shutil.which("mount") is None or os.geteuid() != 0, reason="needs root")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+@pytest.mark.skipif(shutil.which("mount") is None, reason="needs mount")
 @pytest.mark.slow
 def test_nothing_is_lost_if_the_file_system_is_full(tmp_path):
     small = tmp_path / "small"

@@ -56,7 +56,8 @@ def watched():
 
 def largest_memory():
     resource = pytest.importorskip("resource")
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def end_of(function, *args):

@@ -19,7 +19,9 @@ from tamis.criteria import (
     PosteriorSensitivity,
     WeightNorm,
 )
-from tamis.density.series import ScaledColumns, output_changes, pair_changes
+from tamis.density.series.outputs import output_changes
+from tamis.density.series.pairs import pair_changes
+from tamis.density.series.table import ScaledColumns
 from tamis.exceptions import DeviceWarning, NotEnoughMemory
 from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR

@@ -363,7 +363,7 @@ def test_rows_with_weight_0_are_ignored():
 def test_invalid_weights_are_refused(weights):
     X, y = doubled()
     search = Ranking(Correlation(), n_features_to_select=2).fit(X, y)
-    with pytest.raises(InvalidParameter, match="sample_weight as 90 numbers"):
+    with pytest.raises(InvalidParameter, match="sample_weight as 90 finite numbers"):
         search.substitutes(X, y, sample_weight=weights)
 
 

@@ -322,6 +322,17 @@ def test_a_model_without_engine_predicts_as_often_as_for_scikit_learn(scoring):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_score_of_stored_outputs_is_computed_as_often_as_for_scikit_learn():
+    found = []
+    scoring = make_scorer(lambda y, predicted: found.append(len(y)) or np.mean(y == predicted))
+    X, y = make_classification(80, 4, random_state=0)
+    model = SVC().fit(X, y)
+    permutation_importance(model, X, y, scoring=scoring, n_repeats=3)
+    n_theirs, found[:] = len(found), []
+    importance(model, X, y, scoring=scoring, n_repeats=3)
+    assert len(found) == n_theirs == 13
+
+
 def test_all_values_of_a_long_table_are_used_only_if_that_is_fast():
     X, y = make_classification(1000, 4, n_redundant=0, random_state=0)
     for model in (LogisticRegression(), MLPClassifier((8,), solver="lbfgs", max_iter=300)):

@@ -223,7 +223,7 @@ def test_the_common_view_of_svms_agrees_with_the_model():
         own = fitted.decision_function(X) if machine is not fitted else fitted._outputs(X)[:, 0]
         assert_allclose(outputs[:, 0], own, atol=1e-12)
         (one,) = multipliers(fitted, target)
-        K = Kernel(*view[:4])(X, X)
+        K = view.kernel(X, X)
         assert_allclose(K @ one.beta + fitted.intercept_, outputs[:, 0], atol=1e-10)
 
 

@@ -86,6 +86,28 @@ def test_one_format_for_all_dates():
     assert date_format(pl.Series(["12", "13"])) is None
 
 
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["2020-02-01T10:00:00Z", "2020-03-01T10:00:00.5Z"], "2020-02-01 10:00"),
+        (["2020-02-01 10:00:00+02:00", "2020-03-01 10:00:00+01:00"], "2020-02-01 08:00"),
+        (["01.02.2020 09:30", "13.02.2020 10:00"], "2020-02-01 09:30"),
+        (["02/13/2020 09:30:05", "02/14/2020 10:00:00"], "2020-02-13 09:30"),
+        (["01.02.20", "13.02.99"], "2020-02-01 00:00"),
+        (["2/13/20", "2/14/20"], "2020-02-13 00:00"),
+    ],
+)
+def test_dates_with_offsets_times_and_short_years(texts, first):
+    dates = read_columns(pl.DataFrame({"x": texts}))[0]["x"]
+    assert dates.dtype.is_temporal()
+    assert f"{dates.cast(pl.Datetime)[0]:%Y-%m-%d %H:%M}" == first
+
+
+@pytest.mark.parametrize("texts", [["1.2.3", "1.10.4"], ["1.2.30", "1.10.41"], ["1/2", "3/4"]])
+def test_versions_and_fractions_are_not_dates(texts):
+    assert date_format(pl.Series(texts)) is None
+
+
 def sorts(table):
     return {alert.sort: alert.columns for alert in table.alerts}
 

@@ -53,6 +53,7 @@ def alerts_of(table, sort):
         (["1e-5", "2.5E3", "."], [1e-5, 2500, None]),
         (["12", "?", "n/a", "", "NA", "-"], [12, None, None, None, None, None]),
         ([" 7 % ", None], [7, None]),
+        (["7 %", "-999", "8 %"], [7, -999, 8]),
     ],
 )
 def test_text_is_read_as_numbers(texts, numbers):
@@ -169,6 +170,19 @@ def test_codes_in_all_formats_are_missing_values_and_announced(tmp_path, kind):
     if kind in ("parquet", "arrow"):
         assert "'?' (40 rows) in 'site'" in alert.sentence
     assert tamis.read(path, target="y", keep=["age"]).frame["age"].min() == -999
+
+
+def test_codes_among_percentages_and_categories_are_missing_values():
+    rate = [f"{v:.1f} %" for v in RNG.uniform(0, 30, N)]
+    rate[:4] = ["-999"] * 4
+    site = pl.Series(["a", "b", "?"] * (N // 3), dtype=pl.Categorical)
+    frame = pl.DataFrame({"rate": rate, "site": site, "y": Y})
+    table = tamis.inspect(frame, "y")
+    assert table.profile.n_missing.tolist() == [4, N // 3]
+    assert table.kinds == {"rate": "number", "site": "category"}
+    (alert,) = alerts_of(table, "missing codes")
+    assert "-999 (4 rows) in 'rate'; '?' (40 rows) in 'site'" in alert.sentence
+    assert tamis.inspect(frame, "y", keep=["site"]).profile.n_missing.tolist() == [4, 0]
 
 
 def test_a_numeric_target_is_not_changed():
@@ -346,17 +360,21 @@ def test_a_number_of_a_category_is_a_duplicate():
             "branch_code": np.array([70, 10, 90, 20, 40])[branch],
             "almost": np.where(np.arange(300) == 299, 9, branch),
             "coarse": branch // 2,
+            "far": np.array(["no", "yes"])[branch % 2],
+            "far_code": 2 - branch % 2,
             "twin": branch + 0.5,
             "other": rng.integers(0, 5, 300),
             "y": rng.integers(0, 2, 300),
         }
     )
     (alert,) = alerts_of(tamis.inspect(frame, "y"), "copies")
-    assert alert.columns == ("branch_code", "twin")
+    assert alert.columns == ("branch_code", "twin", "far_code")
     assert "'branch_code' of 'branch'" in alert.sentence
+    assert "'far_code' of 'far'" in alert.sentence
     gaps = pl.when(pl.col("branch") == "Ulm").then(None).otherwise("branch_code")
     missing = frame.with_columns(branch_code=gaps)
-    assert alerts_of(tamis.inspect(missing, "y"), "copies")[0].columns == ("branch_code", "twin")
+    (alert,) = alerts_of(tamis.inspect(missing, "y"), "copies")
+    assert alert.columns == ("branch_code", "twin", "far_code")
 
 
 def written_sheets(path):
@@ -390,6 +408,16 @@ def test_a_column_that_is_in_another_sheet_is_looked_for_there(tmp_path):
     written_sheets(path := tmp_path / "t.xlsx")
     with pytest.raises(InvalidTable, match=r"no column ' b '.* The sheet 'first' is read.*it's 2"):
         tamis.read(path, target=" b ")
+
+
+def test_other_sheets_are_mentioned_if_the_first_has_no_rows(tmp_path):
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
+        book.add_worksheet("cover").write(0, 0, "Report")
+        pl.DataFrame({"a": [1, 2], "y": [0, 1]}).write_excel(book, "data")
+    with pytest.raises(InvalidTable, match=r"no rows.*The sheet 'cover' is read.*--sheet data"):
+        tamis.read(tmp_path / "t.xlsx")
 
 
 def test_sheets_and_encodings_need_their_formats(tmp_path):

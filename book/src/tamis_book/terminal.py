@@ -1,23 +1,21 @@
 """Implementation of ``tamis reproduce``: run experiments, print and write their tables."""
 
-import shlex
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 
 from tamis._format import format_count, mask_control
-from tamis.cli.app import INTERRUPTED
-from tamis.cli.folder import check_folder, check_output, replace_file
+from tamis.cli.app import leave
+from tamis.cli.folder import TABLES, check_outputs, replace_file, write_tables
 from tamis.cli.progress import ProgressBar
 from tamis.cli.terminal import PIPED, make_table, notify, stdout, text
 from tamis.evaluation import Store
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.report.charts.style import LIGHT
-from tamis.report.sheets import Sheet, Value, csv_text, json_text, table_text
+from tamis.report.sheets import Sheet, Value
 from tamis.report.svg import to_svg
 from tamis_book.cells import Cell, mark_words
 from tamis_book.chart import cells_of, draw_published
@@ -39,8 +37,6 @@ from tamis_book.reproduction import Reproduction
 from tamis_book.result_files import stored_results
 from tamis_book.runner import reproduce
 
-#: File formats in which tables can be written.
-ENDINGS = (".csv", ".md", ".tex", ".json")
 #: Width of a chart in pixels: twice the width of a column in a paper.
 CHART = 480
 CELLS = ("part", "method", "columns", "ours", "deviation", "realizations", "published", "mark")
@@ -78,7 +74,8 @@ def run_reproduce(asked: ReproduceOptions) -> None:
                     progress=bar,
                 )
             if bar.stop:
-                _leave(experiment, store.path)
+                write_store = "write --store FILE to resume it the next time."
+                leave(f"{experiment.name} was stopped", store.path, write_store)
             if len(experiments) == 1 and not found.cells and found.missing:
                 raise InvalidTable(f"{experiment.name}: {found.missing[0]}")
             _print(found)
@@ -86,7 +83,7 @@ def run_reproduce(asked: ReproduceOptions) -> None:
             if asked.folder is not None:
                 _write_folder(asked.folder, found)
     for path in asked.output:
-        replace_file(path, _text(path.suffix.lower(), done))
+        _write_tables(path, done)
     if asked.report is not None:
         replace_file(asked.report, reproduced(done[0], command=_command(done[0])).html())
     if asked.quiet:
@@ -111,26 +108,12 @@ def _check(asked: ReproduceOptions, n_experiments: int) -> None:
             "--summary needs --output to write files, got --report or --folder. Write "
             "--output summary.csv."
         )
-    for path in asked.output:
-        check_output(path, None, endings=ENDINGS)
-    check_output(asked.report, None, endings=(".html",))
+    check_outputs(asked, None)
     if asked.report is not None and n_experiments > 1:
         raise InvalidParameter(
             f"--report needs one experiment, got {n_experiments}. Write --folder for a page of "
             "each."
         )
-    if asked.folder is not None:
-        check_folder(asked.folder)
-
-
-def _leave(experiment: Experiment, store: Path | None) -> NoReturn:
-    """Print how to resume the experiment, and exit."""
-    if store is None:
-        notify(f"{experiment.name} was stopped. Write --store FILE to resume it the next time.")
-    else:
-        again = shlex.join(["tamis", *sys.argv[1:]])
-        notify(f"{experiment.name} was stopped; finished tasks are in {store}. To resume:", again)
-    raise typer.Exit(INTERRUPTED)
 
 
 def _command(found: Reproduction) -> str:
@@ -150,22 +133,22 @@ def _write_folder(folder: Path, found: Reproduction) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     name = found.experiment.name
     replace_file(folder / f"{name}.html", reproduced(found, command=_command(found)).html())
-    for ending in ENDINGS:
-        replace_file(folder / f"{name}{ending}", _text(ending, [found]))
+    for ending in TABLES:
+        _write_tables(folder / f"{name}{ending}", [found])
     for number, part in enumerate(found.parts, 1):
         cells = cells_of(found, part)
         chart = draw_published(cells, found.experiment, LIGHT, CHART, CHART // 2)
         replace_file(folder / f"{name}-{number}.svg", to_svg(chart))
 
 
-def _text(ending: str, several: Sequence[Reproduction]) -> str:
-    """Return the tables of several experiments as text in the format of a file extension."""
-    if ending == ".json":
-        return json_text({"experiments": [_facts(found) for found in several]})
-    if ending == ".csv":
-        return csv_text(_long_sheet(several))
-    sheets = [sheet for found in several for sheet in (_cells_sheet(found), tests_sheet(found))]
-    return "\n".join(table_text(sheet, ending) for sheet in sheets if sheet.rows)
+def _write_tables(path: Path, several: Sequence[Reproduction]) -> None:
+    """Write the tables of several experiments in the format of a file extension."""
+    write_tables(
+        path,
+        lambda: {"experiments": [_facts(found) for found in several]},
+        lambda: _long_sheet(several),
+        lambda: (one for found in several for one in (_cells_sheet(found), tests_sheet(found))),
+    )
 
 
 def _cells_sheet(found: Reproduction) -> Sheet:
@@ -265,13 +248,9 @@ def _print_summary(sheet: Sheet, paths: Sequence[Path]) -> None:
         console.width = max(PIPED, 14 * len(sheet.headings))
     console.print(table)
     console.print(text(SUMMARY_LEGEND, style="dim"))
+    rows = [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows]
     for path in paths:
-        ending = path.suffix.lower()
-        if ending == ".json":
-            rows = [dict(zip(sheet.headings, row, strict=True)) for row in sheet.rows]
-            replace_file(path, json_text({"experiments": rows}))
-        else:
-            replace_file(path, csv_text(sheet) if ending == ".csv" else table_text(sheet, ending))
+        write_tables(path, lambda: {"experiments": rows}, lambda: sheet, lambda: [sheet])
 
 
 def _cell(cell: Cell | None, experiment: Experiment) -> Any:

@@ -31,12 +31,6 @@ class Moments(NamedTuple):
             return np.array(units, dtype=np.intp)
         return np.concatenate([np.empty(0, dtype=np.intp), *(self.members[unit] for unit in units)])
 
-    def of_units(self, terms: Array) -> Array:
-        """Add up terms of the columns of each unit."""
-        if self.members is None:
-            return terms
-        return np.array([terms[columns].sum() for columns in self.members])
-
     def gains(self, units: list[int]) -> tuple[float, Array]:
         """Return the explained variance of a subset, and the gain of adding each unit."""
         held = self.columns(units)

@@ -15,8 +15,9 @@ from tamis._seeds import seed_of
 from tamis.auto.held_out import BASELINE, NONE, HeldOut, pack_predictions, plain_error
 from tamis.auto.machine import KernelTuning
 from tamis.auto.models import estimator_of, predict_rows
-from tamis.auto.orders import PATHS, Order, find_orders
-from tamis.auto.plan import AutoPlan
+from tamis.auto.orders import PATHS, PER_PRICE, Order, find_orders
+from tamis.auto.plan import SIZES, AutoPlan
+from tamis.auto.price_limits import PriceLimits
 from tamis.auto.splits import balanced_folds
 from tamis.auto.target import Truth
 from tamis.blocks.survival import SURVIVAL
@@ -53,6 +54,8 @@ class Work(NamedTuple):
         Training and test rows of each fold. The folds of the first repeat come first.
     unit : float
         Number that the target is divided by.
+    priced : PriceLimits or None
+        Price limits, which replace the numbers of columns.
     """
 
     plan: AutoPlan
@@ -61,6 +64,7 @@ class Work(NamedTuple):
     truth: Truth
     splits: list[Fold]
     unit: float = 1.0
+    priced: PriceLimits | None = None
 
     def round(self, X: Array, y: NDArray[Any], seed: int, index: int) -> list[Any]:
         """Order the columns and train the models in a fold.
@@ -112,11 +116,26 @@ class Work(NamedTuple):
         if not len(rows):
             everything = np.arange(self.units.n_units)
             free = np.setdiff1d(everything, self.units.fixed_units)
-            return dict.fromkeys(paths, Order(np.concatenate([self.units.fixed_units, free])))
+            order = Order(np.concatenate([self.units.fixed_units, free]))
+            plain = [path.removesuffix(PER_PRICE) for path in paths]
+            return self._within_limits(paths, dict.fromkeys(plain, order))
         read = as_classes(y[rows]) if self.task == "classification" else y[rows]
-        size = min(max(self.plan.sizes_of[self.plan.models[0]]), self.units.n_units)
+        sizes = SIZES if self.priced else self.plan.sizes_of[self.plan.models[0]]
+        size = min(max(sizes), self.units.n_units)
         seeds = {path: seed_of(seed, path) for path in PATHS}
-        return find_orders(paths, X[rows], read, self.task, self.units, size, seeds)
+        plain = list(dict.fromkeys(path.removesuffix(PER_PRICE) for path in paths))
+        found = find_orders(plain, X[rows], read, self.task, self.units, size, seeds)
+        return self._within_limits(paths, found)
+
+    def _within_limits(self, paths: Sequence[str], orders: dict[str, Order]) -> dict[str, Order]:
+        """Return the orders of the paths, with the list that each price limit buys."""
+        if self.priced is None:
+            return orders
+        own = {path: orders[path.removesuffix(PER_PRICE)] for path in paths}
+        return {
+            path: self.priced.order(order, self.units, path.endswith(PER_PRICE))
+            for path, order in own.items()
+        }
 
     def selected(
         self, path: str, size: int, X: Array, y: NDArray[Any], rows: Subset, seed: int

@@ -21,7 +21,7 @@ from tamis.auto.candidate_choice import (
 )
 from tamis.auto.measures import PARTIAL, SQUARED, WRONG, Measure, Measures, Predictions, RowMean
 from tamis.auto.models import MODELS
-from tamis.auto.orders import PATHS
+from tamis.auto.orders import PATHS, PER_PRICE
 from tamis.auto.target import Truth
 from tamis.exceptions import InvalidParameter
 from tamis.validation.stability import Stability, stability
@@ -123,6 +123,8 @@ class CurvePoint(NamedTuple):
         Number of units (columns or groups) that the model was trained on.
     loss, standard_error : float
         The loss by which candidates are compared, and its standard error.
+    limit : float or None
+        The price limit, with ``cost_limit``. The size is then that of the list on all rows.
 
     Examples
     --------
@@ -135,6 +137,7 @@ class CurvePoint(NamedTuple):
     size: int
     loss: float
     standard_error: float
+    limit: float | None = None
 
 
 Key = tuple[str, str, int]
@@ -215,9 +218,10 @@ def gather(
 BASELINE = NONE, NONE, 0
 
 
-def _order(key: Key) -> tuple[int, int, int]:
+def _order(key: Key) -> tuple[int, bool, int, int]:
     path, model, size = key
-    return PATHS.index(path), MODELS.index(model), size
+    base = path.removesuffix(PER_PRICE)
+    return PATHS.index(base), path != base, MODELS.index(model), size
 
 
 class ListOutcome(NamedTuple):
@@ -240,11 +244,26 @@ class ListOutcome(NamedTuple):
     lost: LostError
 
 
+class FrontPoint(NamedTuple):
+    """The candidate with the lowest loss within a price limit, and its error.
+
+    The error is the error rate for classes, the root mean squared error for numbers, or the loss.
+    It is corrected for the selection. ``blind`` is the error without orders per price.
+    """
+
+    path: str
+    size: int
+    error: float
+    standard_error: float
+    blind: float
+
+
 class AutoOutcome(NamedTuple):
     """The selected candidate and its errors.
 
     ``size`` is the number of selected units. It is 0 if nothing is selected. ``lists`` holds the
-    candidate that each rule selects.
+    candidate that each rule selects. With price limits, every size is the number of a limit, and
+    ``front`` has a point for each of them.
     """
 
     path: str
@@ -258,11 +277,13 @@ class AutoOutcome(NamedTuple):
     curve_all: CurvePoint | None
     lost: LostError | None = None
     lists: Mapping[str, ListOutcome] = {}
+    front: Sequence[FrontPoint] = ()  # not in the record
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as lists and numbers that can be stored in a record."""
         plain = self._asdict()
         plain["curve"] = [list(point) for point in self.curve]
+        del plain["front"]
         for name in PARTS:
             plain[name] = None if plain[name] is None else list(plain[name])
         plain["lists"] = {
@@ -273,7 +294,7 @@ class AutoOutcome(NamedTuple):
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "AutoOutcome":
         """Return the outcome from the dictionary that :meth:`to_dict` returned."""
-        plain = {name: plain.get(name) for name in cls._fields}
+        plain = {name: plain.get(name) for name in cls._fields if name != "front"}
         plain["curve"] = [CurvePoint(*point) for point in plain["curve"]]
         for name, kind in PARTS.items():
             if plain[name] is not None:
@@ -296,6 +317,8 @@ def _restored(kind: Any, numbers: Sequence[Any]) -> Any:
     return found._replace(scores=scores)
 
 
+#: The outcome if no column varies, so that no candidate is tried.
+NO_OUTCOME = AutoOutcome(NONE, NONE, 0, False, None, None, None, [], None)  # type: ignore[arg-type]
 #: Class of each field of an outcome that is itself a named tuple.
 PARTS: dict[str, Any] = {
     "error": HeldOut, "error_all": HeldOut, "error_guess": HeldOut, "lost": LostError,
@@ -483,6 +506,32 @@ class Judge:
         path, model, size = self.keys[mine.whole]
         return ListOutcome(path, model, size, error, self.lost(mine, best, error, best_error))
 
+    def front(self) -> list[FrontPoint]:
+        """Return the candidate with the lowest loss within each price limit."""
+        blind = np.array([not path.endswith(PER_PRICE) for path, *_ in self.keys])
+        points = []
+        for limit in np.unique(self.sizes):
+            within = self.sizes <= limit
+            pick, other = (
+                self.pick(Allowed(0.0), np.flatnonzero(among)) for among in (within, within & blind)
+            )
+            path, _, size = self.keys[pick.whole]
+            error, spread = self._readable(pick)
+            points.append(FrontPoint(path, size, error, spread, self._readable(other)[0]))
+        return points
+
+    def _readable(self, pick: Pick) -> tuple[float, float]:
+        """Return the error rate, the root mean squared error or the loss, and its error."""
+        if self.truth.codes is not None:
+            wrong = self.measured(pick, WRONG)
+            return wrong.honest, wrong.standard_error
+        if self.truth.censored is not None:
+            loss = self.measured(pick, self.measures.decides)
+            return loss.honest, loss.standard_error
+        squared = self.measured(pick, SQUARED)
+        root = float(np.sqrt(squared.honest))
+        return root, squared.standard_error / (2 * root) if root else 0.0
+
     def curve(self, among: Subset) -> list[CurvePoint]:
         """Return the loss of candidates on all rows."""
         losses = self.table(self.measures.decides).losses
@@ -508,6 +557,7 @@ def decide(
     wanted: str,
     rng: np.random.Generator,
     asked: int | None = None,
+    most: int | None = None,
 ) -> AutoOutcome:
     """Select a candidate by each rule, and estimate its error.
 
@@ -519,6 +569,8 @@ def decide(
         Name of the rule that decides which columns are selected.
     asked : int or None
         Number of units that was asked for. If it is given, a candidate is always selected.
+    most : int or None
+        The highest price limit that may be selected. If it is given, sizes are numbers of limits.
     """
     rows = np.flatnonzero(gathered.is_held_out)
     gathered, truth = gathered.take(rows), truth.take(rows)
@@ -527,6 +579,8 @@ def decide(
     among = np.arange(len(judge.keys))
     if asked is not None:
         among = np.flatnonzero(judge.sizes == asked)
+    if most is not None:
+        among = np.flatnonzero(judge.sizes <= most)
     groups = {name: judge.within(allowed, among) for name, allowed in rules.items()}
     picks = {name: judge.pick(allowed, groups[name]) for name, allowed in rules.items()}
     mine = picks[wanted]
@@ -553,7 +607,8 @@ def decide(
                 lost = judge.lost(mine, whole, error, error_all)
     return AutoOutcome(
         path, model, size if found or asked is not None else 0, found, error, error_all, guess,
-        judge.curve(among), point, lost, lists,
+        judge.curve(among if most is None else np.arange(len(judge.keys))), point, lost, lists,
+        () if most is None else judge.front(),
     )  # fmt: skip
 
 
@@ -562,11 +617,8 @@ def stability_of(
 ) -> Stability | None:
     """Return the stability across folds of the first ``size`` units of a path.
 
-    It is None if all units are selected. The orders in ``found`` are positions in ``offered``, the
-    array of units that are not constant.
+    The orders in ``found`` are positions in ``offered``, the array of units that are not constant.
     """
-    if size == len(offered):
-        return None
     selected = [np.array(one[1][path][str(size)], dtype=np.intp) for one in found]
     try:
         index = stability(selected, len(offered))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Mask, Subset
 from tamis.auto.held_out import HeldOut, LostError
@@ -49,7 +50,7 @@ class ColumnList:
     model: str
     error: HeldOut
     lost: LostError
-    estimator: Any
+    estimator: BaseEstimator
 
     @property
     def loss(self) -> float:

@@ -25,6 +25,8 @@ PATHS = (
     "information", "forest", "floating", "distinct information", "distinct forest", "interactions",
     "cox",
 )  # fmt: skip
+#: Added to the name of an order whose columns are bought by rank and price, under a price limit.
+PER_PRICE = " per price"
 #: Orders that are derived from another order by moving near-duplicates to the end.
 DISTINCT = {"distinct information": "information", "distinct forest": "forest"}
 #: Absolute correlation above which a column is a near-duplicate of another one.

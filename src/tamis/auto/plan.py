@@ -12,7 +12,16 @@ import numpy as np
 from tamis.auto.machine import COSTS, INNER_FOLDS, INNER_ROWS, WIDTHS
 from tamis.auto.models import BOOSTING
 from tamis.auto.models import N_TREES as TREES
-from tamis.auto.orders import DISTINCT, LEAVING, N_TREES, PATHS, PERMUTATIONS, RANKED, SCREENED
+from tamis.auto.orders import (
+    DISTINCT,
+    LEAVING,
+    N_TREES,
+    PATHS,
+    PER_PRICE,
+    PERMUTATIONS,
+    RANKED,
+    SCREENED,
+)
 from tamis.blocks.survival import SURVIVAL
 
 #: Name of the SVM in plans and records.
@@ -146,7 +155,7 @@ def judged_paths(model: str, paths: Sequence[str]) -> list[str]:
     wanted = PATHS_OF.get(model, paths)
     if "distinct forest" not in paths:
         wanted = (*wanted, "forest")
-    return [path for path in paths if path in wanted] or [paths[0]]
+    return [path for path in paths if path.removesuffix(PER_PRICE) in wanted] or [paths[0]]
 
 
 #: Name of the step that uses only a sample of the rows.

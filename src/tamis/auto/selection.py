@@ -1,6 +1,6 @@
 """Auto: the selection that tries several orders of the columns and several models."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any, ClassVar
@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.class_weight import compute_class_weight
 
 from tamis._arrays import Array, Subset, class_codes, is_int, target_kind
-from tamis._checks import Constraints, number, one_of
+from tamis._checks import Constraints, check_parameters, number, one_of
 from tamis._seeds import Seed, seed_of, stream
 from tamis.auto.candidate_choice import Allowed
 from tamis.auto.fold_paths import Work, as_classes, sample_of, unit_of, varying_units
 from tamis.auto.held_out import (
+    NO_OUTCOME,
     AutoOutcome,
-    CurvePoint,
     HeldOut,
-    LostError,
     decide,
     gather,
     stability_of,
@@ -30,21 +30,25 @@ from tamis.auto.measures import Measures, check_scoring, measures_of
 from tamis.auto.models import estimator_of, tuning_of
 from tamis.auto.orders import LEVEL, Order, has_interaction
 from tamis.auto.plan import ROWS, SIZES, AutoPlan, Planned, Planning
+from tamis.auto.price_limits import PriceLimits, cheapest_price
 from tamis.auto.sentences import reasons_of, verdict_of
-from tamis.auto.splits import balanced_folds, check_cv, make_splits, weights_of
+from tamis.auto.splits import balanced_folds, check_cv, make_splits
 from tamis.auto.target import Truth, describe_target, reads_as_numbers
 from tamis.blocks.dispatch import rows_drawn
 from tamis.blocks.survival import SURVIVAL
+from tamis.choice import CostLimit
+from tamis.choice.front import PricedList, undominated
 from tamis.contract import Choice, Record
 from tamis.contract.choice import Fraction, Size, resolve_choice
+from tamis.contract.costs import FeatureCosts, format_price
 from tamis.contract.criterion import TASKS, check_target
 from tamis.contract.embedded import Given
-from tamis.contract.units import Fixed, Groups
+from tamis.contract.units import Fixed, Grouping, Groups
 from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 from tamis.meta.conditional_test import pool_tests, read_tests
 from tamis.meta.invariant_selection import check_environments
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
-from tamis.validation.splits import Fold, read_labels
+from tamis.validation.splits import Fold, read_row_weights
 from tamis.validation.stability import Stability
 
 #: How much worse a candidate with fewer columns may be, for each value of ``size``.
@@ -154,6 +158,15 @@ class Auto(InRounds):
     feature_groups, fixed_features
         Columns that are selected or dropped together, and units (columns or groups) that are always
         selected; see :class:`tamis.search.Forward`.
+    feature_costs : FeatureCosts or None, default=None
+        Prices of the columns. ``cost_`` is the price of the selection. Prices change the selection
+        only if ``cost_limit`` is given.
+    cost_limit : float, str or None, default=None
+        The greatest price of the selected columns, or a share of the full price such as "10%".
+        Price limits replace the numbers of columns: 2.5, 5, 10, 20, 35, 50, 70 and 100 % of the
+        full price, and this limit. Within each of them, an order buys the first columns that fit,
+        and up to 40. Further orders divide 1 / rank by the price. The rule above then selects the
+        lowest price limit instead of the smallest number.
     random_state : int, generator or None, default=None
         Seed of the folds, the models and the bootstrap draws.
     n_jobs : int or None, default=None
@@ -201,6 +214,11 @@ class Auto(InRounds):
         Number of rows that were used.
     stopped_ : bool
         Whether the time limit stopped the fit early.
+    front_ : list of PricedList
+        With ``cost_limit``, the lists that are better than all cheaper ones, with their prices. A
+        ``loss`` is the error rate for classes, the root mean squared error for numbers, or the loss
+        of a censored target, corrected as described above. ``blind_loss`` is the same without the
+        orders per price.
     environment_errors_ : dict of label to HeldOut
         Error in each environment of a model that was trained on all others, if ``fit`` got
         ``environments``. The columns are ordered again without that environment.
@@ -228,20 +246,22 @@ class Auto(InRounds):
     }
     targets: ClassVar[frozenset[str]] = TASKS | {SURVIVAL}
     counts_places: ClassVar[bool] = True
+    row_labels: ClassVar[tuple[str, ...]] = ("groups", "environments")
     fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), Auto())"
-    quick: ClassVar[str] = "correlation"
 
     budget: float = 35
     _: KW_ONLY
     size: str = "balanced"
     n_features_to_select: Any = None
-    scoring: Any = None
-    cv: Any = 5
-    class_weight: Any = None
+    scoring: str | Callable[..., Any] | None = None
+    cv: int | BaseCrossValidator | Iterable[Any] = 5
+    class_weight: dict[Any, float] | str | None = None
     confirm: bool = False
     task: str = "auto"
     feature_groups: Groups = None
     fixed_features: Fixed = None
+    feature_costs: FeatureCosts | None = None
+    cost_limit: float | str | None = None
     random_state: Seed = None
     n_jobs: int | None = None
 
@@ -257,6 +277,18 @@ class Auto(InRounds):
                 f"{self.n_features_to_select!r}. Leave it out, write Auto(size='best'), or name a "
                 "method."
             )
+        if self.cost_limit is None:
+            return
+        check_parameters(CostLimit(self.cost_limit))
+        if asked is not None:
+            raise InvalidParameter(
+                "Auto needs either n_features_to_select or cost_limit, got both. Leave one of them "
+                "out."
+            )
+
+    def _check_units(self, grouping: Grouping) -> None:
+        if self.cost_limit is not None:
+            CostLimit(self.cost_limit).check_units(grouping)
 
     @property
     def _given_size(self) -> Choice | None:
@@ -335,13 +367,14 @@ class Auto(InRounds):
         return plan if asked is None else plan._replace(wide=())
 
     def _n_folds(self, n_rows: int) -> int:
-        if is_int(self.cv):
-            return int(min(self.cv, n_rows // 2))
-        if isinstance(self.cv, list | tuple):
-            return len(self.cv)
+        cv: Any = self.cv
+        if is_int(cv):
+            return int(min(cv, n_rows // 2))
+        if isinstance(cv, list | tuple):
+            return len(cv)
         try:
-            groups = getattr(self, "_groups", None)  # set by fit
-            return int(self.cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
+            groups = self._row_codes("groups")
+            return int(cv.get_n_splits(np.zeros((n_rows, 1)), None, groups))
         except (TypeError, ValueError):  # cv needs the target; 5 is enough to estimate the time
             return 5
 
@@ -349,19 +382,18 @@ class Auto(InRounds):
         self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
     ) -> Given:
         params = dict(params)
-        labels = read_labels("Auto", "groups", params.pop("groups", None), len(X))
-        self._groups = None if labels is None else labels[1]
-        self._weights = weights_of(params.pop("sample_weight", None), len(X))
-        given = params.pop("environments", None)
-        self._environments = read_labels("Auto", "environments", given, len(X))
+        weights = params.pop("sample_weight", None)
+        self._weights = read_row_weights("Auto", weights, len(X), FEWEST)
+        given = super()._open(X, y, params, done)
         self._check_further(y)
-        return super()._open(X, y, params, done)
+        return given
 
     def _check_further(self, y: NDArray[Any] | None) -> None:
         """Refuse environments or a test for targets and weights that they do not support."""
-        if self._environments is not None:
-            check_environments("Auto", self._environments)
-        asked = [("environments", self._environments is not None), ("confirm", self.confirm)]
+        environments = self._labels["environments"]
+        if environments is not None:
+            check_environments("Auto", environments)
+        asked = [("environments", environments is not None), ("confirm", self.confirm)]
         names = [name for name, given in asked if given]
         if names and y is not None and y.dtype.names is not None:
             raise InvalidTarget(
@@ -387,6 +419,12 @@ class Auto(InRounds):
         columns = units.columns(self._offered)
         strata = Truth.of(y, task).strata
         n_classes = 1 if strata is None else len(np.unique(strata))
+        offered, priced = units.restricted(self._offered), None
+        if self.cost_limit is not None:
+            priced = PriceLimits.of(self.cost_limit, offered)
+            if not priced.most:
+                yield {"rounds": {}, "rest": []}
+                return
         plan = self._plan(len(X), len(self._offered), len(columns), task, n_classes)
         rows = sample_of(strata, len(X), plan.n_rows, stream(seed, "rows"))
         X, n_rows = X[:, columns] if len(columns) < X.shape[1] else X, len(X)
@@ -402,7 +440,8 @@ class Auto(InRounds):
         splits = self._splits(plan, y, truth, rows, n_rows, seed)
         plan = plan._replace(n_folds=len(splits) // plan.n_repeats)
         self._rows = rows
-        self._work = Work(plan, task, units.restricted(self._offered), truth, splits, unit)
+        plan = plan if priced is None else priced.planned(plan)
+        self._work = Work(plan, task, offered, truth, splits, unit, priced)
         self._measures = self._choose_measures(y, truth)
         if "rest" not in state:  # the record of a finished fit contains its result
             with readable_rounds(self):
@@ -420,7 +459,8 @@ class Auto(InRounds):
 
     def _truth(self, y: NDArray[Any], task: str, rows: Any) -> Truth:
         """Return the target with groups and weights. The weights include class weights."""
-        groups = None if self._groups is None else class_codes(self._groups[rows])[1]
+        groups = self._row_codes("groups")
+        groups = None if groups is None else class_codes(groups[rows])[1]
         weights = None if self._weights is None else self._weights[rows]
         if self.class_weight is not None and task != "classification":
             raise InvalidParameter(
@@ -487,20 +527,22 @@ class Auto(InRounds):
         assert y is not None
         work = self._work
         with readable_rounds(self):
-            predicted = gather(found, work.truth, work.units.n_units, work.unit)
+            predicted = gather(found, work.truth, work.plan.n_units, work.unit)
         truth = work.truth._replace(values=work.unit * work.truth.values)
         asked = None
         if self.n_features_to_select is not None:
             asked = min(self._size(len(self._offered)) or 1, work.units.n_units)
             asked = max(asked, len(work.units.fixed))
         rng = stream(seed, "draws")
-        outcome = decide(predicted, truth, self._measures, RULES, self.size, rng, asked)
-        chosen = [*outcome.lists.values()]
-        paths = sorted({outcome.path, *(one.path for one in chosen)})
-        orders = self._final_orders(paths, X, y, seed_of(seed, "all"))
+        most = None if work.priced is None else work.priced.most
+        outcome = decide(predicted, truth, self._measures, RULES, self.size, rng, asked, most)
+        paths = {outcome.path, *(one.path for one in outcome.lists.values())}
+        if work.priced is not None:
+            paths = {*work.plan.paths}
+        orders = self._final_orders(sorted(paths), X, y, seed_of(seed, "all"))
         # the order is reported even if nothing is selected
         order = orders[outcome.path].completed(outcome.size)
-        selected = np.sort(order[: outcome.size])
+        selected = np.sort(orders[outcome.path].first(outcome.size))
         lists: dict[str, Any] = {}
         for name, one in outcome.lists.items():
             units = np.sort(orders[one.path].first(one.size))
@@ -510,10 +552,6 @@ class Auto(InRounds):
         facts: dict[str, Any] = {
             "n_rows": len(X),
             "lists": lists,
-            "by_size": {
-                str(size): self._offered[orders[outcome.path].first(size)].tolist()
-                for size in work.plan.sizes
-            },
             "stopped": self._stopped,
             "task": work.task,
             "target": describe_target(y, work.task, self.task),
@@ -524,6 +562,9 @@ class Auto(InRounds):
             ],
         }
         facts |= self._further(outcome, X, y, seed)
+        facts |= self._of_sizes(outcome, orders)
+        if work.priced is not None:
+            outcome = _sized(outcome, orders, work.priced)
         drawn = rows_drawn()
         steps = [] if drawn is None else [[ROWS, True, 0.0, str(drawn)]]
         steps += [list(step) for step in work.plan.steps]
@@ -543,14 +584,42 @@ class Auto(InRounds):
         found = work.orders(own, whole.X, whole.y, rows, seed)
         return found | work.orders(rest, X, y, np.arange(len(X)), seed)
 
+    def _of_sizes(self, outcome: AutoOutcome, orders: dict[str, Order]) -> dict[str, Any]:
+        """Return the lists of the selected order by number of units, and those of the front.
+
+        With price limits, each list has the number of its limit. Of several limits with the same
+        number of units, the one with the lowest loss is used.
+        """
+        mine = orders[outcome.path]
+
+        def listed(order: Order, size: int) -> list[int]:
+            units: list[int] = self._offered[order.first(size)].tolist()
+            return units
+
+        if self._work.priced is None:
+            sizes = self._work.plan.sizes
+            numbers = {str(size): size for size in sizes}
+            return {"by_size": {n: listed(mine, int(n)) for n in numbers}, "numbers": numbers}
+        points = [point for point in outcome.curve if point.path == outcome.path]
+        points.sort(key=lambda point: (point.loss, point.size), reverse=True)
+        numbers = {str(len(mine.first(point.size))): point.size for point in points}
+        return {
+            "by_size": {n: listed(mine, number) for n, number in numbers.items()},
+            "numbers": numbers,
+            "limit": outcome.size,
+            "front": [
+                [listed(orders[point.path], point.size), *point[2:]] for point in outcome.front
+            ],
+        }
+
     def _further(
         self, outcome: AutoOutcome, X: Array, y: NDArray[Any], seed: int
     ) -> dict[str, Any]:
         """Return errors in environments and the conditional tests, if they were asked for."""
         found: dict[str, Any] = {}
         work, chosen = self._work, (outcome.path, outcome.model, outcome.size)
-        if self._environments is not None and outcome.size:
-            labels, codes = self._environments
+        if (environments := self._labels["environments"]) is not None and outcome.size:
+            labels, codes = environments
             errors = work.elsewhere(*chosen, X, y, codes[self._rows], seed)
             pairs = zip(labels.tolist(), errors, strict=True)
             found["environments"] = [[label, *error] for label, error in pairs]
@@ -566,44 +635,33 @@ class Auto(InRounds):
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
         scores = np.zeros(n_units)
-        self._outcome: AutoOutcome | None = None
-        self.plan_: list[Planned] = []
-        self.path_: str | None = None
-        self.model_: str | None = None
-        self.estimator_: Any = None
-        self.error_: HeldOut | None = None
-        self.error_all_: HeldOut | None = None
-        self.error_guess_: HeldOut | None = None
-        self.error_lost_: LostError | None = None
-        self.curve_: list[CurvePoint] = []
-        self.curve_all_: CurvePoint | None = None
-        self.stability_: Stability | None = None
-        self.best_: ColumnList | None = None
-        self.short_: ColumnList | None = None
-        self.stands_for_: dict[Any, list[Any]] = {}
-        self._target = ""
-        self.lists_: dict[int, Subset] = {}
-        self.fold_lists_: dict[int, list[Subset]] = {}
-        self.n_rows_, self.stopped_, self.significant_ = 0, False, False
-        self.environment_errors_: dict[Any, HeldOut] = {}
-        self._set_tests(None)
-        if not rest:
-            return scores
-        numbers, plain, steps, facts = rest
+        nothing: list[Any] = [[], None, [], {}]  # if no column varies
+        numbers, plain, steps, facts = rest or nothing
         order: Subset = np.array(numbers, dtype=np.intp)
         scores[order] = np.arange(len(order), 0, -1.0)
+        self._outcome = None if plain is None else AutoOutcome.from_dict(plain)
+        outcome = self._outcome or NO_OUTCOME
         self.plan_ = [Planned(*step) for step in steps]
-        self._outcome = outcome = AutoOutcome.from_dict(plain)
-        self.n_rows_, self.stopped_ = int(facts["n_rows"]), bool(facts["stopped"])
+        self.n_rows_, self.stopped_ = facts.get("n_rows", 0), facts.get("stopped", False)
         self.significant_, self.error_lost_ = outcome.found, outcome.lost
-        self.error_, self.error_all_ = outcome.error, outcome.error_all
-        self.error_guess_, self.curve_ = outcome.error_guess, outcome.curve
-        self.curve_all_ = outcome.curve_all
+        self.error_: HeldOut | None = outcome.error
+        self.error_all_, self.error_guess_ = outcome.error_all, outcome.error_guess
+        self.curve_, self.curve_all_ = outcome.curve, outcome.curve_all
         self.environment_errors_ = {
             label: HeldOut(*numbers) for label, *numbers in facts.get("environments", ())
         }
         self._set_tests(facts.get("tests"))
-        self._target = str(facts["target"])
+        self._target = facts.get("target", "")
+        self.path_: str | None = None
+        self.model_: str | None = None
+        self.estimator_: Any = None
+        self.stability_: Stability | None = None
+        self.best_: ColumnList | None = None
+        self.short_: ColumnList | None = None
+        self.stands_for_: dict[Any, list[Any]] = {}
+        self.front_: list[PricedList] = self._front(facts.get("front", ()))
+        self.lists_: dict[int, Subset] = {}
+        self.fold_lists_: dict[int, list[Subset]] = {}
         if outcome.size:
             self.path_, self.model_ = outcome.path, outcome.model
             lists = {name: self._list(name, facts) for name in outcome.lists}
@@ -611,8 +669,10 @@ class Auto(InRounds):
             if self.n_features_to_select is None:
                 self.best_, self.short_ = lists["best"], lists["short"]
             offered = np.sort(order)
-            self.stability_ = stability_of(found, outcome.path, outcome.size, offered, n_units)
-            names = named(self._units, getattr(self, "feature_names_in_", None))
+            if outcome.size < len(offered):
+                number = facts.get("limit", outcome.size)
+                self.stability_ = stability_of(found, outcome.path, number, offered, n_units)
+            names = self._unit_names()
             self.stands_for_ = {
                 names[unit]: [names[other] for other in others]
                 for unit, others in facts["stands_for"]
@@ -620,10 +680,24 @@ class Auto(InRounds):
             folds = [one[1][outcome.path] for one in found]
             self.lists_ = {int(n): np.array(units) for n, units in facts["by_size"].items()}
             self.fold_lists_ = {
-                n: [offered[np.array(fold[str(n)], dtype=np.intp)] for fold in folds]
-                for n in self.lists_
+                int(n): [offered[np.array(fold[str(number)], dtype=np.intp)] for fold in folds]
+                for n, number in facts["numbers"].items()
             }
         return scores
+
+    def _front(self, points: Any) -> list[PricedList]:
+        """Return the lists of the front from the facts in a record."""
+        prices, names, found = self._units.prices, self._unit_names(), []
+        for units, *errors, blind in points:
+            assert prices is not None
+            columns = tuple(names[unit] for unit in sorted(units))
+            found.append(PricedList(prices.of(units), *errors, columns, blind))
+        return undominated(found)
+
+    def _unit_names(self) -> list[Any]:
+        if self._unit_labels is not None:
+            return self._unit_labels
+        return named(self._units, getattr(self, "feature_names_in_", None))
 
     def _list(self, name: str, facts: dict[str, Any]) -> ColumnList:
         """Return one of the lists from the facts in a record."""
@@ -651,9 +725,24 @@ class Auto(InRounds):
 
     def _verdict(self, scores: Array) -> Verdict:
         if self._outcome is None:
-            return Verdict(0, "every column has the same value in all rows.")
+            return Verdict(0, self._nothing())
         asked = self.n_features_to_select is not None
-        return verdict_of(self._outcome, self.size, asked, self._counted)
+        return verdict_of(self._outcome, self.size, asked, self._counted, self._limit_text)
+
+    def _nothing(self) -> str:
+        """Return why no column was compared."""
+        if self.cost_limit is None:
+            return "every column has the same value in all rows."
+        least = format_price(cheapest_price(self._units))
+        return f"no column that varies fits within {self._limit_text}; the cheapest costs {least}."
+
+    @property
+    def _limit_text(self) -> str:
+        """The price limit as text. It is empty without a limit."""
+        if self.cost_limit is None:
+            return ""
+        assert self._units.prices is not None
+        return CostLimit(self.cost_limit).describe(self._units.prices)
 
     def _reasons(self) -> list[str]:
         return reasons_of(self)
@@ -670,6 +759,24 @@ def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
         for index, (_, subsets, *_) in stage["rounds"].items()
     }
     return {**stage, "rounds": rounds}
+
+
+def _sized(outcome: AutoOutcome, orders: dict[str, Order], priced: PriceLimits) -> AutoOutcome:
+    """Return an outcome with numbers of units in place of numbers of price limits."""
+
+    def sized(one: Any) -> Any:
+        return one._replace(size=len(orders[one.path].first(one.size)))
+
+    prices = priced.asked.prices
+    amounts = [*(limit.amount for limit in priced.limits), prices.of(range(len(prices.own)))]
+    curve = [sized(point._replace(limit=amounts[point.size - 1])) for point in outcome.curve]
+    whole = outcome.curve_all
+    return sized(outcome)._replace(
+        curve=curve,
+        curve_all=None if whole is None else sized(whole),
+        lists={name: sized(one) for name, one in outcome.lists.items()},
+        front=(),
+    )
 
 
 def without_interactions(plan: AutoPlan) -> AutoPlan:

@@ -5,8 +5,9 @@ from typing import Any
 
 from tamis._format import format_interval, format_score_name, shorten_list
 from tamis.auto.held_out import AutoOutcome, HeldOut, LostError
-from tamis.auto.orders import DUPLICATE
+from tamis.auto.orders import DUPLICATE, PER_PRICE
 from tamis.auto.plan import ALL, ROWS
+from tamis.contract.costs import format_price
 from tamis.meta.repeats import Verdict
 
 #: False discovery rate below which a selected column is counted as confirmed.
@@ -41,12 +42,20 @@ STEPS = {
 LISTS = {"best": "best list", "balanced": "default list", "short": "short list"}
 #: Description of the rule that chooses the number of columns, for each value of ``size``.
 WITHIN = {
-    "balanced": "the smallest number whose loss is within two standard errors and 5 % of the "
-    "lowest",
-    "short": "the smallest number whose loss is within three standard errors and 15 % of the "
-    "lowest",
-    "best": "the number with the lowest loss",
+    "balanced": "the smallest {} whose loss is within two standard errors and 5 % of the lowest",
+    "short": "the smallest {} whose loss is within three standard errors and 15 % of the lowest",
+    "best": "the {} with the lowest loss",
 }
+
+
+def describe_order(path: str) -> str:
+    """Return the name of an order as text.
+
+    >>> describe_order("forest per price")
+    'forest importance per price'
+    """
+    base = path.removesuffix(PER_PRICE)
+    return ORDERS[base] + path.removeprefix(base)
 
 
 def describe_error(error: HeldOut) -> str:
@@ -98,6 +107,27 @@ def describe_lists(auto: Any) -> list[str]:
     return lines
 
 
+def describe_front(auto: Any) -> list[str]:
+    """Return a line for each list of the front: its price, its error and the columns that enter."""
+    lines, before = [], set[Any]()
+    for one in auto.front_:
+        percent = auto.error_guess_.wrong is not None
+        loss, error, blind = (
+            100 * value if percent else value for value in (one.loss, one.error, one.blind_loss)
+        )
+        shown = f"{loss:.4g} ± {error:.2g}"
+        if percent:
+            shown = f"{format_interval(loss, error, decimals=1)} % error"
+        new = shorten_list([column for column in one.columns if column not in before])
+        line = f"{format_price(one.price)}: {shown}, {auto._counted(len(one.columns))}"
+        line += f", adds {new}" if new else ""
+        if one.blind_loss > one.loss:
+            line += f" (without prices {blind:{'.1f' if percent else '.4g'}})"
+        lines.append(line)
+        before = set(one.columns)
+    return lines and ["error within each price:", *(f"  {line}" for line in lines)]
+
+
 def describe_difference(lost: LostError) -> str:
     """Return the difference between two errors as text.
 
@@ -115,9 +145,12 @@ def describe_difference(lost: LostError) -> str:
 
 
 def verdict_of(
-    found: AutoOutcome, size: str, asked: bool, counted: Callable[[Any], str]
+    found: AutoOutcome, size: str, asked: bool, counted: Callable[[Any], str], limit: str = ""
 ) -> Verdict:
-    """Return the number of selected columns, and the reason as text."""
+    """Return the number of selected columns, and the reason as text.
+
+    ``limit`` describes the price limit, if there is one.
+    """
     baseline = describe_baseline(found.error_guess)
     if not found.size:
         return Verdict(
@@ -125,12 +158,14 @@ def verdict_of(
             "none of the sets of columns that were tried is significantly better than the baseline "
             f"on held-out rows ({baseline}).",
         )
-    how = f"{counted(found.size)} (order: {ORDERS[found.path]}; model: {MODELS[found.model]})"
+    order, within = describe_order(found.path), f" within {limit}" if limit else ""
+    how = f"{counted(found.size)}{within} (order: {order}; model: {MODELS[found.model]})"
     errors = f"held-out rows: {describe_error(found.error)}; {baseline}"
     if asked:
         doubt = "" if found.found else " They are not significantly better than the baseline."
         return Verdict(found.size, f"{how}: the lowest loss at this number; {errors}.{doubt}")
-    return Verdict(found.size, f"{how}: {WITHIN[size]}; {errors}.")
+    rule = WITHIN[size].format("price limit" if limit else "number")
+    return Verdict(found.size, f"{how}: {rule}; {errors}.")
 
 
 def reasons_of(auto: Any) -> list[str]:
@@ -141,9 +176,10 @@ def reasons_of(auto: Any) -> list[str]:
     if found is not None and not found.found:
         lines.append("no set of columns is significantly better than the baseline")
     if auto.path_ is None and found is not None:
-        lines.append(f"all columns are ranked by {ORDERS[found.path]}")
+        lines.append(f"all columns are ranked by {describe_order(found.path)}")
     if auto.path_ is not None:
-        lines.append(f"column order: {ORDERS[auto.path_]}; model: {MODELS[auto.model_]}")
+        order, model = describe_order(auto.path_), MODELS[auto.model_]
+        lines.append(f"column order: {order}; model: {model}")
         lines.append(f"held-out rows: {describe_error(auto.error_)}")
     if auto.error_all_ not in (None, auto.error_):  # they are equal if all columns are selected
         lines.append(f"with all columns: {describe_error(auto.error_all_)}")
@@ -159,10 +195,11 @@ def reasons_of(auto: Any) -> list[str]:
         lines.append(
             f"stability across folds: {auto.stability_.nogueira:.2f} (1 = identical, 0 = chance)"
         )
-    lines += describe_lists(auto)
+    lines += [*auto.describe_price(), *describe_front(auto), *describe_lists(auto)]
     if auto.plan_:
         paths, models = ({getattr(p, of) for p in auto.curve_} for of in ("path", "model"))
         orders = ", ".join(name for path, name in ORDERS.items() if path in paths)
+        orders += ", each also per price" if auto.front_ else ""
         trained = ", ".join(name for model, name in MODELS.items() if model in models)
         lines.append(f"tried: column orders by {orders}; models: {trained}")
     else:

@@ -7,29 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._arrays import Array, Subset, is_int
+from tamis._arrays import Subset, is_int
 from tamis.exceptions import InvalidParameter
 from tamis.validation.splits import Fold, deal_folds
-
-
-def weights_of(sample_weight: Any, n_rows: int) -> Array | None:
-    """Return the weight of every row, or None if no weights are given."""
-    if sample_weight is None:
-        return None
-    try:
-        given = np.asarray(sample_weight, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"Auto needs sample_weight as numbers ({error}).") from error
-    if given.shape != (n_rows,):
-        raise InvalidParameter(
-            f"Auto needs sample_weight with one number for each of the {n_rows} rows, not an array "
-            f"of shape {given.shape}."
-        )
-    if not np.isfinite(given).all() or given.min() < 0:
-        raise InvalidParameter("Auto needs sample_weight as finite numbers of at least 0.")
-    if (given > 0).sum() < 4:
-        raise InvalidParameter("Auto needs at least 4 rows with a sample_weight above 0.")
-    return given
 
 
 def balanced_folds(

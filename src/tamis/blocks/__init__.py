@@ -6,19 +6,6 @@ with ``target="name"``, ``.npy`` files, and Dask collections. The result does no
 rows are divided into blocks.
 """
 
-from tamis.blocks.dask_cluster import ClusterBlocks
-from tamis.blocks.dispatch import as_blocks, sample
-from tamis.blocks.local import KeptHere, LocalBlocks
-from tamis.blocks.memory_map import BlockIterator, MemoryMap
-from tamis.blocks.parquet import Parquet
+from tamis._lazy import lazy_names
 
-__all__ = [
-    "BlockIterator",
-    "ClusterBlocks",
-    "KeptHere",
-    "LocalBlocks",
-    "MemoryMap",
-    "Parquet",
-    "as_blocks",
-    "sample",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tamis._checks import NONE, check_values, integer
 from tamis.blocks.local import BLOCK_NUMBERS, LocalBlocks, check_names, check_rows, make_block
@@ -39,7 +39,12 @@ class MemoryMap(LocalBlocks):
     """
 
     def __init__(
-        self, X: Any, y: Any, *, names: Sequence[str] | None = None, block_rows: int | None = None
+        self,
+        X: ArrayLike | PathLike[str],
+        y: ArrayLike | PathLike[str],
+        *,
+        names: Sequence[str] | None = None,
+        block_rows: int | None = None,
     ):
         self._where = fspath(X) if isinstance(X, str | PathLike) else "the array"
         self._given = X, y

@@ -5,28 +5,29 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tamis._arrays import EMPTY, Array, Subset, improves, is_real
 from tamis._checks import Constraint, Constraints, number
 from tamis.choice.prefix import ridge_judge
-from tamis.contract import Entries, ForwardCriterion, Progress, Scores, Step, Trace
+from tamis.contract import Entries, ForwardCriterion, Progress, Scores, Step, SubsetCriterion, Trace
 from tamis.contract.choice import Choice, Chosen, Context, Walker
-from tamis.contract.costs import Limit, Prices, format_price
+from tamis.contract.costs import TINY, Limit, Prices, format_price
 from tamis.contract.criterion import with_unit
 from tamis.contract.ranks import order_of, scores_of
 from tamis.contract.search import Counted
 from tamis.contract.steps import Event
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter, NothingToAdd
-from tamis.search.greedy import grown, others
+from tamis.search.greedy import Forward, filled_up, grown, others
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 #: Number of units whose exchange for several others is tried when no swap is better.
 MOST_TRIED = 10
-#: Smallest price by which a loss is divided.
-TINY = 1e-300
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
 
@@ -75,7 +76,7 @@ class CostLimit(Choice):
 
     limit: float | str
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         super().check(search, criterion)
         if not search.takes_limit:
             name = type(search).__name__
@@ -107,13 +108,15 @@ class CostLimit(Choice):
         assert share is not None
         return Limit(prices, float(share[1]) / 100 * prices.full)
 
+    def describe(self, prices: Prices) -> str:
+        """Return the limit for a table with these prices as text."""
+        share = f" ({self.limit.strip()} of the full price)" if isinstance(self.limit, str) else ""
+        return f"the limit of {format_price(self.of(prices).amount)}{share}"
+
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         assert context.grouping is not None
         assert context.grouping.prices is not None
-        limit = self.of(prices := context.grouping.prices)
-        within = f"the limit of {format_price(limit.amount)}"
-        if isinstance(self.limit, str):
-            within += f" ({self.limit.strip()} of the full price)"
+        limit, within = self.of(prices := context.grouping.prices), self.describe(prices)
         step = len(trace) - 1
         if not limit.affords(np.flatnonzero(trace.mask(step))):  # a ranking also adds the others
             step = bisect_right(range(len(trace)), 0, key=lambda i: self._excess(limit, trace, i))
@@ -384,14 +387,45 @@ class _Guide:
         The units in ``out`` are not added.
         """
         value = self.source.value(subset) if len(subset) else self.source.start(subset)
-        found = []
-        for per_price in (False, True):
-            self.source.limit, step = replace(self.limit, per_price=per_price), Step(subset, value)
-            try:
-                while True:
-                    left = np.setdiff1d(others(step.subset, self.n_units), out)
-                    step = grown(self.source, step.subset, step.value, left)
-            except NothingToAdd:
-                found.append(Step(step.subset, step.value))
-        self.source.limit = self.limit
-        return found[1] if improves(found[1].value, found[0].value) else found[0]
+        found = filled_up(self.source, self.limit, Step(subset, value), self.n_units, out)
+        return Step(found.subset, found.value)
+
+
+class _TotalWorth(SubsetCriterion):
+    """The sum of given numbers, one for each unit."""
+
+    additive = True
+
+    def __init__(self, worth: Array):
+        self.worth = worth
+
+    def _learn(self, X: Any, y: Any, **params: Any) -> None:
+        """Do nothing."""
+
+    def value(self, subset: Subset) -> float:
+        return float(self.worth[subset].sum())
+
+    def gain(self, subset: Subset, candidates: Subset) -> Array:
+        found: Array = self.worth[candidates]
+        return found
+
+    def loss(self, subset: Subset) -> Array:
+        found: Array = self.worth[subset]
+        return found
+
+
+def best_within(limit: Limit, worth: Array, fixed: Subset = EMPTY) -> Subset:
+    """Return units with a great total worth within a limit, as :class:`CostLimit` finds them.
+
+    Examples
+    --------
+    >>> prices = Prices((8.0, 0.5, 0.5, 0.5, 0.4), ((5.0, (1, 2, 3)),))
+    >>> best_within(Limit(prices, 8.4), np.array([1.0, 0.5, 0.3, 0.25, 0.2]))
+    array([1, 2, 3, 4])
+    """
+    source = Counted(_TotalWorth(worth), fixed=fixed)
+    search = Forward(source.criterion)
+    guide = _Guide(search, source, limit, Trace(len(worth)), Context())
+    for _ in guide.steps():
+        pass
+    return guide.path[-1].subset if guide.path else fixed

@@ -1,7 +1,7 @@
 """Choices based on the curve of the values, or of the gains, along a search path."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from tamis.contract.choice import Choice, Chosen, Context, Walker, check_values
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 #: How much too high the accuracy of the selected subset is if the classes are pure noise.
 TOO_GOOD = 0.13
@@ -51,7 +54,7 @@ class Patience(Choice):
 
     steps: int = 3
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         super().check(search, criterion)
         if search.scores_alone or not getattr(criterion, "loses_score", False):
             check_values("Patience", search, criterion, "Patience()")
@@ -116,7 +119,7 @@ class Knee(Choice):
 
     needs_nested = True
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         super().check(search, criterion)
         if not search.scores_alone and not isinstance(criterion, SubsetCriterion):
             name = type(criterion).__name__

@@ -1,7 +1,7 @@
 """Choice by the standard error of a cross-validated score."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from tamis._checks import Constraints, number
 from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, spoken
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 
 @dataclass(eq=False, repr=False)
@@ -45,7 +48,7 @@ class OneStandardError(Choice):
 
     n_errors: float = 1.0
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         if not hasattr(criterion, "fold_scores") or search.scores_alone:
             raise IncompatibleCriterion(
                 f"OneStandardError needs a search that cross-validates each subset; "

@@ -1,15 +1,17 @@
 """Prices and losses of lists of columns: which list is best at each price."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset
-from tamis.contract.costs import Limit, Prices
+from tamis._arrays import EMPTY, Subset
+from tamis.choice.cost import best_within
+from tamis.contract.costs import Limit
 
-#: Price limits that are compared, as shares of the full price.
-SHARES = (0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
+#: Number of units at the start of an order that are compared per price.
+DEEPEST = 40
 
 
 class PricedList(NamedTuple):
@@ -43,47 +45,47 @@ class PricedList(NamedTuple):
 
 
 def affordable_lists(
-    order: Subset,
-    prices: Prices,
-    *,
-    scores: Array | None = None,
-    fixed: Subset = EMPTY,
-    shares: Sequence[float] = SHARES,
+    order: Subset, limits: Sequence[Limit], *, fixed: Subset = EMPTY, most: int | None = None
 ) -> list[Subset]:
-    """Return, for each price limit, the units of an order that fit.
+    """Return the units of an order that are bought within each price limit.
 
-    A unit that does not fit is skipped.
+    A unit that does not fit is skipped. If the limit compares units per price, the unit at rank r
+    of the order has the worth 1/r, and the units are bought as under
+    :class:`tamis.choice.CostLimit`. Only the first 40 units of the order are bought then.
 
     Parameters
     ----------
     order : array of int
         Units, best first.
-    prices : Prices
-        The prices of all units.
-    scores : array of float or None, default=None
-        The score of each unit in ``order``. If given, units are bought by score per price.
+    limits : sequence of Limit
     fixed : array of int
         Units that every list contains.
-    shares : sequence of float
-        The limits, as shares of the full price.
+    most : int or None, default=None
+        Maximum number of units of a list.
 
     Examples
     --------
     >>> import numpy as np
-    >>> prices = Prices((4.0, 1.0, 5.0), full=10.0)
-    >>> [units.tolist() for units in affordable_lists(np.arange(3), prices, shares=(0.1, 0.5, 1))]
-    [[1], [0, 1], [0, 1, 2]]
+    >>> from tamis.contract.costs import Prices
+    >>> prices = Prices((5.0, 1.0, 1.0, 1.0))
+    >>> limits = [Limit(prices, 5.0), Limit(prices, 5.0, per_price=True), Limit(prices, 8.0)]
+    >>> [units.tolist() for units in affordable_lists(np.arange(4), limits)]
+    [[0], [1, 2, 3], [0, 1, 2, 3]]
     """
     order = order[~np.isin(order, fixed)]
-    found = []
-    for share in shares:
-        limit = Limit(prices, share * prices.full, per_price=scores is not None)
-        ahead = order
-        if scores is not None:
-            rates = limit.rates(np.asarray(scores, dtype=float), fixed, order)
-            ahead = order[np.argsort(-rates, kind="stable")]
-        found.append(np.sort(np.concatenate([fixed, limit.fitting(ahead, fixed)])))
-    return found
+    room = len(order) if most is None else max(0, most - len(fixed))
+    buy = {False: Limit.fitting, True: _bought}
+    found = [buy[limit.per_price](limit, order, fixed)[:room] for limit in limits]
+    return [np.sort(np.concatenate([fixed, units])) for units in found]
+
+
+def _bought(limit: Limit, order: Subset, held: Subset) -> Subset:
+    """Return the first units of an order that have the greatest total worth within a limit."""
+    units = np.concatenate([held, order[:DEEPEST]])
+    limit = replace(limit, prices=limit.prices.restricted(units))  # unit i is now units[i]
+    worth = 1 / np.arange(1.0, len(units) + 1)
+    bought = best_within(limit, worth, fixed=np.arange(len(held)))
+    return units[bought[bought >= len(held)]]
 
 
 def undominated(lists: Sequence[PricedList]) -> list[PricedList]:
@@ -102,23 +104,3 @@ def undominated(lists: Sequence[PricedList]) -> list[PricedList]:
         if not front or one.loss < front[-1].loss:
             front.append(one)
     return front
-
-
-def cheapest(lists: Sequence[PricedList], n_errors: float = 1.0) -> int:
-    """Return the position of the cheapest list whose loss is close enough to the lowest.
-
-    Parameters
-    ----------
-    lists : sequence of PricedList
-    n_errors : float, default=1.0
-        Number of standard errors of the lowest loss by which a loss may exceed it.
-
-    Examples
-    --------
-    >>> cheapest([PricedList(1, 0.3, 0.02), PricedList(5, 0.21, 0.02), PricedList(9, 0.2, 0.02)])
-    1
-    """
-    best = min(lists, key=lambda each: (each.loss, each.price))
-    most = best.loss + n_errors * (best.error if best.error == best.error else 0.0)
-    close = [index for index, one in enumerate(lists) if one.loss <= most]
-    return min(close, key=lambda index: (lists[index].price, lists[index].loss))

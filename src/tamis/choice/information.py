@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from tamis.contract.choice import Choice, Chosen, Context, Walker, have
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget, NothingSelected
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 #: Number of columns selected from 50 or 500 columns of pure noise, ranked by correlation or JMI.
 ON_NOISE = {
@@ -69,7 +72,7 @@ class Information(Choice):
 
     kind: str = "ebic"
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         super().check(search, criterion)
         if not getattr(criterion, "needs_target", True):
             raise IncompatibleCriterion(

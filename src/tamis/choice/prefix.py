@@ -1,9 +1,10 @@
 """Choice by the cross-validated score of the first columns of a search path."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from tamis._arrays import improves, standardised, target_kind
@@ -14,6 +15,9 @@ from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, hav
 from tamis.contract.trace import Trace
 from tamis.criteria import CrossValidated
 from tamis.exceptions import IncompatibleCriterion
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +51,7 @@ class BestPrefix(Choice):
 
     _constraints: ClassVar[Constraints] = {"cv": integer(2)}
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     _: KW_ONLY
     cv: int = 5
 
@@ -56,7 +60,7 @@ class BestPrefix(Choice):
         """Whether the estimator can be cross-validated on a table in row blocks."""
         return CrossValidated(self.estimator).takes_blocks
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         super().check(search, criterion)
         if self.estimator is not None:
             CrossValidated(self.estimator, cv=self.cv).check()

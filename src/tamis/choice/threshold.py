@@ -1,7 +1,7 @@
 """Choices that set a limit on the score, or the p-value, of each selected column."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from tamis._checks import Constraints, number
 from tamis.contract.choice import Choice, Chosen, Context, Walker, spoken
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, NothingSelected
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +89,7 @@ class FalseDiscovery(Choice):
 
     q: float = 0.05
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         if not (search.scores_alone and getattr(criterion, "scores_are_log_p", False)):
             raise IncompatibleCriterion(
                 f"FalseDiscovery needs the p-value of every feature; {spoken(search, criterion)} "

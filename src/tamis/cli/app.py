@@ -4,10 +4,12 @@ The module of a subcommand is imported only when it runs, because ``--help`` sho
 scikit-learn and polars, which take over a second to import.
 """
 
+import shlex
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -80,6 +82,16 @@ def _describe(error: Exception) -> str | None:
     if isinstance(error, OSError):
         return f"{error.filename or 'A file'}: {error.strerror or error}."
     return None
+
+
+def leave(stopped: str, store: Path | None, otherwise: str) -> NoReturn:
+    """Print how to continue from the store after Ctrl-C, or ``otherwise`` without one, and exit."""
+    if store is None:
+        notify(f"{stopped}; {otherwise}")
+    else:
+        again = shlex.join(["tamis", *sys.argv[1:]])
+        notify(f"{stopped}; finished tasks are stored in {store}. To continue:", again)
+    raise typer.Exit(INTERRUPTED)
 
 
 app = typer.Typer(

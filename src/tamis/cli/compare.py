@@ -1,17 +1,14 @@
 """``tamis compare``: comparison of methods on resamples of tables."""
 
-import shlex
-import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import typer
-
 from tamis._format import format_count
-from tamis.cli.app import INTERRUPTED
-from tamis.cli.folder import check_folder, check_output, replace_file
+from tamis.cli.app import leave
+from tamis.cli.folder import TABLES, check_outputs, replace_file, write_tables
 from tamis.cli.options import CompareOptions, file_name
 from tamis.cli.progress import ProgressBar
 from tamis.cli.table import check_target
@@ -40,14 +37,12 @@ from tamis.report.contest import (
     metric_for,
     size_grid,
 )
-from tamis.report.sheets import Sheet, Value, csv_text, json_text, table_text
+from tamis.report.sheets import Sheet, Value
 from tamis.spec import write
 from tamis.table.files import read_file
 from tamis.table.rows import resampled
 from tamis.table.table import Table, table_of
 
-#: File formats in which a comparison can be written.
-ENDINGS = (".csv", ".md", ".tex", ".json")
 #: File names in ``--folder``: the stem for all formats and the report, and the finished fits.
 WRITTEN, FITS = "comparison", "fits.sqlite"
 #: Width in characters of a method and of the sizes, in the printed table of sizes.
@@ -136,16 +131,13 @@ def _check(asked: CompareOptions, files: Sequence[Path]) -> None:
             "times. Write tamis select with --time and --event for the ranking, and compare with "
             "scikit-survival in Python."
         )
-    for path in asked.output:
-        check_output(path, files[0], endings=ENDINGS)
-    check_output(asked.report, files[0], endings=(".html",))
-    if asked.folder is not None:
-        check_folder(asked.folder)
-        if (asked.folder / f"{WRITTEN}.json").exists() and not asked.force:
-            raise InvalidParameter(
-                f"{asked.folder} already holds a comparison. Write --force to replace it, or "
-                "--folder with another name."
-            )
+    check_outputs(asked, files[0])
+    folder = asked.folder
+    if folder is not None and (folder / f"{WRITTEN}.json").exists() and not asked.force:
+        raise InvalidParameter(
+            f"{folder} already holds a comparison. Write --force to replace it, or --folder with "
+            "another name."
+        )
     for name in asked.methods:
         if name != "auto":
             find_method(name)
@@ -195,24 +187,13 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
         how = {"n_jobs": asked.jobs, "cluster": asked.dask, "store": store}
         results = contest(source, methods, rules, bar, finished, **how)
     if bar.stop:
-        _leave(store, bar)
+        stopped = f"stopped after {bar.main.done} of {bar.main.total} fits"
+        leave(stopped, store, "they are lost. Write --store FILE to continue the next time.")
     order = [*names, *BASELINES]
     failed = sorted([*failed, *failed_methods(results)], key=lambda one: order.index(one.method))
     shape = len(data.y), len(data.names)
     measured = MeasuredTable(name, table.target or "", *shape, failed, table.alerts)
     return Compared(measured, rules, str(data), results)
-
-
-def _leave(store: Path | None, bar: ProgressBar) -> None:
-    """Print where finished fits are stored and how to continue, and exit."""
-    stopped = f"stopped after {bar.main.done} of {bar.main.total} fits"
-    if store is None:
-        notify(f"{stopped}; they are lost. With --store FILE, or --folder, the same command would "
-               "continue.")  # fmt: skip
-    else:
-        again = shlex.join(["tamis", *sys.argv[1:]])
-        notify(f"{stopped}; they are stored in {store}. To continue:", again)
-    raise typer.Exit(INTERRUPTED)
 
 
 # -- printing -------------------------------------------------------------------------------------
@@ -268,10 +249,11 @@ def _write(asked: CompareOptions, found: Sequence[Compared], report: ComparisonR
     """Write all output files, and print where they are."""
     output, pages = list(asked.output), [] if asked.report is None else [asked.report]
     if asked.folder is not None:
-        output += [asked.folder / f"{WRITTEN}{ending}" for ending in ENDINGS]
+        output += [asked.folder / f"{WRITTEN}{ending}" for ending in TABLES]
         pages.append(asked.folder / f"{WRITTEN}.html")
+    facts, sheet = partial(_facts, found, report), partial(_long_sheet, report)
     for path in output:
-        replace_file(path, _text(path.suffix.lower(), found, report, safe=asked.safe_csv))
+        write_tables(path, facts, sheet, partial(_tables, found, report), safe=asked.safe_csv)
     page = report.html() if pages else ""
     for path in pages:
         replace_file(path, page)
@@ -286,19 +268,13 @@ def _write(asked: CompareOptions, found: Sequence[Compared], report: ComparisonR
                "the same folder.")  # fmt: skip
 
 
-def _text(ending: str, found: Sequence[Compared], report: ComparisonReport, safe: bool) -> str:
-    """Return the comparison as text in the format of a file extension."""
-    if ending == ".json":
-        return json_text(_facts(found, report))
-    if ending == ".csv":
-        return csv_text(_long_sheet(report), safe=safe)
-    sheets = []
+def _tables(found: Sequence[Compared], report: ComparisonReport) -> Iterator[Sheet]:
+    """Yield the tables of a comparison for Markdown and LaTeX."""
     for one, outcome in zip(found, report.outcomes, strict=True):
         summary = report.summary_sheet(outcome)
-        title = f"{one.table.data}: {one.words}; {one.split}; {summary.title}"
-        sheets += [summary._replace(title=title), report.curve_sheet(outcome.rows)]
-        sheets.append(report.pair_sheet(one.table.data))
-    return "\n".join(table_text(sheet, ending) for sheet in sheets if sheet.rows)
+        yield summary._replace(title=f"{one.table.data}: {one.words}; {one.split}; {summary.title}")
+        yield report.curve_sheet(outcome.rows)
+        yield report.pair_sheet(one.table.data)
 
 
 def _long_sheet(report: ComparisonReport) -> Sheet:

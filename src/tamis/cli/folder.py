@@ -1,10 +1,10 @@
 """Output files of commands: checked before the work, and written completely or not at all."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Selection
 from tamis.exceptions import InvalidParameter, TamisError
-from tamis.report.sheets import FORMULA, Sheet, csv_text, quote_formula
+from tamis.report.sheets import FORMULA, Sheet, csv_text, json_text, quote_formula, table_text
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert
 from tamis.table.sparse import dense_frame
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Names of the files in an output folder. Other files in it are never touched.
 SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", "report.html"
+#: Extensions of files with tables of results.
+TABLES = (".csv", ".md", ".tex", ".json")
 #: Integers up to this limit are exact as floats.
 WHOLE = 2**53
 #: Number of resamples for a report if the method has no error estimate: enough for two digits.
@@ -45,6 +47,16 @@ MOST_WORK = 2e10
 REFITS = 1.0
 #: Largest number of selected columns for which effects on a model are shown.
 MOST_SHOWN = 100
+
+
+class SelectionResult(NamedTuple):
+    """A fitted selection with its units, and the options, table and alerts it was made from."""
+
+    asked: SelectOptions
+    data: Any  # a LabelledTable, or LabelledBlocks if the table was read in row blocks
+    selection: Selection
+    ranking: ChosenUnits
+    alerts: Sequence[Alert]
 
 
 # -- checks before the work -----------------------------------------------------------------------
@@ -90,6 +102,15 @@ def check_folder(folder: Path) -> None:
         )
 
 
+def check_outputs(asked: Any, source: Path | None) -> None:
+    """Raise an error if the tables, the report or the folder of a command cannot be written."""
+    for path in asked.output:
+        check_output(path, source, endings=TABLES)
+    check_output(asked.report, source, endings=(".html",))
+    if asked.folder is not None:
+        check_folder(asked.folder)
+
+
 def check_results_folder(folder: Path, force: bool, resume: Path | None) -> None:
     """Raise an error if the folder cannot be written to, or already holds results."""
     check_folder(folder)
@@ -124,6 +145,25 @@ def replace_file(path: Path, text: str) -> None:
         ) from error
 
 
+def write_tables(
+    path: Path,
+    facts: Callable[[], Any],
+    sheet: Callable[[], Sheet],
+    tables: Callable[[], Iterable[Sheet]] = tuple,
+    *,
+    safe: bool = True,
+) -> None:
+    """Write facts as JSON, a sheet as CSV, or tables as Markdown or LaTeX, by the extension."""
+    ending = path.suffix.lower()
+    if ending == ".json":
+        text = json_text(facts())
+    elif ending == ".csv":
+        text = csv_text(sheet(), safe=safe)
+    else:
+        text = "\n".join(table_text(table, ending) for table in tables() if table.rows)
+    replace_file(path, text)
+
+
 def ranking_sheet(ranking: ChosenUnits) -> Sheet:
     """Return a table of all units, best first, with their scores and whether they are selected.
 
@@ -143,18 +183,12 @@ def ranking_sheet(ranking: ChosenUnits) -> Sheet:
     return Sheet("", ("rank", *columns), rows)
 
 
-def write_results(
-    asked: SelectOptions,
-    folder: Path,
-    data: LabelledTable,
-    selection: Selection,
-    ranking: ChosenUnits,
-    alerts: Sequence[Alert],
-) -> None:
+def write_results(result: SelectionResult, folder: Path) -> None:
     """Write the results to the output folder, all of them or none, and then the report.
 
     The report is last, because its charts may take long and need much memory.
     """
+    asked, data, selection, ranking, _ = result
     n_resamples = _n_resamples(asked, data, selection)
     names, columns = _selected_columns(selection, data)
     if asked.safe_csv:
@@ -175,7 +209,7 @@ def write_results(
             (folder / PAGE).unlink(missing_ok=True)  # a report of earlier results
             for name in (SELECTED, RANKING, RECORD):
                 (draft / name).replace(folder / name)
-        write_page(asked, data, selection, alerts, folder / PAGE, n_resamples)
+        write_page(result, folder / PAGE, n_resamples)
     except (OSError, TamisError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         if not isinstance(cause, OSError):
@@ -221,30 +255,24 @@ def _as_integers(column: pl.Series) -> pl.Series:
 # -- the report of a selection --------------------------------------------------------------------
 
 
-def write_page(
-    asked: SelectOptions,
-    data: LabelledTable,
-    selection: Selection,
-    alerts: Sequence[Alert],
-    path: Path,
-    n_resamples: int,
-) -> None:
+def write_page(result: SelectionResult, path: Path, n_resamples: int) -> None:
     """Write the report of a selection."""
     from tamis.report import report, write_report
 
+    asked, data, selection, _, alerts = result
     X = data.X if isinstance(data.X, pl.DataFrame) else dense_frame(data.X)
     gathered = report(
         selection,
         X,
         data.y,
-        results=_resampled(asked, X, data, selection, n_resamples),
+        results=_resampled(result, X, n_resamples),
         source=asked.name,
         target=data.target,
         task=data.task,
         alerts=alerts,
         command=asked.command_line(),
         **try_out(selection, X, data, seed=asked.seed, n_jobs=asked.jobs, quiet=asked.quiet),
-        without=_fitted_without(asked, X, data, selection) if n_resamples == 0 else (),
+        without=_fitted_without(result, X) if n_resamples == 0 else (),
     )
     write_report(gathered, path)
 
@@ -266,12 +294,11 @@ def _n_resamples(asked: SelectOptions, data: LabelledTable, selection: Selection
     return n
 
 
-def _resampled(
-    asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection, n: int
-) -> "Results | None":
+def _resampled(result: SelectionResult, X: pl.DataFrame, n: int) -> "Results | None":
     """Return the errors of a method on held-out rows, or None if ``n`` is 0."""
     from tamis.report import resampled
 
+    asked, data, selection, *_ = result
     if n == 0:
         return None
     bar = ProgressBar("repeating the selection", "resamples", quiet=asked.quiet)
@@ -281,12 +308,11 @@ def _resampled(
     raise KeyboardInterrupt
 
 
-def _fitted_without(
-    asked: SelectOptions, X: pl.DataFrame, data: LabelledTable, selection: Selection
-) -> "list[Omission]":
+def _fitted_without(result: SelectionResult, X: pl.DataFrame) -> "list[Omission]":
     """Return fits without each selected column, if they take no longer than ``REFITS`` allows."""
     from tamis.report import fit_without
 
+    asked, data, selection, *_ = result
     inner, units, n_kept = inner_selection(selection), selection.units_, selection.n_features_
     planned = sum(step.seconds for step in getattr(inner, "plan_", ()) if step.tried)
     labelled = asked.groups or asked.environments or asked.weights  # folds depend on them

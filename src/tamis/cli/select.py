@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -29,12 +28,13 @@ from tamis.cli.folder import (
     RANKING,
     RECORD,
     SELECTED,
+    SelectionResult,
     check_output,
     check_results_folder,
     free_folder,
     ranking_sheet,
-    replace_file,
     write_results,
+    write_tables,
 )
 from tamis.cli.options import (
     SelectOptions,
@@ -67,10 +67,10 @@ from tamis.cli.terminal import (
 )
 from tamis.contract import Record, Selection
 from tamis.contract.costs import FeatureCosts
-from tamis.exceptions import ClusterLost, InvalidParameter, InvalidTable, NotEnoughMemory
+from tamis.exceptions import ClusterLost, InvalidParameter, NotEnoughMemory
 from tamis.meta.inner_search import walk_of
 from tamis.recipes import prepare
-from tamis.report.sheets import csv_text, json_text
+from tamis.report.sheets import json_text
 from tamis.report.units import (
     Q_MEANING,
     ChosenUnits,
@@ -78,7 +78,7 @@ from tamis.report.units import (
     inner_selection,
     strongest_pairs,
 )
-from tamis.table import Alert, Table, TableSelector
+from tamis.table import Table, TableSelector
 from tamis.table.files import FileTable, read_file
 from tamis.table.table import shown, table_of
 from tamis.table.target import LabelledTable
@@ -99,10 +99,11 @@ def run_select(asked: SelectOptions) -> None:
         content, drawn = draw_table(asked)
     else:
         with open_blocks(asked) as blocks:
-            record = _load_record(asked.resume)
+            record = None if asked.resume is None else Record.load(asked.resume)
             selector = _prepare(asked, blocks.table.labels.values, record)
             selection = _fit(asked, selector, blocks, record)
-        _finish(asked, blocks, selection, ())
+        ranking = chosen_units(selection, blocks.names)
+        _finish(SelectionResult(asked, blocks, selection, ranking, ()))
         return
     sort_by_time(content, asked.cv)
     happened = None if asked.event is None else events_of(content.frame, asked.event)
@@ -117,7 +118,7 @@ def run_select(asked: SelectOptions) -> None:
     if happened is not None:
         set_events(table, happened)
     assert table.y is not None
-    record = _load_record(asked.resume)
+    record = None if asked.resume is None else Record.load(asked.resume)
     selector = _prepare(asked, table.y, record)
     if not table.is_plain and not isinstance(selector, TableSelector):
         selector = TableSelector(selector, keep=asked.keep)
@@ -130,7 +131,8 @@ def run_select(asked: SelectOptions) -> None:
         selection = _fit(asked, selector, data, record, metadata)
     if not (asked.quiet or watched):
         print_alerts(alerts)
-    _finish(asked, data, selection, alerts)
+    ranking = chosen_units(selection, data.names)
+    _finish(SelectionResult(asked, data, selection, ranking, alerts))
 
 
 def _check(asked: SelectOptions) -> None:
@@ -271,42 +273,27 @@ def _keep_record(asked: SelectOptions, selector: Any, why: str, **others: Any) -
     return True
 
 
-def _load_record(path: Path | None) -> Record | None:
-    try:
-        return None if path is None else Record.load(path)
-    except (LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
-        raise InvalidTable(
-            f"{path} is a damaged record ({type(error).__name__}: {error}). Start the search from "
-            "scratch."
-        ) from error
-
-
 # -- results --------------------------------------------------------------------------------------
 
 
-def _finish(
-    asked: SelectOptions,
-    data: LabelledTable | LabelledBlocks,
-    selection: Selection,
-    alerts: Sequence[Alert],
-) -> None:
+def _finish(result: SelectionResult) -> None:
     """Print and write the results, and print where the files are."""
-    ranking = chosen_units(selection, data.names)
+    asked, selection = result.asked, result.selection
     if asked.output is not None:
-        written = csv_text(ranking_sheet(ranking), safe=asked.safe_csv)
-        if asked.output.suffix.lower() == ".json":
-            facts = _facts(asked, data, selection, ranking, alerts)
-            written = json_text(facts | {"record": selection.record_.to_dict()})
-        replace_file(asked.output, written)
+        write_tables(
+            asked.output,
+            lambda: _facts(result) | {"record": selection.record_.to_dict()},
+            lambda: ranking_sheet(result.ranking),
+            safe=asked.safe_csv,
+        )
     if asked.json:
-        facts = _facts(asked, data, selection, ranking, alerts)
-        print_lines(json_text(facts).rstrip("\n"))
+        print_lines(json_text(_facts(result)).rstrip("\n"))
     else:
-        _print_results(asked, data, selection, ranking)
+        _print_results(result)
     folder = asked.results_folder
-    if folder is not None and isinstance(data, LabelledTable):
+    if folder is not None and isinstance(result.data, LabelledTable):
         try:
-            write_results(asked, folder, data, selection, ranking, alerts)
+            write_results(result, folder)
         except KeyboardInterrupt:
             _leave(asked, selection)
     if asked.quiet:
@@ -318,14 +305,9 @@ def _finish(
         notify(f"the report is {folder / PAGE}; see also {SELECTED}, {RANKING} and {RECORD}.")
 
 
-def _facts(
-    asked: SelectOptions,
-    data: LabelledTable | LabelledBlocks,
-    selection: Selection,
-    ranking: ChosenUnits,
-    alerts: Sequence[Alert],
-) -> dict[str, Any]:
+def _facts(result: SelectionResult) -> dict[str, Any]:
     """Return the results as a dictionary for JSON."""
+    asked, data, selection, ranking, alerts = result
     sheet = ranking_sheet(ranking)
     return {
         "file": written_path(asked.file),
@@ -340,20 +322,17 @@ def _facts(
     }
 
 
-def _print_results(
-    asked: SelectOptions,
-    data: LabelledTable | LabelledBlocks,
-    selection: Selection,
-    ranking: ChosenUnits,
-) -> None:
+def _print_results(result: SelectionResult) -> None:
+    asked, data, selection, ranking, _ = result
     heading = [f"{asked.name}: {data}", spec.write(selection, strict=False)]
     inner = inner_selection(selection)
     if hasattr(inner, "error_guess_"):  # an automatic selection has its own summary
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
-    elif not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
-        heading.append(selection.choice_.reason)
-    heading += selection.describe_price()
+    else:
+        if not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
+            heading.append(selection.choice_.reason)
+        heading += selection.describe_price()
     if selection.record_.places:
         heading.append(selection.record_.places)
     moved = ranking.kept.copy()

@@ -23,13 +23,12 @@ from tamis._arrays import Array
 from tamis._format import format_count
 from tamis._memory import free_memory
 from tamis.cli.app import INTERRUPTED
-from tamis.cli.folder import check_output, replace_file
+from tamis.cli.folder import check_output, write_tables
 from tamis.cli.options import TuneOptions, split_names
 from tamis.cli.progress import ProgressBar
 from tamis.cli.table import check_target, row_groups
 from tamis.cli.terminal import notify, print_alerts, print_facts, print_warnings, stdout, text
 from tamis.exceptions import InvalidParameter, InvalidTarget, NotCertified, PathTooLarge
-from tamis.report.sheets import csv_text, json_text
 from tamis.report.tuned_svm import AS_GOOD, TuningResult
 from tamis.svm import SVCPathCV, SVRPathCV
 from tamis.svm.curves.curve import ValidationCurve
@@ -89,9 +88,7 @@ def run_tune(asked: TuneOptions) -> None:
     found = TuningResult(search, asked.folds)
     if asked.output is not None:
         about = {"file": asked.name, "table": data.summary, "task": data.task}
-        as_csv = asked.output.suffix.lower() == ".csv"
-        written = csv_text(found.curve_sheet()) if as_csv else json_text(about | found.facts())
-        replace_file(asked.output, written)
+        write_tables(asked.output, lambda: about | found.facts(), found.curve_sheet)
     if not asked.quiet:  # the results state whether C is certified
         print_warnings(one for one in caught if not issubclass(one.category, NotCertified))
     _print_tuned(asked, data, found)

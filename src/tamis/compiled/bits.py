@@ -10,16 +10,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-#: Number of 64-bit words in a run of 8192 rows. A run is short enough for the L1 cache to hold the
-#: bit planes and level sets of two columns, one of them with ten levels.
-RUN = 128
-
-WORD = ir.IntType(64)
-#: Vector of eight words, which fills the widest registers. For narrower registers, the compiler
-#: splits the vector.
-EIGHT = ir.VectorType(WORD, 8)
-NOTHING = ir.Constant(EIGHT, None)
-
 
 def _reached(typingctx: Any, row: Any, first: Any, cut: Any) -> Any:
     """Return a 64-bit word whose bit i is set if row[first + i] >= cut."""
@@ -56,15 +46,6 @@ def _repeated(builder: Any, value: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), lanes)
 
 
-def _trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """Return the position of the lowest set bit of a word that is not 0."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), codegen
-
-
 def _add_bits(typingctx: Any, codes: Any, first: Any, word: Any, weight: Any) -> Any:
     """Add a weight to codes[first + i] for each bit i that is set in a 64-bit word.
 
@@ -84,47 +65,5 @@ def _add_bits(typingctx: Any, codes: Any, first: Any, word: Any, weight: Any) ->
     return types.void(codes, types.intp, types.uint64, types.uint16), codegen
 
 
-def _met(n_rows: int) -> Any:
-    """Return an intrinsic that compares a bit set with each of ``n_rows`` other bit sets.
-
-    It counts the bits that are set in both. Each bit set covers the rows of one run.
-    """
-
-    def typed(typingctx: Any, rows: Any, first: Any, own: Any) -> Any:
-        answer = types.UniTuple(types.uint64, n_rows)
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            own_data = context.make_array(signature.args[2])(context, builder, args[2]).data
-
-            def eight(pointer: Any, offset: Any) -> Any:
-                place = builder.bitcast(builder.gep(pointer, [offset]), EIGHT.as_pointer())
-                return builder.load(place, align=8)
-
-            count = _named(builder.module, "llvm.ctpop.v8i64", EIGHT)
-            add = _named(builder.module, "llvm.vector.reduce.add.v8i64", WORD)
-            begin, sums = builder.mul(args[1], ir.Constant(WORD, RUN)), [NOTHING] * n_rows
-            for word in range(0, RUN, 8):
-                mine = eight(own_data, ir.Constant(WORD, word))
-                for k in range(n_rows):
-                    theirs = eight(data, builder.add(begin, ir.Constant(WORD, k * RUN + word)))
-                    both = builder.call(count, [builder.and_(mine, theirs)])
-                    sums[k] = builder.add(sums[k], both)
-            return context.make_tuple(builder, answer, [builder.call(add, [one]) for one in sums])
-
-        return answer(rows, types.intp, own), codegen
-
-    return typed
-
-
-def _named(module: Any, name: str, answer: Any) -> Any:
-    """Return the LLVM intrinsic with this name, which takes a vector of eight words."""
-    known = module.globals.get(name)
-    return known or ir.Function(module, ir.FunctionType(answer, [EIGHT]), name)
-
-
-met_by_one: Any = intrinsic(_met(1))
-met_by_three: Any = intrinsic(_met(3))
 reached_bits: Any = intrinsic(_reached)
-lowest_bit: Any = intrinsic(_trailing_zeros)
 add_bits: Any = intrinsic(_add_bits)

@@ -25,6 +25,13 @@ def _popcount(typingctx: Any, word: Any) -> Any:
 
 popcount: Any = intrinsic(_popcount)
 
+
+@njit(cache=True, nogil=True)
+def lowest_bit(word: Any) -> Any:
+    """Return the position of the lowest set bit of a word that is not 0."""
+    return popcount((word & (~word + uint64(1))) - uint64(1))
+
+
 # Number of samples in a block that is searched for new levels. A block takes two kilobytes, which
 # fit into the L1 cache. In a column with many levels, the search stops after the first block.
 LOOKED_AT = 256

@@ -17,9 +17,12 @@ import numpy as np
 from numba import uint64
 
 from tamis.compiled import njit
-from tamis.compiled.bits import RUN, add_bits, lowest_bit, met_by_one, met_by_three, reached_bits
-from tamis.compiled.counts import _at_least, popcount
+from tamis.compiled.bits import add_bits, reached_bits
+from tamis.compiled.counts import _at_least, lowest_bit, popcount
 
+#: Number of 64-bit words in a run of 8192 rows. A run is short enough that the L1 cache holds the
+#: bit planes and level sets of a column and of a column with ten levels that it is crossed with.
+RUN = 128
 #: Up to this many cuts, entries are compared with each cut. With more cuts, bisection is faster.
 FEW_CUTS = 48
 
@@ -275,12 +278,19 @@ def counts_by_planes(
             for b in range(1, n_levels[column]):
                 _level_set(packed, place, planes, width, b, own)
                 for a in range(1, whole, 3):  # three pivot levels at a time load the words once
-                    one, two, three = met_by_three(sets, a, own)
+                    one, two, three = uint64(0), uint64(0), uint64(0)
+                    for word in range(RUN):
+                        one += popcount(sets[a, word] & own[word])
+                        two += popcount(sets[a + 1, word] & own[word])
+                        three += popcount(sets[a + 2, word] & own[word])
                     tables[j, a, b] += np.int64(one)
                     tables[j, a + 1, b] += np.int64(two)
                     tables[j, a + 2, b] += np.int64(three)
                 for a in range(whole, n_pivot):
-                    tables[j, a, b] += np.int64(met_by_one(sets, a, own)[0])
+                    one = uint64(0)
+                    for word in range(RUN):
+                        one += popcount(sets[a, word] & own[word])
+                    tables[j, a, b] += np.int64(one)
 
 
 @njit(cache=True, nogil=True)

@@ -115,11 +115,3 @@ def _below(value: Any, cuts: Any, first: int, last: int) -> int:
         first = first + half if value > cuts[first + half - 1] else first
         length -= half
     return first + 1 if value > cuts[first] else first
-
-
-@njit(cache=True, nogil=True)
-def count_cells(codes: Any, offsets: Any, counts: Any) -> None:
-    """Count the rows in each cell of each column. The cells of column u begin at offsets[u]."""
-    for row in range(codes.shape[0]):
-        for u in range(len(offsets) - 1):
-            counts[offsets[u] + codes[row, u]] += 1

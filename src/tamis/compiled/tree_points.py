@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import njit
-from tamis.compiled.bits import lowest_bit
+from tamis.compiled.counts import lowest_bit
 from tamis.compiled.trees import (
     ALTERED,
     CHILD,

@@ -8,7 +8,7 @@ implement :meth:`Choice.pick`.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from tamis.contract.steps import Event
 from tamis.contract.trace import Trace
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 
 class Walker(Protocol):
@@ -155,7 +158,7 @@ class Choice(BaseEstimator, ABC):
         """Whether the search may stop here because later steps cannot change the choice."""
         return False
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         """Refuse invalid parameters, and a search or criterion that does not suit the choice."""
         check_parameters(self)
         name = type(search).__name__
@@ -256,7 +259,7 @@ class Best(Choice):
         reason = f"{context.counted(size)} {have(size)} the greatest value of the search path"
         return Chosen(index, f"{reason}, {value:.4g}; {context.flattering(TOO_GOOD)}")
 
-    def check(self, search: Walker, criterion: Any) -> None:
+    def check(self, search: Walker, criterion: "Criterion") -> None:
         check_values("n_features_to_select='best'", search, criterion, "'best'")
 
 
@@ -265,8 +268,6 @@ class Best(Choice):
 TOO_GOOD = 0.15
 #: Added to the reason of a choice if it quotes a score from the search path.
 FLATTERS = "it was computed on the data used for selection, so it is optimistic."
-#: Formats a number of units, such as "3 columns".
-counted = format_count
 
 
 def have(n: Any) -> str:

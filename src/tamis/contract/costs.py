@@ -25,6 +25,8 @@ from tamis.exceptions import InvalidParameter, InvalidTable, NothingToAdd
 
 #: Relative rounding error of a sum of prices. Prices of 0.1 and 0.2 fit under a limit of 0.3.
 ROUNDING = 1e-9
+#: Smallest price by which a score is divided.
+TINY = 1e-300
 #: Columns of a CSV file with prices.
 HEADINGS = ("name", "cost", "group", "fee", "later")
 
@@ -61,30 +63,37 @@ class Prices:
         return _rounded(exact)
 
     @cached_property
-    def _sharing(self) -> Mask:
-        """For each fee and unit, whether the unit needs the fee."""
-        sharing = np.zeros((len(self.fees), len(self.own)), dtype=bool)
-        for row, (_, units) in zip(sharing, self.fees, strict=True):
-            row[list(units)] = True
-        return sharing
+    def _dues(self) -> tuple[Subset, Subset]:
+        """Each unit that needs a fee, and the index of the fee, as two arrays."""
+        counts = [len(units) for _, units in self.fees]
+        units = [unit for _, sharing in self.fees for unit in sharing]
+        return np.array(units, dtype=np.intp), np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array]:
         return np.array(self.own, dtype=float), np.array([fee for fee, _ in self.fees])
 
+    def _members(self, subset: Subset) -> Subset:
+        """Return the number of members of the subset that need each fee."""
+        units, fees = self._dues
+        held = np.zeros(len(self.own), dtype=bool)
+        held[subset] = True
+        return np.bincount(fees[held[units]], minlength=len(self.fees))
+
+    def _with_fees(self, wanted: Subset, fees: Array) -> Array:
+        """Return the price of each wanted unit with these fees."""
+        units, numbers = self._dues
+        due = np.bincount(units, fees[numbers], minlength=len(self.own))
+        found: Array = self._arrays[0][wanted] + due[wanted]
+        return found
+
     def added(self, subset: Subset, candidates: Subset) -> Array:
         """Return how much each candidate adds to the price of the subset."""
-        own, fees = self._arrays
-        unpaid = ~self._sharing[:, subset].any(axis=1)
-        found: Array = own[candidates] + fees[unpaid] @ self._sharing[unpaid][:, candidates]
-        return found
+        return self._with_fees(candidates, self._arrays[1] * (self._members(subset) == 0))
 
     def shares(self, subset: Subset) -> Array:
         """Return the price of each member of the subset, with fees split between its members."""
-        own, fees = self._arrays
-        sharing = self._sharing[:, subset]
-        found: Array = own[subset] + (fees / np.maximum(sharing.sum(axis=1), 1)) @ sharing
-        return found
+        return self._with_fees(subset, self._arrays[1] / np.maximum(self._members(subset), 1))
 
     def restricted(self, units: Subset) -> "Prices":
         """Return the prices of a table whose unit i is unit ``units[i]`` of this one."""

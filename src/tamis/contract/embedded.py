@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 
 from tamis._arrays import Array
-from tamis._memory import check_cost
+from tamis._memory import FEWER, QUICK, check_cost
 from tamis._seeds import Seed, draw_seed
 from tamis.contract.criterion import check_target
 from tamis.contract.record import Record
@@ -85,12 +85,13 @@ class Embedded(Selection):
 
     #: Alternatives that an error about too little memory suggests: an expression that first reduces
     #: the number of columns (``fewer``), and the name of a fast recipe (``quick``).
-    fewer: ClassVar[str]
-    quick: ClassVar[str]
+    fewer: ClassVar[str] = FEWER
+    quick: ClassVar[str] = QUICK
 
     random_state: Seed
-    #: The units of the table.
+    #: The units of the table, and their names if ``X`` was encoded from another table.
     _units: Grouping = Grouping(0)
+    _unit_labels: list[Any] | None = None
 
     @abstractmethod
     def cost(self, n_samples: int, n_features: int) -> float | None:

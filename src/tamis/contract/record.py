@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy
 import sklearn
+from numpy.typing import NDArray
 from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator, clone
 
@@ -197,7 +198,7 @@ class Record:
         cls,
         selector: Any,
         X: Array | BlockTable,
-        y: Any,
+        y: NDArray[Any] | None,
         params: Mapping[str, Any],
         grouping: Grouping,
     ) -> Self:

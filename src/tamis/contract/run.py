@@ -120,6 +120,7 @@ class Run:
         done.check_continues(fresh, extends=self.selection.extends)
         trace = done.trace.copy()
         if done.identity == fresh.identity:
+            self._check_chosen(done)
             return replace(done, trace=trace)
         guided = self.choice.guides or "phase" in done.trace.state
         if guided or not self.selection.extends:
@@ -131,6 +132,17 @@ class Run:
         if n_common < len(trace):
             trace = trace.head(n_common) if n_common else fresh.trace
         return replace(fresh, trace=trace, seeds=done.seeds, parts=done.parts, ran_on=done.ran_on)
+
+    def _check_chosen(self, done: Record) -> None:
+        """Refuse a finished record whose chosen step differs from its last part or its size."""
+        if not done.finished:
+            return
+        last = done.parts[-1].chosen if done.parts else done.chosen
+        if done.chosen != last or self.size not in (None, len(done.kept_units)):
+            raise InvalidTable(
+                "This is a damaged record: its 'chosen' is not the step that this search selects. "
+                "Start the search again."
+            )
 
     # -- the steps --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ A unit is a column, or a group of columns that is selected as one.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from html import escape
 from typing import Any, ClassVar, NamedTuple, Self, cast
 from warnings import warn
@@ -442,7 +442,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         """
         return format_progress(self._inner_search(), self.record_)
 
-    def explain(self, column: Any) -> str:
+    def explain(self, column: Hashable) -> str:
         """Explain why a column was selected or not: when it was scored, and which columns beat it.
 
         Parameters
@@ -475,7 +475,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             return []
         return [f"Price: {format_price(self.cost_)} of {format_price(prices.full)} in all."]
 
-    def report(self, X: Any, y: Any = None, **facts: Any) -> Any:
+    def report(self, X: ArrayLike, y: ArrayLike | None = None, **facts: Any) -> Any:
         """Return a report of the selection: an HTML page that can be saved and shared.
 
         Parameters
@@ -495,7 +495,13 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         check_held("report", X)
         return extension("report")(self, X, y, **facts)
 
-    def to_pipeline(self, X: Any = None, y: Any = None, *, estimator: Any = None) -> Pipeline:
+    def to_pipeline(
+        self,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        estimator: BaseEstimator | None = None,
+    ) -> Pipeline:
         """Return a fitted pipeline that predicts the target from the selected columns.
 
         The pipeline takes the same kind of table as ``fit``: an array, or a frame with at least the
@@ -553,7 +559,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         max_loss: float | None = None,
         min_correlation: float = 0.7,
         n_candidates: int = 3,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from tamis._arrays import FARTHEST, Array, Subset
@@ -80,7 +81,7 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
     array([0.4, 5.8, 4. ])
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     _: KW_ONLY
     importance_getter: Getter = "auto"
     adjusted: str | bool = "auto"

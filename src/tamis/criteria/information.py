@@ -22,29 +22,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Mask, Subset
 from tamis._checks import Constraints, number
 from tamis.blocks.table import BlockTable
 from tamis.contract import ForwardCriterion
-from tamis.density.discrete import (
-    BINNING_CONSTRAINTS,
-    MISSING_CONSTRAINT,
-    QUANTUM,
-    coded_target,
-    coding_cost,
-    is_adjusted,
-    levels_of,
-)
+from tamis.density.binned import MISSING_CONSTRAINT, BinnedCriterion
+from tamis.density.discrete import QUANTUM, coding_cost
 from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
-from tamis.density.planes import levels_of_blocks
 
 AnyPair: TypeAlias = Pair | AvailablePair
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PairwiseInformation(ForwardCriterion):
+class PairwiseInformation(BinnedCriterion, ForwardCriterion):
     """Base class of criteria that correct the relevance of a candidate for the selected columns.
 
     Each selected column contributes a term. A subclass defines the term of a candidate and a
@@ -58,34 +50,23 @@ class PairwiseInformation(ForwardCriterion):
         selected as one).
     """
 
-    n_bins: int | None = None
-    binning: str = "frequency"
-    categories: ArrayLike | None = None
     missing: str = "level"
-    adjusted: bool | str = "auto"
-    task: str = "auto"
 
     #: Function that combines the terms of the selected columns, and its value before any term.
     _combine: ClassVar[np.ufunc] = np.add
     _start: ClassVar[int] = 0
-    takes_missing: ClassVar[bool] = True
-    takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
-    takes_blocks: ClassVar[bool] = True
-    runs_on_device: ClassVar[bool] = True
-    _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
+    _constraints: ClassVar[Constraints] = {"missing": MISSING_CONSTRAINT}
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # ``fit`` refuses a missing target
-        self._adjusted = is_adjusted(self, X.shape[1])
-        self._coded: Any = levels_of(self, X)
-        self._target: Any = coded_target(y, self.task_, self.n_bins, self.binning)
+        self._coded: Any = self._cut(X)
+        self._target: Any = self._cut_target(y)
         self._compute_relevance()
         self.idle_ = self.idle_ | self._constant
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        self._adjusted = is_adjusted(self, table.shape[1])
-        self._coded = levels_of_blocks(self, table)
+        self._coded = self._cut_blocks(table)
         self._target = self._coded.target
         self._compute_relevance()
 
@@ -95,8 +76,8 @@ class PairwiseInformation(ForwardCriterion):
     def _compute_relevance(self) -> None:
         """Compute the relevance of each unit, and find the units with a single level."""
         coded, target, adjusted = self._coded, self._target, self._adjusted
-        self._by_pairs = self.missing == "pairs" and bool(coded.has_missing.any())
-        if self._by_pairs:
+        self._has_pairs = self._by_pairs and bool(coded.has_missing.any())
+        if self._has_pairs:
             relevance, entropy = available_relevance(coded, target, adjusted=adjusted)
         else:
             relevance, entropy = coded.information(target, adjusted=adjusted), coded.entropy
@@ -148,7 +129,7 @@ class PairwiseInformation(ForwardCriterion):
 
     def _pair(self, i: int) -> AnyPair:
         coded, target = self._coded, self._target
-        if self._by_pairs:
+        if self._has_pairs:
             return AvailablePair(coded, target, i, adjusted=self._adjusted)
         if self._adjusted:
             return AdjustedPair(coded, target, i, self._own_relevance)

@@ -7,7 +7,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
@@ -54,7 +54,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     scales (:meth:`_slopes`) and how a change is scored (:meth:`_scored`).
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     _: KW_ONLY
     order: int = 0
     retrain: bool = False

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
-from sklearn.base import OneToOneFeatureMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone, is_classifier
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
@@ -90,7 +90,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     (array([0.14, 0.17, 0.4 , 0.59]), 1.32)
     """
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     _: KW_ONLY
     credit: str = "shares"
     validation: float = 0.5

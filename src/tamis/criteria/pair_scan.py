@@ -18,17 +18,9 @@ from tamis.blocks.table import BlockTable
 from tamis.contract.record import Interaction
 from tamis.criteria.information import AnyPair, PairwiseInformation
 from tamis.criteria.univariate import Univariate
-from tamis.density.discrete import (
-    BINNING_CONSTRAINTS,
-    Coded,
-    coded_target,
-    coding_cost,
-    is_adjusted,
-    levels_of,
-    rounded,
-    settled,
-)
-from tamis.density.planes import BlockLevels, levels_of_blocks
+from tamis.density.binned import BinnedCriterion
+from tamis.density.discrete import Coded, coding_cost, rounded, settled
+from tamis.density.planes import BlockLevels
 from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
 from tamis.exceptions import IncompatibleCriterion
 
@@ -136,7 +128,7 @@ def _strength(pair: Interaction) -> tuple[float, int, int]:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PairInformation(Univariate):
+class PairInformation(BinnedCriterion, Univariate):
     r"""Largest information of a column about the target, given one other column.
 
     .. math:: \max_{j \ne i} I(x_i; y \mid x_j)
@@ -205,35 +197,24 @@ class PairInformation(Univariate):
     n_interactions: int = 100
     n_permutations: int = 0
     random_state: Seed = 0
-    binning: str = "frequency"
-    categories: ArrayLike | None = None
-    adjusted: bool | str = "auto"
-    task: str = "auto"
 
-    takes_missing: ClassVar[bool] = True
-    takes_categories: ClassVar[bool] = True
-    takes_blocks: ClassVar[bool] = True
-    runs_on_device: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
         "top": integer(1),
         "n_interactions": integer(0),
         "n_permutations": integer(0),
-        **BINNING_CONSTRAINTS,
     }
 
     @property
     def monotone(self) -> bool:
         """Whether no score is negative. Scores corrected for chance may be negative."""
-        return not is_adjusted(self)
+        return not self._adjusts()
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         return scan_cost(n_samples, n_features)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # ``fit`` refuses a missing target
-        self._adjusted = is_adjusted(self, X.shape[1])
-        coded = levels_of(self, X)
-        target = coded_target(y, self.task_, self.n_bins, self.binning)
+        coded, target = self._cut(X), self._cut_target(y)
         self._scan(coded, target)
         if self.n_permutations:
             self._permute(coded, target)
@@ -244,8 +225,7 @@ class PairInformation(Univariate):
                 "PairInformation with n_permutations needs the whole table in memory, got a source "
                 "of row blocks. Leave n_permutations out, or draw rows with tamis.blocks.sample."
             )
-        self._adjusted = is_adjusted(self, table.shape[1])
-        coded = levels_of_blocks(self, table)
+        coded = self._cut_blocks(table)
         self._scan(coded, coded.target)
 
     def _scan(self, coded: Any, target: Any) -> None:
@@ -301,9 +281,7 @@ class PairInformation(Univariate):
         """
         table, values = check_data(self, X, y)
         assert values is not None
-        self._adjusted = is_adjusted(self, table.shape[1])
-        coded = levels_of(self, table)
-        target = coded_target(values, self.task_, self.n_bins, self.binning)
+        coded, target = self._cut(table), self._cut_target(values)
         return self._null(coded, target, n_permutations, random_state).scores
 
 

@@ -26,11 +26,10 @@ from tamis.density.parzen import (
     best_width,
     width_cost,
 )
-from tamis.density.series import class_changes
+from tamis.density.series.rows import class_changes
 from tamis.density.simplex import reduced_set
 from tamis.density.sums import (
     PRECISIONS,
-    ClassSums,
     ColumnsInUse,
     class_sums,
     class_sums_cost,
@@ -102,7 +101,7 @@ class ParzenCriterion(SingleChanges, WindowCriterion, SubsetCriterion):
                 "leave_one_out=True, but one class has a single sample. Leave that class out, or "
                 "use leave_one_out=False."
             )
-        self._sums: ClassSums = class_sums(X, self._codes, self.precision)
+        self._sums = class_sums(X, self._codes, self.precision)
         self._codes = self._codes[self._sums.order]
         self._ordered = placed(X[self._sums.order].astype(PRECISIONS[self.precision], copy=False))
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraints, integer, number, one_of
 from tamis.criteria.sensitivity import Sensitivity
-from tamis.exceptions import IncompatibleCriterion, InvalidParameter
+from tamis.exceptions import InvalidParameter
 from tamis.response.fold_models import FoldTraining
 from tamis.response.outputs import Output, ProbabilityOutput, needs_calibration
 from tamis.response.perturbations import Derivative
@@ -124,6 +124,7 @@ class PosteriorSensitivity(Sensitivity):
     calibration: int | float | None = 5
     unlabelled: int | None = -1
 
+    _task, _instead = "classification", "Use DensitySensitivity for a regressor."
     _has_derivative = True
     _constraints: ClassVar[Constraints] = {
         "output": one_of("probability", "decision"),
@@ -136,16 +137,6 @@ class PosteriorSensitivity(Sensitivity):
         calibrates = needs_calibration(self.output, self.estimator)
         folds = self.on == "training" and calibrates and self.calibration is not None
         return folds or super()._makes_folds
-
-    @property
-    def targets(self) -> frozenset[str]:  # type: ignore[override]
-        """Kinds of target: classification only."""
-        if "classification" not in super().targets:
-            raise IncompatibleCriterion(
-                f"PosteriorSensitivity needs a classifier, not {type(self.estimator).__name__}. "
-                "Use DensitySensitivity for a regressor."
-            )
-        return frozenset({"classification"})
 
     def check(self) -> None:
         super().check()

@@ -2,12 +2,13 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import GroupKFold
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -54,7 +55,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     (:meth:`_output`).
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     _: KW_ONLY
     by: Any = "marginal"
     on: str = "training"
@@ -65,6 +66,9 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     precision: str = "double"
     adjusted: str | bool = "auto"
 
+    #: The only kind of target, and advice for estimators of other targets. None accepts all kinds.
+    _task: ClassVar[str | None] = None
+    _instead: ClassVar[str] = ""
     #: Whether the output has a derivative with respect to the scale of a column.
     _has_derivative: ClassVar[bool] = False
     #: Whether altered copies of the rows are predicted, because no fast engine computes the output.
@@ -73,6 +77,20 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
         "on": one_of("training", "held-out", "left-out", "auto"),
         "precision": one_of("double", "single"),
     }
+
+    @property
+    def targets(self) -> frozenset[str]:  # type: ignore[override]
+        """Kinds of target that the estimator and the output can use."""
+        known = super().targets
+        if self._task is None:
+            return known
+        if self._task not in known:
+            kind = "classifier" if self._task == "classification" else "regressor"
+            raise IncompatibleCriterion(
+                f"{type(self).__name__} needs a {kind}, not {type(self.estimator).__name__}. "
+                f"{self._instead}"
+            )
+        return frozenset({self._task})
 
     @property
     def _way(self) -> Perturbation:
@@ -239,7 +257,7 @@ class ScoreSensitivity(Sensitivity):
     array([0.01, 0.01, 0.58, 0.16])
     """
 
-    scoring: Any = None
+    scoring: str | Callable[..., Any] | None = None
 
     loses_score: ClassVar[bool] = True
 
@@ -335,17 +353,8 @@ class DensitySensitivity(Sensitivity):
     noise: str = "laplace"
     symmetric: bool = False
 
+    _task, _instead = "regression", "Use PosteriorSensitivity for a classifier."
     _constraints: ClassVar[Constraints] = {"noise": one_of(*NOISES)}
-
-    @property
-    def targets(self) -> frozenset[str]:  # type: ignore[override]
-        """Kinds of target: regression only."""
-        if "regression" not in super().targets:
-            raise IncompatibleCriterion(
-                f"DensitySensitivity needs a regressor, not {type(self.estimator).__name__}. Use "
-                "PosteriorSensitivity for a classifier."
-            )
-        return frozenset({"regression"})
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         if y is not None and np.ptp(y) == 0:

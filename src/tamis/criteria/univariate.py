@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 from tamis._arrays import Array, Mask, Subset, class_codes, column_blocks, in_range
@@ -14,18 +14,10 @@ from tamis._checks import Constraints
 from tamis.blocks.moments import ClassMoments, TargetMoments, ratio
 from tamis.blocks.table import BlockTable
 from tamis.contract import SubsetCriterion
-from tamis.density.discrete import (
-    BINNING_CONSTRAINTS,
-    MISSING_CONSTRAINT,
-    category_mask,
-    coded_columns,
-    coded_target,
-    is_adjusted,
-    levels_of,
-)
+from tamis.density.binned import MISSING_CONSTRAINT, BinnedCriterion
+from tamis.density.discrete import coded_columns
 from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance
-from tamis.density.planes import levels_of_blocks
 from tamis.exceptions import InvalidParameter
 
 
@@ -311,7 +303,7 @@ def _minus_log_p(share: Array, between: int, within: int) -> Array:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MutualInformation(Univariate):
+class MutualInformation(BinnedCriterion, Univariate):
     """Mutual information with the target, in nats, of columns cut into bins.
 
     A column with at most ``n_bins`` distinct values is not cut. A real target is cut like a column.
@@ -347,25 +339,16 @@ class MutualInformation(Univariate):
     array([0.48, 0.28, 0.96, 0.95])
     """
 
-    n_bins: int | None = None
-    binning: str = "frequency"
-    categories: ArrayLike | None = None
     missing: str = "level"
-    adjusted: bool | str = "auto"
-    task: str = "auto"
 
-    takes_missing: ClassVar[bool] = True
-    takes_categories: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
-    takes_blocks: ClassVar[bool] = True
-    runs_on_device: ClassVar[bool] = True
     takes_several_targets: ClassVar[bool] = True
-    _constraints: ClassVar[Constraints] = {**BINNING_CONSTRAINTS, "missing": MISSING_CONSTRAINT}
+    _constraints: ClassVar[Constraints] = {"missing": MISSING_CONSTRAINT}
 
     @property
     def monotone(self) -> bool:
         """Whether no score is negative. Scores corrected for chance may be negative."""
-        return not is_adjusted(self)
+        return not self._adjusts()
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
         # sorted copies of a block of columns
@@ -373,26 +356,24 @@ class MutualInformation(Univariate):
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         assert y is not None  # ``fit`` refuses a missing target
-        kinds = category_mask(type(self).__name__, self.categories, X.shape[1])
-        self._adjusted = is_adjusted(self, X.shape[1])
-        rule = (self.n_bins, self.binning)
-        targets = [coded_target(target, self.task_, *rule) for target in targets_of(y)]
+        targets = [self._cut_target(target) for target in targets_of(y)]
         if self._unit_columns is not None:
-            coded = levels_of(self, X)
+            coded = self._cut(X)
             self.scores_ = mean_of([self._information(coded, codes) for codes in targets])
             return
+        self._adjusted, kinds = self._adjusts(X.shape[1]), self._category_mask(X.shape[1])
         scores = []
         for block in column_blocks(*X.shape):
-            coded = coded_columns(X[:, block], *rule, None if kinds is None else kinds[block])
+            own = None if kinds is None else kinds[block]
+            coded = coded_columns(X[:, block], self.n_bins, self.binning, own)
             scores.append(mean_of([self._information(coded, codes) for codes in targets]))
         self.scores_ = np.concatenate(scores)
 
     def _learn_blocks(self, table: BlockTable) -> None:
-        self._adjusted = is_adjusted(self, table.shape[1])
-        coded = levels_of_blocks(self, table)
+        coded = self._cut_blocks(table)
         self.scores_ = self._information(coded, coded.target)
 
     def _information(self, coded: Any, codes: Any) -> Array:
-        if self.missing == "pairs" and coded.has_missing.any():
+        if self._by_pairs and coded.has_missing.any():
             return available_relevance(coded, codes, adjusted=self._adjusted)[0]
         return np.asarray(coded.information(codes, adjusted=self._adjusted))

@@ -1,7 +1,7 @@
 """CrossValidated: the cross-validated score of an estimator on a subset of the columns."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -12,7 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
@@ -203,10 +203,10 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     array([0.333, 0.767, 0.967])
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     _: KW_ONLY
-    cv: Any = 5
-    scoring: Any = None
+    cv: int | BaseCrossValidator | Iterable[Any] = 5
+    scoring: str | Callable[..., Any] | None = None
     ties: str = "loss"
     n_jobs: int | None = None
     task: str = "auto"

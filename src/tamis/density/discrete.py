@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from tamis._arrays import BLOCK, Array, Mask, class_codes, column_blocks
-from tamis._checks import BOOLEAN, NONE, Constraints, integer, one_of
+from tamis._arrays import BLOCK, Array, Mask, column_blocks
 from tamis._namespace import device_asked
 from tamis._sparse import is_sparse
 from tamis.compiled import thresholds
@@ -17,13 +16,6 @@ from tamis.compiled.thresholds import shared_calls
 from tamis.density.chance import Chance, chance_of
 from tamis.density.one_hot import OneHotLevels
 from tamis.exceptions import InvalidParameter
-
-#: Constraints on the parameters of criteria that cut columns into levels.
-BINNING_CONSTRAINTS: Constraints = {
-    "n_bins": integer(2) | NONE,
-    "binning": one_of("frequency", "width", "codes"),
-    "adjusted": one_of("auto") | BOOLEAN,
-}
 
 # Information is rounded to multiples of this number, about 2e-13 nats, to remove rounding errors.
 # Independent variables then have an information of exactly 0, columns that differ only in the names
@@ -36,9 +28,6 @@ MISSING = np.finfo(np.float64).max
 
 # Sorting a value takes about as long as this number of comparisons.
 SORT_TERMS = 10
-
-#: Constraint on how missing values are treated.
-MISSING_CONSTRAINT = one_of("level", "pairs")
 
 #: Bit sets of the levels of some columns, the size of each set, and the first set of each column.
 BitSets: TypeAlias = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]
@@ -120,11 +109,11 @@ class Coded:
         """Return the entropy of a coded variable, in nats."""
         return entropy_of(codes)
 
-    def joined(self, groups: Sequence[NDArray[np.intp]], missing: str = "level") -> "Coded":
+    def joined(self, groups: Sequence[NDArray[np.intp]], *, by_pairs: bool = False) -> "Coded":
         """Combine each group of columns into a single variable.
 
         Its levels are the combinations of levels that occur. A missing value is a level of its
-        column. With ``missing="pairs"``, a group is missing if one of its columns is missing.
+        column. With ``by_pairs``, a group is missing if one of its columns is missing.
         """
         joint = np.empty((self.n_samples, len(groups)))
         for place, columns in enumerate(groups):
@@ -133,7 +122,7 @@ class Coded:
                 codes = codes * int(self.n_levels[j]) + self.column(int(j))
                 codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
             joint[:, place] = codes
-            if missing == "pairs":
+            if by_pairs:
                 for j in columns:
                     joint[~self.present(int(j)), place] = np.nan
         # with this number of bins no column is cut again
@@ -399,14 +388,6 @@ def coded_columns(
     return Coded(X, n_bins, binning, categories)
 
 
-def levels_of(criterion: Any, X: Array) -> Coded:
-    """Cut the units of a table into levels, as the parameters of a criterion specify."""
-    kinds = category_mask(type(criterion).__name__, criterion.categories, X.shape[1])
-    coded = coded_columns(X, criterion.n_bins, criterion.binning, kinds)
-    units = criterion._unit_columns
-    return coded if units is None else coded.joined(units, getattr(criterion, "missing", "level"))
-
-
 def number_of_bins(n_samples: int, n_bins: int | None) -> int:
     """Return the number of bins, by default the cube root of the number of rows, rounded up."""
     return int(np.ceil(np.cbrt(n_samples))) if n_bins is None else int(n_bins)
@@ -443,13 +424,6 @@ def coding_cost(n_samples: int, n_features: int) -> float:
     return 2.25 * n_samples * n_features + 100.0 * n_samples + 3e5
 
 
-def coded_target(y: NDArray[Any], task: str, n_bins: int | None, binning: str) -> NDArray[np.intp]:
-    """Return class codes, or the bins of a numeric target, which is discretised like a column."""
-    if task == "classification":
-        return class_codes(y)[1]
-    return coded_columns(y.astype(float)[:, None], n_bins, binning).column(0)
-
-
 def n_log_n(most: int) -> Array:
     """Return n log n for the counts from 0 (with 0 log 0 = 0) to the largest."""
     counts = np.arange(most + 1, dtype=float)
@@ -470,18 +444,3 @@ def settled(information: Any) -> Any:
 def rounded(information: Any) -> Any:
     """Round adjusted information, which may be negative, to multiples of ``QUANTUM``."""
     return np.rint(information / QUANTUM) * QUANTUM + 0.0  # no -0.0
-
-
-def is_adjusted(criterion: Any, n_columns: int | None = None) -> bool:
-    """Whether a criterion corrects information for chance.
-
-    "auto" corrects if there are categories or groups of several columns. If ``n_columns`` is None,
-    it corrects for any ``categories`` except None.
-    """
-    if criterion.adjusted != "auto":
-        return bool(criterion.adjusted)
-    if any(len(columns) > 1 for columns in criterion._unit_columns or ()):
-        return True
-    if n_columns is None or criterion.categories is None:
-        return criterion.categories is not None
-    return bool(np.any(category_mask(type(criterion).__name__, criterion.categories, n_columns)))

@@ -15,7 +15,7 @@ from tamis._arrays import Array, Subset, class_codes, in_range
 from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
-from tamis.density.series import pair_changes
+from tamis.density.series.pairs import pair_changes
 from tamis.density.sums import altered_distances, columns_in_use, products_bytes
 
 #: Kinds of target kernels: equality of classes, Gaussian (of a scaled target), product.

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from scipy.special import logsumexp
 
 from tamis._arrays import Array
 from tamis._checks import number, one_of
@@ -15,6 +14,8 @@ from tamis._seeds import stream
 
 #: Candidate widths: 2^-3 to 2^3 in steps of the square root of 2.
 WIDTHS: Array = 2.0 ** np.arange(-3, 3.5, 0.5)
+#: Number of folds for the choice of a width.
+N_FOLDS = 5
 #: Constraint on the parameter that sets a width.
 WIDTH = number(above=0) | one_of("likelihood")
 # Number of rows of distances in memory at a time. For ten thousand samples they take a few
@@ -22,56 +23,27 @@ WIDTH = number(above=0) | one_of("likelihood")
 _ROWS = 256
 
 
-def log_density(points: Array, centres: Array, sigma: float, weights: Array | None = None) -> Array:
-    r"""Return the logarithm of a Gaussian kernel density at each point.
+def held_out_likelihood(X: Array, *, seed: int = 0) -> Array:
+    """Return the mean log density of the held-out samples of all folds, for each of ``WIDTHS``.
 
-    .. math:: p(x) = \sum_i a_i (2\pi\sigma^2)^{-d/2} \exp(-\|x - x_i\|^2 / 2\sigma^2)
-
-    The weights are :math:`a_i = 1/N` by default.
-
-    >>> float(np.exp(log_density(np.zeros((1, 1)), np.array([[0.0], [0.0]]), 1.0))[0])
-    0.3989422804014327
-    """
-    d = points.shape[1]
-    logs = np.empty(len(points))
-    for first in range(0, len(points), _ROWS):
-        rows = slice(first, first + _ROWS)
-        exponents = cdist(points[rows], centres, "sqeuclidean") / (-2 * sigma**2)
-        logs[rows] = logsumexp(exponents, axis=1, b=weights)
-    if weights is None:
-        logs -= np.log(len(centres))
-    return logs - d * np.log(sigma) - d / 2 * np.log(2 * np.pi)
-
-
-def held_out_likelihood(
-    X: Array, widths: Array = WIDTHS, *, n_folds: int = 5, seed: int = 0
-) -> Array:
-    """Return the mean log density of the held-out samples of all folds, for each width.
-
-    If each width is the previous one divided by the square root of 2, a single exponential is
-    computed: the kernel of a width is the square of the kernel of the next larger width.
+    Only the kernel of the largest width is computed. The kernel of a width is the square of the
+    kernel of the next larger width.
     """
     n, d = X.shape
-    falling = np.argsort(widths)[::-1]
-    halving = np.allclose(widths[falling][:-1] / widths[falling][1:], np.sqrt(2))
-    folds = _folds(X, min(n_folds, n), seed)
+    folds = _folds(X, min(N_FOLDS, n), seed)
     left = n - np.bincount(folds)[folds]
-    sums = np.zeros(len(widths))
+    sums = np.zeros(len(WIDTHS))
     for first in range(0, n, _ROWS):
         rows = slice(first, first + _ROWS)
         distances = cdist(X[rows], X, "sqeuclidean")
         distances[folds[rows, None] == folds] = np.inf
         least = distances.min(axis=1)
-        distances -= least[:, None]
-        kernel = np.empty_like(distances)
-        for index, sigma in zip(falling, widths[falling], strict=True):
-            if halving and index != falling[0]:
-                np.square(kernel, out=kernel)
-            else:
-                np.exp(distances / (-2 * sigma**2), out=kernel)
+        kernel = np.exp((distances - least[:, None]) / (-2 * WIDTHS[-1] ** 2))
+        for index, sigma in reversed(list(enumerate(WIDTHS))):
             logs = np.log(kernel.sum(axis=1)) - least / (2 * sigma**2) - np.log(left[rows])
             sums[index] += logs.sum()
-    return sums / n - d * np.log(widths) - d / 2 * np.log(2 * np.pi)
+            np.square(kernel, out=kernel)
+    return sums / n - d * np.log(WIDTHS) - d / 2 * np.log(2 * np.pi)
 
 
 def _folds(X: Array, n_folds: int, seed: int) -> NDArray[np.intp]:

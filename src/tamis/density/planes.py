@@ -9,17 +9,10 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis.blocks.source import Reducible, RowStatistic
-from tamis.blocks.table import BlockTable
 from tamis.compiled import thresholds
 from tamis.density.chance import chance_within
-from tamis.density.column_groups import JoinedPacking, joined_cuts
-from tamis.density.discrete import (
-    category_mask,
-    number_of_bins,
-    rounded,
-    settled,
-)
-from tamis.density.levels import Cuts, Packing, cuts_of_blocks, target_cuts
+from tamis.density.discrete import rounded, settled
+from tamis.density.levels import Cuts
 from tamis.density.scan import PairBlock
 
 #: Largest number of cells of contingency tables that are counted in a single pass (64 MB). Columns
@@ -271,24 +264,3 @@ class BlockLevels:
     def _from_sums(self, sums: Array) -> Array:
         """Return entropies, given sums of n log n or their expectations."""
         return np.asarray(settled(np.log(self.n_samples) - sums / self.n_samples))
-
-
-def levels_of_blocks(criterion: Any, table: BlockTable) -> BlockLevels:
-    """Cut the units and the target into levels, as the parameters of a criterion specify."""
-    n_rows, n_columns = table.shape
-    binning, units = criterion.binning, criterion._unit_columns
-    n_bins = number_of_bins(n_rows, criterion.n_bins)
-    kinds = category_mask(type(criterion).__name__, criterion.categories, n_columns)
-    cuts = cuts_of_blocks(table, n_bins, binning, kinds)
-    joined: Any = ()
-    if units is not None:
-        by_pairs = getattr(criterion, "missing", "level") == "pairs"
-        cuts, *joined = joined_cuts(table, cuts, units, by_pairs)
-    labels = table.labels if criterion.task_ == "classification" else None
-    if labels is not None:
-        cuts = cuts.with_column(np.arange(1.0, len(labels.values)))
-    else:
-        cuts = cuts.with_column(target_cuts(table, n_bins, binning))
-    packing = JoinedPacking(cuts, labels, *joined) if joined else Packing(cuts, labels)
-    planes = table.source.kept(packing, n_rows / 8.0 * int(cuts.first_plane[-1]))
-    return BlockLevels(planes, cuts, n_rows)

@@ -8,7 +8,7 @@ distances are kept in memory. For large tables, compiled loops compute a row of 
 from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from tamis._arrays import Array, Mask, Subset
 from tamis._namespace import taken
 from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
-from tamis.density.series import ScaledColumns
-from tamis.density.series.table import KEPT, ROWS
+from tamis.density.series.table import KEPT, ROWS, ScaledColumns
 
 #: NumPy type for each precision.
 PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
@@ -90,27 +89,9 @@ def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> 
         yield changed
 
 
-class ClassSums(Protocol):
-    """Kernel sums of every sample over every class.
-
-    The methods return arrays of shape (results, classes, samples), with samples sorted by class.
-    """
-
-    #: Indices that sort the samples of the table by class.
-    order: NDArray[np.intp]
-
-    def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
-        """Return the sums. The sample itself contributes 1 to the sum of its class."""
-        ...
-
-    def log_sums_of_others(
-        self, members: Subset, altered: Subset, sign: int, gamma: float
-    ) -> Array:
-        """Return the logarithms of the sums without the sample itself, without underflow."""
-        ...
-
-
-def class_sums(X: Array, codes: NDArray[np.intp], precision: str = "double") -> ClassSums:
+def class_sums(
+    X: Array, codes: NDArray[np.intp], precision: str = "double"
+) -> "PlainClassSums | CompiledClassSums":
     """Return the kernel sums of a table, computed by compiled loops if the table is large.
 
     Single precision halves the time for a large table; sums are then accurate to about 1e-6.
@@ -140,7 +121,11 @@ def products_bytes(n_samples: int, n_features: int) -> float:
 
 
 class PlainClassSums:
-    """Kernel sums computed from full distance matrices, for small tables."""
+    """Kernel sums computed from full distance matrices, for small tables.
+
+    Arrays of results have the shape (results, classes, samples), with samples sorted by class.
+    ``order`` are the indices that sort them.
+    """
 
     def __init__(self, X: Array, codes: NDArray[np.intp]):
         self.order = np.argsort(codes, kind="stable")
@@ -149,6 +134,7 @@ class PlainClassSums:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
+        """Return the sums. The sample itself contributes 1 to the sum of its class."""
         sums = []
         for distances in self._distances(members, altered, sign):
             distances *= -gamma
@@ -158,6 +144,7 @@ class PlainClassSums:
     def log_sums_of_others(
         self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
+        """Return the logarithms of the sums without the sample itself, without underflow."""
         logs = []
         for distances in self._distances(members, altered, sign):
             np.fill_diagonal(distances, np.inf)
@@ -173,17 +160,18 @@ class PlainClassSums:
 
 
 def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
-    """Return the work of each thread: pairs of a slice of rows and a slice of columns.
+    """Return pairs of slices of rows and of columns, in lists that threads share.
 
-    A thread gets all rows of its columns, so the result does not depend on the number of threads.
+    Each list has one slice of rows, so every column adds up its rows in order, and the result does
+    not depend on the number of threads. An interrupt waits for the end of one list.
     """
     n_threads = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
     bounds = [n_columns * k // n_threads for k in range(n_threads + 1)]
-    return [[(some, slice(*ends)) for some in rows] for ends in pairwise(bounds)]
+    return [[(some, slice(*ends)) for ends in pairwise(bounds)] for some in rows]
 
 
 class CompiledClassSums:
-    """Kernel sums computed by compiled loops over rows of distances, for any number of samples."""
+    """The sums of :class:`PlainClassSums`, computed by compiled loops for any number of samples."""
 
     def __init__(self, X: Array, codes: NDArray[np.intp], precision: str = "double"):
         from tamis.compiled.kernel_sums import PAD
@@ -201,6 +189,7 @@ class CompiledClassSums:
         self._far[self._rows] = 0
 
     def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
+        """Return the same as :meth:`PlainClassSums.sums`."""
         from tamis.compiled.kernel_sums import class_sums
 
         # each pair is computed once and added to both of its samples, so threads split the columns
@@ -209,6 +198,7 @@ class CompiledClassSums:
     def log_sums_of_others(
         self, members: Subset, altered: Subset, sign: int, gamma: float
     ) -> Array:
+        """Return the same as :meth:`PlainClassSums.log_sums_of_others`."""
         from tamis.compiled.kernel_sums import log_class_sums_of_others
 
         question = members, altered, sign, gamma
@@ -238,13 +228,14 @@ class CompiledClassSums:
             out = np.zeros((len(some), len(self._bounds) - 1, len(self._far)), columns.dtype)
             terms = len(self._far) * float(len(members) + len(some))
             rows = list(thresholds.in_calls(len(self._rows), terms, shared=not symmetric))
-            work = _by_columns(rows, len(some)) if symmetric else [[(r, slice(None))] for r in rows]
+            work = _by_columns(rows, len(some)) if symmetric else [[(r, slice(None)) for r in rows]]
 
-            def call(calls: Any, some: Any = some, sides: Any = sides, out: Any = out) -> None:
-                for these, own in calls:
-                    inputs = columns, members, some[own], sides[own], *table
-                    function(*inputs, self._rows[these], out[own])
+            def call(block: Any, some: Any = some, sides: Any = sides, out: Any = out) -> None:
+                these, own = block
+                inputs = columns, members, some[own], sides[own], *table
+                function(*inputs, self._rows[these], out[own])
 
-            deque(in_order(call, work, own_threads()))
+            for shared in work:
+                deque(in_order(call, shared, own_threads()))
             blocks.append(out[:, :, self._rows])
         return np.concatenate(blocks).astype(float)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, fingerprint, times_as_days
 from tamis._checks import check_values, integer
@@ -126,7 +126,7 @@ class Drawn:
         n_samples: int,
         *,
         target: str | None = None,
-        y: Any = None,
+        y: ArrayLike | None = None,
         name: str = "",
     ):
         check_values("Drawn", {"n_samples": integer(2)}, n_samples=n_samples)

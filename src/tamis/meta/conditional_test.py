@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn import config_context
-from sklearn.base import RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.linear_model import Ridge
 
@@ -19,8 +19,8 @@ from tamis._format import format_p_value
 from tamis._seeds import fix_seeds, seed_of, stream
 from tamis.contract.fit_warnings import caller_level
 from tamis.contract.units import Grouping
-from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore, InvalidTarget
-from tamis.meta.inner_search import search_cost, walk_of, walked
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore
+from tamis.meta.inner_search import search_cost, walk_of
 from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds, check_part, task_of
 from tamis.response.engines.base import ROWS_AT_ONCE, Model
@@ -116,6 +116,8 @@ class ConditionalTest(Rounds, InRounds):
     """
 
     row_labels: ClassVar[tuple[str, ...]] = ("groups",)
+    sizes_search: ClassVar[bool] = False
+    instead_if_censored: ClassVar[str] = "Use Probes(...) or StabilitySelection(...)."
 
     _constraints: ClassVar[Constraints] = {
         "fdr": number(above=0, below=1),
@@ -127,7 +129,7 @@ class ConditionalTest(Rounds, InRounds):
         "task": one_of("auto", "classification", "regression"),
     }
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     _: KW_ONLY
     fdr: float = 0.1
     n_folds: int = 5
@@ -137,17 +139,9 @@ class ConditionalTest(Rounds, InRounds):
     sampler: Any = "auto"
     task: str = "auto"
 
-    def _check_walk(self, walk: Any) -> None:
-        """Accept every search, because only its selected columns are used."""
-
     def _check_target(self, y: NDArray[Any] | None) -> None:
         super()._check_target(y)
         assert y is not None
-        if y.dtype.names is not None:
-            raise InvalidTarget(
-                "ConditionalTest needs a target of classes or numbers, but y is censored (event "
-                "and time). Use Probes(...) or StabilitySelection(...)."
-            )
         check_predicts("ConditionalTest", self.estimator, y, task_of(self, y))
         model = Ridge() if self.estimator is None else self.estimator
         if is_classifier(model) and not hasattr(model, "predict_proba"):
@@ -198,9 +192,7 @@ class ConditionalTest(Rounds, InRounds):
         groups = self._row_codes("groups")
         train, test = folds_of(y, rows, self.n_folds, dealt, task, groups)[fold]
         check_part("ConditionalTest", y, train)
-        labels = None if self._units.plain else self._units.unit_of
-        own = seed_of(seed, "search", index)
-        search = walked(self.search, X[train], y[train], own, None, labels)
+        search = self._fit_search(X[train], y[train], seed_of(seed, "search", index))
         units = np.flatnonzero(search.unit_support_)
         held_out = HeldOutRows(
             *(X, y, train, test, task, self._units, self.estimator),
@@ -225,8 +217,8 @@ class ConditionalTest(Rounds, InRounds):
         return pool_tests(found, *rows, self.n_repeats, self._row_codes("groups"))
 
     def _standing(self, n_units: int, found: list[list[Any]], rest: list[Any]) -> Array:
-        tests = read_tests(rest)
-        self.p_values_, self.q_values_, self.effects_, self.effect_errors_, self.found_in_ = tests
+        self.p_values_, self.q_values_, *effects = read_tests(rest)
+        self.effects_, self.effect_errors_, self.found_in_ = effects
         return np.asarray(-np.array(rest[0]))
 
     def _verdict(self, scores: Array) -> Verdict:
@@ -245,16 +237,6 @@ class ConditionalTest(Rounds, InRounds):
         )
 
 
-class ColumnTests(NamedTuple):
-    """The result of a conditional test for each unit, see :class:`ConditionalTest`."""
-
-    p_values: Array
-    q_values: Array
-    effects: Array
-    effect_errors: Array
-    found_in: NDArray[np.intp]
-
-
 def pool_tests(
     found: list[list[Any]], n_units: int, n_rows: int, n_repeats: int, groups: Subset | None
 ) -> list[Any]:
@@ -270,11 +252,11 @@ def pool_tests(
     return [*(one.tolist() for one in tested), found_in.tolist()]
 
 
-def read_tests(numbers: list[Any]) -> ColumnTests:
-    """Return the tests from the numbers of :func:`pool_tests`."""
+def read_tests(numbers: list[Any]) -> tuple[NDArray[Any], ...]:
+    """Return p-values, q-values, effects, their errors and the number of folds of each unit."""
     log_p, effects, errors, found_in = map(np.array, numbers)
     p = np.exp(log_p)
-    return ColumnTests(p, stats.false_discovery_control(p), effects, errors, found_in)
+    return p, stats.false_discovery_control(p), effects, errors, found_in
 
 
 class HeldOutRows(NamedTuple):

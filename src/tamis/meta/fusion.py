@@ -104,9 +104,6 @@ class Fusion(Embedded):
     array([2, 3, 0, 1])
     """
 
-    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
-    quick: ClassVar[str] = "correlation"
-
     _constraints: ClassVar[Constraints] = {"by": one_of(*RULES)}
 
     searches: Sequence[Selection]

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset
 from tamis._checks import Constraints, integer, number, one_of
@@ -91,6 +92,7 @@ class HonestSize(Rounds, InRounds):
 
     counts_places: ClassVar[bool] = True
     row_labels: ClassVar[tuple[str, ...]] = ("groups", "environments")
+    instead_if_censored: ClassVar[str] = "Use Probes(...) or StabilitySelection(...)."
 
     _constraints: ClassVar[Constraints] = {
         "n_errors": number(least=0),
@@ -98,7 +100,7 @@ class HonestSize(Rounds, InRounds):
         "task": one_of("auto", "classification", "regression"),
     }
 
-    estimator: Any = None
+    estimator: BaseEstimator | None = None
     _: KW_ONLY
     n_errors: float = 1.0
     n_folds: int = 5
@@ -110,11 +112,6 @@ class HonestSize(Rounds, InRounds):
             raise InvalidTarget(
                 "HonestSize needs a target to compare predictions with. Give y, or ask the search "
                 "for a number of features."
-            )
-        if y.dtype.names is not None:
-            raise InvalidTarget(
-                "HonestSize needs a target of classes or numbers, but y is censored (event and "
-                "time). Use Probes(...) or StabilitySelection(...)."
             )
         check_predicts("HonestSize", self.estimator, y, task_of(self, y))
 

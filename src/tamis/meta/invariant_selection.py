@@ -18,7 +18,7 @@ from tamis._seeds import seed_of
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.meta.conditional_test import target_outputs
-from tamis.meta.inner_search import search_cost, walked
+from tamis.meta.inner_search import search_cost
 from tamis.meta.repeats import InRounds, Verdict
 from tamis.meta.search_repeats import Rounds, task_of
 
@@ -99,6 +99,10 @@ class InvariantSelection(Rounds, InRounds):
 
     counts_places: ClassVar[bool] = True
     row_labels: ClassVar[tuple[str, ...]] = ("environments",)
+    sizes_search: ClassVar[bool] = False
+    instead_if_censored: ClassVar[str] = (
+        "Run a selection in each environment, and compare the columns."
+    )
 
     _constraints: ClassVar[Constraints] = {
         "alpha": number(above=0, below=1),
@@ -114,17 +118,9 @@ class InvariantSelection(Rounds, InRounds):
     n_candidates: int = 12
     task: str = "auto"
 
-    def _check_walk(self, walk: Any) -> None:
-        """Accept every search, because only its selected columns are used."""
-
     def _check_target(self, y: NDArray[Any] | None) -> None:
         super()._check_target(y)
         assert y is not None
-        if y.dtype.names is not None:
-            raise InvalidTarget(
-                "InvariantSelection needs a target of classes or numbers, but y is censored (event "
-                "and time). Run a selection in each environment, and compare the columns."
-            )
         if self.how == "subset" and task_of(self, y) == "classification":
             raise InvalidTarget(
                 "InvariantSelection(how='subset') needs a numeric target, but y holds classes. "
@@ -149,8 +145,7 @@ class InvariantSelection(Rounds, InRounds):
         given = self._labels["environments"]
         assert given is not None
         names, codes = given
-        labels = None if self._units.plain else self._units.unit_of
-        search = walked(self.search, X, y, seed_of(seed, "search"), None, labels)
+        search = self._fit_search(X, y, seed_of(seed, "search"))
         selected = search.order_[search.unit_support_[search.order_]]
         task = task_of(self, y)
         tests = SlopeTests(X, target_outputs(y, task), codes, task, self._units)

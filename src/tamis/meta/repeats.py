@@ -1,23 +1,26 @@
 """Base class of selections that repeat their work in rounds, such as resamples."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, best_first
+from tamis._arrays import Array, Subset, best_first
 from tamis._format import format_count
 from tamis._parallel import parallel_stream
 from tamis.contract import Choice, Chosen, Context, Embedded, Entries, Record, Scores, Trace
+from tamis.contract.embedded import Given
 from tamis.contract.fit_warnings import FitWarning
 from tamis.contract.steps import Event
+from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidTable, TamisError
+from tamis.validation.splits import read_labels
 
 
 class Verdict(NamedTuple):
@@ -35,6 +38,11 @@ class InRounds(Embedded):
     derived from its number. Rounds run on ``n_jobs`` processes or the active joblib backend, and
     each is recorded when it ends.
     """
+
+    #: Labels of the rows that ``fit`` accepts: "groups", "environments".
+    row_labels: ClassVar[tuple[str, ...]] = ()
+    #: For each of them, the distinct labels and the code of each row, or None. Set by ``fit``.
+    _labels: Mapping[str, tuple[NDArray[Any], Subset] | None] = {}
 
     n_rounds: int
     n_jobs: int | None
@@ -74,6 +82,9 @@ class InRounds(Embedded):
         """Estimate the memory in bytes that a single round needs. None if unknown."""
         return None
 
+    def _check_units(self, grouping: Grouping) -> None:
+        """Refuse a table whose units do not suit the parameters."""
+
     # -- what subclasses share --------------------------------------------------------------------
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
@@ -83,6 +94,19 @@ class InRounds(Embedded):
             return None
         n_jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         return min(n_jobs, self._n_rounds()) * one
+
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> Given:
+        name, given = type(self).__name__, {key: params.get(key) for key in self.row_labels}
+        self._labels = {key: read_labels(name, key, given[key], len(X)) for key in given}
+        others = {key: value for key, value in params.items() if key not in given}
+        return super()._open(X, y, others, done)
+
+    def _row_codes(self, name: str) -> Subset | None:
+        """Return the group or environment of each row as an integer, or None if not given."""
+        found = self._labels.get(name)
+        return None if found is None else found[1]
 
     def _stages(
         self, X: Array, y: NDArray[Any] | None, seed: int, state: dict[str, Any]
@@ -163,6 +187,9 @@ class RoundsChoice(Choice):
     """
 
     selection: InRounds
+
+    def check_units(self, grouping: Grouping) -> None:
+        self.selection._check_units(grouping)
 
     def pick(self, trace: Trace, context: Context = Context()) -> Chosen:  # noqa: B008
         selection, units = self.selection, context.grouping

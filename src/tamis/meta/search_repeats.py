@@ -1,7 +1,7 @@
 """Base class of meta-selectors, which run a search in each of several rounds."""
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,8 @@ from sklearn.utils import Tags
 
 from tamis._arrays import Array, Subset, class_codes, target_kind
 from tamis._seeds import Seed, seed_of, stream
-from tamis.contract import Record, Selection
+from tamis.contract import Selection
 from tamis.contract.choice import SizeLike
-from tamis.contract.embedded import Given
 from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
 from tamis.meta.inner_search import (
@@ -25,10 +24,6 @@ from tamis.meta.inner_search import (
     walked,
 )
 from tamis.search.categories import for_columns
-from tamis.validation.splits import read_labels
-
-#: For "groups" and "environments": the distinct labels and the code of each row, or None.
-Labels: TypeAlias = "dict[str, tuple[NDArray[Any], Subset] | None]"
 
 
 @dataclass(eq=False, repr=False)
@@ -37,25 +32,24 @@ class Rounds(MetaEstimatorMixin):
 
     #: This is not a parameter, because the rounds determine the number of columns.
     n_features_to_select: SizeLike = field(default="best", init=False)
-    fewer: ClassVar[str] = "Then(Ranking(Correlation(), n_features_to_select={}), ...)"
-    quick: ClassVar[str] = "correlation"
+    #: Whether the search is asked for a number of columns. Otherwise it chooses the number itself.
+    sizes_search: ClassVar[bool] = True
     #: Whether the column order of the search is used, not only its selected columns.
     reads_order: ClassVar[bool] = True
+    #: What to use for a censored target, which is refused. Empty if it is accepted.
+    instead_if_censored: ClassVar[str] = ""
     #: Whether the inputs that the search accepts are passed on to it: NaN and categories
     #: (``passes_nan``), and several targets (``passes_targets``). This is possible if nothing but
     #: the search reads the columns.
     passes_nan: ClassVar[bool] = False
     passes_targets: ClassVar[bool] = False
-    #: Labels of the rows that ``fit`` accepts: "groups", "environments".
-    row_labels: ClassVar[tuple[str, ...]] = ()
 
     search: Selection
     _: KW_ONLY
     random_state: Seed = None
     n_jobs: int | None = None
-    #: The units of the table, and the labels of its rows, set by the selection.
+    #: The units of the table, set by the selection.
     _units: Grouping = field(init=False)
-    _labels: Labels = field(init=False, default_factory=dict)
 
     def _check(self) -> None:
         if not isinstance(self.search, Selection):
@@ -69,7 +63,8 @@ class Rounds(MetaEstimatorMixin):
                 "Leave them out, and add the columns afterwards."
             )
         check_first(type(self).__name__, self.search)
-        self._check_walk(walk_of(self.search))
+        if self.sizes_search:
+            self._check_walk(walk_of(self.search))
         if self.search._choice().guides:
             name, choice = type(self).__name__, type(self.search._choice()).__name__
             raise IncompatibleCriterion(
@@ -96,20 +91,6 @@ class Rounds(MetaEstimatorMixin):
                 f"given size. Use {name}(Forward(...)), or StabilitySelection({inner}(...))."
             )
 
-    def _open(
-        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> Given:
-        name, given = type(self).__name__, {key: params.get(key) for key in self.row_labels}
-        self._labels = {key: read_labels(name, key, given[key], len(X)) for key in given}
-        others = {key: value for key, value in params.items() if key not in given}
-        found: Given = super()._open(X, y, others, done)
-        return found
-
-    def _row_codes(self, name: str) -> Subset | None:
-        """Return the group or environment of each row as an integer, or None if not given."""
-        found = self._labels[name]
-        return None if found is None else found[1]
-
     @property
     def feature_groups(self) -> Any:
         """The groups of the search."""
@@ -122,6 +103,11 @@ class Rounds(MetaEstimatorMixin):
 
     def _check_target(self, y: NDArray[Any] | None) -> None:
         self.search._check_target(y)
+        if self.instead_if_censored and y is not None and y.dtype.names is not None:
+            raise InvalidTarget(
+                f"{type(self).__name__} needs a target of classes or numbers, but y is censored "
+                f"(event and time). {self.instead_if_censored}"
+            )
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
         """Estimate the memory in bytes of a search on a table with twice as many columns.
@@ -196,11 +182,11 @@ class Rounds(MetaEstimatorMixin):
         X: Array,
         y: NDArray[Any] | None,
         seed: int,
-        size: int,
+        size: int | None = None,
         order: Subset | None = None,
         labels: Subset | None = None,
     ) -> Selection:
-        """Fit a clone of the search with the given size and seed.
+        """Fit a clone of the search with the given size (or its own) and seed.
 
         Column i of ``X`` is column ``order[i]`` of the table with its copy appended, and belongs to
         the unit ``labels[i]``.

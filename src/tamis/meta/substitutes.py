@@ -26,6 +26,7 @@ from tamis.exceptions import InvalidParameter
 from tamis.meta.swaps import Swaps, cut_down, dense, indicators, score_changes
 from tamis.validation.held_out import check_predicts, held_out_losses, weights_name
 from tamis.validation.resamples import folds_of
+from tamis.validation.splits import read_row_weights
 
 NOTE = "The losses are optimistic (rows used for selection): use them only to compare swaps."
 #: Maximum number of swaps that are printed.
@@ -179,19 +180,9 @@ def substitutes(
 
 def _weigh(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
     """Return the rows with positive weight, and their weights (None if not weighted)."""
-    if sample_weight is None:
+    weights = read_row_weights("substitutes", sample_weight, read.X.shape[0])
+    if weights is None:
         return read, None
-    n_rows = read.X.shape[0]
-    try:
-        weights = np.asarray(sample_weight, dtype=float)
-    except (TypeError, ValueError):
-        weights = np.array([np.nan])
-    good = weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights >= 0).all()
-    if not good or not weights.any():
-        raise InvalidParameter(
-            f"substitutes needs sample_weight as {n_rows} numbers of at least 0, one per row, "
-            "not all 0. Give the weights of the fit."
-        )
     rows = np.flatnonzero(weights)
     target = None if read.y is None else read.y[rows]
     return read._replace(X=read.X[rows], y=target), weights[rows]

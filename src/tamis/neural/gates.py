@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -170,10 +170,10 @@ class Sparsity(BaseEstimator):
 
     kind: str = "l0"
     _: KW_ONLY
-    width: Any = 0.35
+    width: float | tuple[float, float] = 0.35
 
     @property
     def widths(self) -> Array:
         """Widths that are used one after the other: only one unless ``width`` is a pair."""
-        first, last = self.width if np.ndim(self.width) else (self.width, self.width)
+        first, last = np.broadcast_to(self.width, 2)
         return np.geomspace(first, last, N_WIDTHS if first != last else 1)

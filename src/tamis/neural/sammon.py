@@ -13,6 +13,7 @@ from tamis._arrays import Array, Subset, best_first, standardised
 from tamis._checks import Constraints, integer, number, one_of
 from tamis._seeds import Seed, stream
 from tamis.contract import Embedded, Entries, Scores
+from tamis.contract.choice import SizeLike
 from tamis.contract.criterion import TASKS
 from tamis.contract.units import Fixed, Grouping, Groups
 from tamis.exceptions import DegenerateData, InvalidParameter
@@ -129,7 +130,7 @@ class UFeSCoR(Embedded):
         "max_rows": integer(2),
     }
 
-    n_features_to_select: Any = 0.5
+    n_features_to_select: SizeLike = 0.5
     alpha: float = 3.0
     beta: float = 0.1
     gamma: float = 1.0

@@ -17,6 +17,7 @@ from tamis._checks import BOOLEAN, NONE, Constraints, check_parameters, instance
 from tamis._memory import check_cost
 from tamis._seeds import Seed, draw_seed
 from tamis.contract import Embedded, Trace
+from tamis.contract.choice import SizeLike
 from tamis.contract.steps import Event
 from tamis.contract.units import Fixed, Groups
 from tamis.exceptions import (
@@ -183,7 +184,7 @@ class GateSelector(Embedded):
         "task": one_of("auto", "classification"),
     }
 
-    n_features_to_select: Any = 0.5
+    n_features_to_select: SizeLike = 0.5
     network: NetworkClassifier | None = None
     gate: str = "linear"
     scope: str = "global"

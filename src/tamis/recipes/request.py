@@ -1,14 +1,14 @@
 """``select``, with the steps that find the requested method and prepare X and y."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import BaseCrossValidator, TimeSeriesSplit
 
 from tamis import choice
 from tamis._arrays import target_kind, times_as_days
@@ -23,6 +23,7 @@ from tamis.blocks.inputs import check_target_rows
 from tamis.blocks.survival import SURVIVAL
 from tamis.blocks.table import is_in_blocks
 from tamis.contract import Selection
+from tamis.contract.choice import SizeLike
 from tamis.contract.costs import FeatureCosts
 from tamis.contract.criterion import TASKS, Criterion
 from tamis.contract.units import Fixed, Groups
@@ -99,7 +100,7 @@ def prepare(
     asked: "str | Selection | None" = None,
     y: ArrayLike | None = None,
     *,
-    n_features_to_select: Any = None,
+    n_features_to_select: "SizeLike | None" = None,
     task: str = "auto",
     random_state: int | None = None,
     n_jobs: int | None = None,
@@ -107,9 +108,9 @@ def prepare(
     fixed_features: Fixed = None,
     feature_costs: FeatureCosts | None = None,
     cost_limit: float | str | None = None,
-    scoring: Any = None,
-    cv: Any = None,
-    class_weight: Any = None,
+    scoring: str | Callable[..., Any] | None = None,
+    cv: int | BaseCrossValidator | Iterable[Any] | None = None,
+    class_weight: dict[Any, float] | str | None = None,
     confirm: bool | None = None,
 ) -> Selection:
     """Return the selector that :func:`select` would fit.
@@ -169,7 +170,7 @@ def select(
     *,
     target: Any = None,
     task: str = "auto",
-    n_features_to_select: Any = None,
+    n_features_to_select: "SizeLike | None" = None,
     random_state: int | None = None,
     n_jobs: int | None = None,
     keep: Sequence[str] = (),
@@ -177,9 +178,9 @@ def select(
     fixed_features: Fixed = None,
     feature_costs: FeatureCosts | None = None,
     cost_limit: float | str | None = None,
-    scoring: Any = None,
-    cv: Any = None,
-    class_weight: Any = None,
+    scoring: str | Callable[..., Any] | None = None,
+    cv: int | BaseCrossValidator | Iterable[Any] | None = None,
+    class_weight: dict[Any, float] | str | None = None,
     confirm: bool | None = None,
     device: str | None = None,
     **params: Any,
@@ -262,7 +263,7 @@ def select(
     >>> select(X, y, "fisher-score", n_features_to_select=2).get_support(indices=True)
     array([2, 3])
     """
-    options = {
+    options: dict[str, Any] = {
         "n_features_to_select": n_features_to_select,
         "task": task,
         "random_state": random_state,

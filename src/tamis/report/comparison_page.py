@@ -67,7 +67,7 @@ def _draw_scores(report: ComparisonReport, outcome: TableOutcome) -> Markup:
         reach = error if np.isfinite(error) else 0.0
         span = (value - reach, value + reach)
         hint = report.format(row.mean, row.error)
-        rows.append(SpannedNumber(row.method, value, *span, hint=hint, baseline=row.method == ALL))
+        rows.append(SpannedNumber(row.method, value, *span, hint=hint, quiet=row.method == ALL))
     title = f"{report.measure.title} on held-out rows"
     return draw_with_names(draw_intervals(rows, title, PAGE, BARS))
 

@@ -204,11 +204,7 @@ def error_curves(
         raise InvalidParameter(
             f"curve needs the Results of tamis.evaluation.evaluate, not {type(results).__name__}."
         )
-    metric = next(iter(results.metrics)) if metric is None else metric
-    if metric not in results.metrics:
-        raise InvalidParameter(
-            f"curve needs one of the metrics {', '.join(results.metrics)}, not {metric!r}."
-        )
+    metric = results.metric(metric, "curve").name
     data = _only_one("data", data, results.data)
     estimators = list(dict.fromkeys(r.estimator for r in results.rows() if r.metric == metric))
     estimator = _only_one("estimator", estimator, estimators)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
@@ -148,10 +148,10 @@ def describe_model(name: str) -> str:
 def resampled(
     selection: Any,
     X: Any,
-    y: Any,
+    y: ArrayLike,
     n_resamples: int = 20,
     *,
-    estimator: Any = None,
+    estimator: BaseEstimator | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,

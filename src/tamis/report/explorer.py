@@ -3,16 +3,20 @@
 A unit is a single column, or a group of columns that are selected together.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from tamis._arrays import Subset
 from tamis._format import format_p_value
 from tamis._frame import collected
 from tamis.auto.sentences import describe_error
+from tamis.choice import CostLimit
+from tamis.contract.costs import FeatureCosts
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
 from tamis.meta.inner_search import unheard, walk_of
@@ -97,7 +101,7 @@ class Omission(NamedTuple):
 def fit_without(
     selection: Any,
     X: Any,
-    y: Any,
+    y: ArrayLike,
     groups: Mapping[str, Sequence[Any]] | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
@@ -166,13 +170,38 @@ def fit_without(
             fresh = clone(selection)
             search = fresh if inner is selection else fresh.search
             search.set_params(**inner.record_.seeds)  # the same folds
-            priced = [name for name in fresh.get_params() if name.endswith("feature_costs")]
-            fresh.set_params(**dict.fromkeys(priced))  # they name the columns that are left out
+            fresh.set_params(**_fewer_prices(selection, units.names, columns))
             with unheard():
                 fresh.fit(X.iloc[:, rest] if hasattr(X, "iloc") else X[:, rest], y)
             found.append(Omission(name, tuple(sorted(columns)), fresh))
         if progress is not None:
             progress(index, len(omitted))
+    return found
+
+
+def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) -> dict[str, Any]:
+    """Return the parameters for a table without some columns: their prices, and the same limit."""
+    omitted = {*columns, *(names[column] for column in columns)}
+
+    def kept(given: Iterable[Any]) -> dict[Any, Any]:
+        """Return the new name or index of each column that is not left out."""
+        return {
+            key: key if isinstance(key, str) else int(key - np.sum(np.array(columns) < key))
+            for key in given
+            if key not in omitted
+        }
+
+    found = {}
+    for name, value in selection.get_params().items():
+        if isinstance(value, FeatureCosts):
+            prices = {new: value.prices[old] for old, new in kept(value.prices).items()}
+            shared = {
+                group: (fee, [*kept(held).values()])
+                for group, (fee, held) in (value.shared or {}).items()
+            }
+            found[name] = FeatureCosts(prices, shared=shared, default=value.default)
+        elif name.rpartition("__")[2] == "cost_limit" and value is not None:
+            found[name] = CostLimit(value).of(selection.units_.prices).amount
     return found
 
 
@@ -201,15 +230,19 @@ def find_candidates(
     """
     if curve is None or (results is not None and not units.units.plain):
         return []
-    found = list(_candidates(selection, units, curve, results, method))
+    lists: Callable[[int], list[Subset]] = partial(_fold_lists, selection)
+    if results is not None:
+        lists = partial(_resampled_lists, results, results.methods[0] if method is None else method)
+    found = list(_candidates(selection, units, curve, lists))
     if not any(one.units for one in found):
         return []
     n_columns = units.units.n_columns
     for omission in without:
         columns = np.setdiff1d(np.arange(n_columns), omission.columns)
         own = chosen_units(omission.selection)
-        own_errors = own_curve(omission.selection, len(columns))
-        for one in [] if own_errors is None else _candidates(omission.selection, own, own_errors):
+        curve = own_curve(omission.selection, len(columns))
+        lists = partial(_fold_lists, omission.selection)
+        for one in [] if curve is None else _candidates(omission.selection, own, curve, lists):
             share = {int(columns[unit]): value for unit, value in one.share.items()}
             there = None if one.units is None else tuple(columns[list(one.units)].tolist())
             found.append(one._replace(units=there, share=share, without=omission.columns))
@@ -226,15 +259,17 @@ def _candidates(
     selection: Any,
     units: ChosenUnits,
     curve: ErrorCurve,
-    results: Results | None = None,
-    method: str | None = None,
+    lists_at: Callable[[int], list[Subset]],
 ) -> Iterator[Candidate]:
-    """Yield the lists of a selection, one for each size that was measured."""
+    """Yield the lists of a selection, one for each size that was measured.
+
+    ``lists_at`` returns the list of a size in each resample, or no lists if they are unknown.
+    """
     for size, mean, error in zip(curve.size.tolist(), curve.mean, curve.error, strict=True):
         if not np.isfinite(mean):
             continue
         there = _list_at(selection, units, size)
-        lists = _fold_lists(selection, units, size, results, method)
+        lists = lists_at(size)
         agreed, share = NAN, {}
         if lists:
             counted, counts = np.unique(np.concatenate(lists), return_counts=True)
@@ -263,18 +298,15 @@ def _list_at(selection: Any, units: ChosenUnits, size: int) -> tuple[int, ...] |
     return tuple(units.order[:size].tolist()) if known else None
 
 
-def _fold_lists(
-    selection: Any,
-    units: ChosenUnits,
-    size: int,
-    results: Results | None,
-    method: str | None,
-) -> list[Subset]:
-    """Return the list of this size in each resample. Empty if unknown."""
-    if results is not None:
-        masks = results.supports(results.methods[0] if method is None else method, None, size)
-        complete = masks.ndim == 2 and (masks.sum(axis=1) == size).all()
-        return [np.flatnonzero(mask) for mask in masks] if complete else []
+def _resampled_lists(results: Results, method: str, size: int) -> list[Subset]:
+    """Return the list of this size in each resample of the results."""
+    masks = results.supports(method, None, size)
+    complete = masks.ndim == 2 and (masks.sum(axis=1) == size).all()
+    return [np.flatnonzero(mask) for mask in masks] if complete else []
+
+
+def _fold_lists(selection: Any, size: int) -> list[Subset]:
+    """Return the list of this size in each fold of the selection itself."""
     inner = inner_selection(selection)
     lists = getattr(inner, "fold_lists_", {}).get(size, [])
     return lists if inner is selection else [selection._outside[one] for one in lists]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
@@ -229,8 +229,8 @@ class GivenTable(NamedTuple):
 
 def report(
     selection: Any,
-    X: Any,
-    y: Any = None,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     results: Results | None = None,
     method: str | None = None,
@@ -460,7 +460,7 @@ def _measured(
     if not results.tasks:
         return {}
     method = results.methods[0] if method is None else method
-    metric = next(iter(results.metrics)) if metric is None else metric
+    metric = results.metric(metric, "report").name
     curve, n_kept = curve_of_results(results, method, metric), units.n_columns_kept
     errors = errors_of_results(results, curve, method, metric, n_kept, y)
     return {

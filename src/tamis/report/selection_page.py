@@ -229,17 +229,12 @@ def _effect_span(report: Report) -> tuple[float, float] | None:
 
 def _pairs(report: Report) -> dict[str, Any]:
     """Return the strongest pairs as a table, and which of their columns are selected."""
-    names = report.units.names
-    n_kept = [int(report.units.kept[[pair.first, pair.second]].sum()) for pair in report.pairs]
-    rows = [
-        [names[pair.first], names[pair.second], format_number(pair.information)]
-        for pair in report.pairs
-    ]
-    kept = [("neither", "one", "both")[n] for n in n_kept]
-    return {
-        "pair_rows": [[*row, word] for row, word in zip(rows, kept, strict=True)],
-        "pair_marks": [n == 2 for n in n_kept],
-    }
+    rows, names = [], report.units.names
+    for pair in report.pairs:
+        kept = ("neither", "one", "both")[int(report.units.kept[list(pair[:2])].sum())]
+        row = [names[pair.first], names[pair.second], format_number(pair.information), kept]
+        rows.append(row)
+    return {"pair_rows": rows, "pair_marks": [row[-1] == "both" for row in rows]}
 
 
 def _numeric(report: Report) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -188,13 +189,18 @@ class ScoreComparison:
     score: Callable[[Array], float]
     makes_copies: ClassVar[bool] = False
 
+    @cached_property
+    def base(self) -> float:
+        """Score of the unchanged table."""
+        return self.score(self.engines.statistic.before)
+
     def scores(self, units: Subset, draw: Draw) -> Array:
         """Return the decrease of the score for each unit, averaged over the points of a draw."""
         found = [
             sum(w * self.score(outputs[:, p]) for p, w in enumerate(weights) if w > 0)
             for outputs, weights in self.engines.altered(units, draw)
         ]
-        return self.score(self.engines.statistic.before) - np.array(found)
+        return self.base - np.array(found)
 
 
 class CopyComparison:

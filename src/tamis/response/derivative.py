@@ -117,20 +117,18 @@ def _follow_scale(fitted: Any, machine: KernelMachine) -> tuple[NDArray[np.intp]
 
 def scaled_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -> Array:
     """Return sum_q beta_q dK(v x, v s_q)/dv at v = 1 for each row and column."""
-    S, g = machine.centres, machine.gamma
-    if machine.kernel == "rbf":  # dK/dv = -2 g (x - s)^2 K
+    S, g, degree = machine.centres, machine.kernel.gamma, machine.kernel.degree
+    if machine.kernel.name == "rbf":  # dK/dv = -2 g (x - s)^2 K
         W = machine.values(grams.copy()) * beta
         return -2 * g * (X**2 * W.sum(axis=1)[:, None] - 2 * X * (W @ S) + W @ S**2)
-    if machine.kernel == "linear":  # 2 x s
-        return 2 * X * (beta @ S)
-    W = machine.degree * grams ** (machine.degree - 1) * g * beta
+    W = degree * grams ** (degree - 1) * g * beta
     return 2 * X * (W @ S)
 
 
 def row_slopes(machine: KernelMachine, X: Array, grams: Array, beta: Array) -> Array:
     """Return sum_q beta_q dK(v x, s_q)/dv at v = 1 for each row and column."""
-    S, g = machine.centres, machine.gamma
-    if machine.kernel == "rbf":  # dK/dv = -2 g x (x - s) K
+    S, g = machine.centres, machine.kernel.gamma
+    if machine.kernel.name == "rbf":  # dK/dv = -2 g x (x - s) K
         W = machine.values(grams.copy()) * beta
         return -2 * g * X * (X * W.sum(axis=1)[:, None] - W @ S)
     return scaled_slopes(machine, X, grams, beta) / 2  # symmetric in rows and centres

@@ -19,14 +19,13 @@ from tamis._namespace import (
     rows_taken,
     say_processor,
 )
-from tamis.density.series import in_memory, output_changes
-from tamis.density.series.table import strips
+from tamis.density.series.outputs import output_changes
+from tamis.density.series.table import in_memory, strips
 from tamis.response.calibration import Sigmoids
 from tamis.response.distances import Statistic
 from tamis.response.engines.base import FoldModel, scaling_of
 from tamis.response.perturbations import Draw, Shuffle
 from tamis.response.predictions import as_it_is, signs
-from tamis.svm.kernels import Kernel
 from tamis.svm.machine import KernelMachine, is_newton, kernel_machine
 from tamis.svm.newton.spaces import kernel_matrix
 
@@ -67,7 +66,7 @@ class DeviceEngine:
     n_bytes = 0
 
     def __init__(self, part: FoldModel, X: Any, svm: KernelMachine, precision: str):
-        gamma, centres, weights = svm.gamma, svm.centres, svm.weights
+        gamma, centres, weights = svm.kernel.gamma, svm.centres, svm.weights
         if not centres.shape[0]:  # a constant model: use one centre of weight 0
             centres, weights = np.zeros((1, X.shape[1])), np.zeros((1, len(svm.offsets)))
         self.link, self.gamma, self.is_single = part.model.link, gamma, precision == "single"
@@ -76,9 +75,9 @@ class DeviceEngine:
         )
         self.scalings = scaling_of(part.model.fitted)[0]
         self.X = self._scale(X)
-        self.own, kernel = rows_taken(self.X, part.rows), Kernel("rbf", gamma)
+        self.own = rows_taken(self.X, part.rows)
         blocks = [
-            kernel_matrix(kernel, self.own[rows, :], self.centres) @ self.weights
+            kernel_matrix(svm.kernel, self.own[rows, :], self.centres) @ self.weights
             for rows in strips(self.own)
         ]
         self.f = namespace(X).concat(blocks, axis=0) + move(svm.offsets, X)[None, :]
@@ -95,8 +94,8 @@ class DeviceEngine:
         machine = None if is_newton(last) else kernel_machine(last)
         if is_newton(last) and last.kernel == "rbf":  # its arrays may be on the device already
             parts = last.support_vectors_, last.dual_coef_.T, last.intercept_
-            machine = KernelMachine("rbf", last._kernel.gamma, 0, 0.0, *parts)
-        if machine is None or machine.kernel != "rbf":
+            machine = KernelMachine(last._kernel, *parts)
+        if machine is None or machine.kernel.name != "rbf":
             return None
         return cls(part, X, machine, precision)
 

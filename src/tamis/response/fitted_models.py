@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import Bunch, check_consistent_length
 
@@ -143,13 +143,13 @@ def _first_rows(values: NDArray[Any]) -> Array:
 
 def importance(
     model: Any,
-    X: Any,
-    y: Any = None,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
-    scoring: Any = None,
+    scoring: str | Callable[..., Any] | None = None,
     by: Any = "auto",
     n_repeats: int = 5,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> Bunch:
@@ -358,7 +358,7 @@ class Effect(NamedTuple):
 
 
 def effects(
-    model: Any, X: Any, *, n_values: int | None = 32, n_jobs: int | None = None
+    model: Any, X: ArrayLike, *, n_values: int | None = 32, n_jobs: int | None = None
 ) -> list[Effect]:
     """Compute the partial dependence of a fitted model on each column.
 

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -141,7 +141,7 @@ class TunedSVC(ClassifierMixin, TunedModel):
         grid = {"C": [self.C] if self.C else [1, 8, 64], "scale": [0.25, 0.5, 1, 2]}
         return best_point(RelativeSVC(), grid, X[rows], y[rows], folds)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Return the decision values of the best model."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
@@ -341,7 +341,7 @@ class TunedMLP(ClassifierMixin, TunedModel):
         """
         return units_tried(n_columns, self.most, every=self.every)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Return the class probabilities of the best network."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))

@@ -10,8 +10,7 @@ from tamis._linalg import BATCH
 from tamis.contract import Step, Trace
 from tamis.contract.costs import Limit
 from tamis.contract.search import Counted
-from tamis.exceptions import NothingToAdd
-from tamis.search.greedy import from_fixed, grown, others
+from tamis.search.greedy import filled_up, from_fixed
 
 
 class BudgetSpent(Exception):
@@ -222,16 +221,4 @@ class CostTree(Tree):
 
     def _largest_leaf(self, subset: Subset, free: Subset) -> Subset:
         """Add units by gain, and by gain per price, until none fits. Return the better subset."""
-        found = []
-        for per_price in (False, True):
-            self.criterion.limit = Limit(self.limit.prices, self.limit.amount, per_price)
-            step = from_fixed(self.criterion)
-            try:
-                while True:
-                    left = others(step.subset, len(subset))
-                    step = grown(self.criterion, step.subset, step.value, left)
-            except NothingToAdd:
-                found.append(step)
-        self.criterion.limit = self.limit
-        first, second = found
-        return second.subset if improves(second.value, first.value) else first.subset
+        return filled_up(self.criterion, self.limit, from_fixed(self.criterion), len(subset)).subset

@@ -1,11 +1,11 @@
 """Greedy searches, which add or remove one feature at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tamis._arrays import EMPTY, Array, Subset, is_int, snapped, tied
+from tamis._arrays import EMPTY, Array, Subset, improves, is_int, snapped, tied
 from tamis.contract import (
     BackwardCriterion,
     ForwardCriterion,
@@ -23,20 +23,17 @@ from tamis.contract.steps import Standing
 from tamis.exceptions import InvalidParameter, NothingToAdd
 
 
-def grown(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
+def grown(
+    criterion: Counted, subset: Subset, value: float, candidates: Subset, *, alone: bool = False
+) -> Step:
     """Return the step that adds the best candidate.
 
     Ties go to the best tie-breaking score, then to the lowest index. Under a price limit, several
-    candidates that share a fee can be added at once.
+    candidates that share a fee can be added at once, unless ``alone``.
     """
-    if criterion.limit is None:
-        return _with_best(criterion, subset, value, candidates)
-    candidates = criterion.affordable(subset, candidates)
-    step = _with_best(criterion, subset, value, candidates)
-    return _with_group(criterion, criterion.limit, subset, value, candidates, step)
-
-
-def _with_best(criterion: Counted, subset: Subset, value: float, candidates: Subset) -> Step:
+    limit = criterion.limit
+    if limit is not None and not alone:
+        candidates = criterion.affordable(subset, candidates)
     gains = criterion.gain(subset, candidates)
     order, noise = _merits(criterion, gains, value, subset, candidates)
     equal = tied(order, int(order.argmax()), noise)
@@ -44,11 +41,14 @@ def _with_best(criterion: Counted, subset: Subset, value: float, candidates: Sub
     if order is not gains:
         equal = tied(gains, chosen, criterion.noise(value))
     larger = with_unit(subset, candidates[chosen])
-    return Step(
+    step = Step(
         larger,
         _updated_value(criterion, value, gains[chosen], larger),
         Scores(candidates, gains, criterion.errors(subset), len(equal)),
     )
+    if limit is None or alone or not limit.per_price:
+        return step
+    return _with_group(criterion, limit, subset, value, candidates, step)
 
 
 def _with_group(
@@ -63,8 +63,6 @@ def _with_group(
 
     A group is better if its gain per price is greater. A fee often pays only for several units.
     """
-    if not limit.per_price:
-        return step
     best, most = step, limit.rate(_gain_of(step, subset), subset, step.subset)
     for free in limit.open_groups(subset, candidates):
         larger, total, last = Step(subset, value), 0.0, -np.inf
@@ -73,7 +71,8 @@ def _with_group(
                 free = limit.affordable(larger.subset, free)
             except NothingToAdd:
                 break
-            larger = _with_best(criterion, before := larger.subset, larger.value, free)
+            before = larger.subset
+            larger = grown(criterion, before, larger.value, free, alone=True)
             total += _gain_of(larger, before)
             rate = limit.rate(total, subset, larger.subset)
             if rate > most * (1 + 1e-9):
@@ -89,6 +88,27 @@ def _gain_of(step: Step, before: Subset) -> float:
     assert step.scores is not None
     added = np.isin(step.scores.units, step.subset) & ~np.isin(step.scores.units, before)
     return float(step.scores.values[added].sum())
+
+
+def filled_up(
+    criterion: Counted, limit: Limit, start: Step, n_units: int, out: Subset = EMPTY
+) -> Step:
+    """Add units to a subset until none fits under a limit. Units in ``out`` are not added.
+
+    Units are added once by gain and once by gain per price, and the better result is returned.
+    """
+    found = []
+    for per_price in (False, True):
+        criterion.limit, step = replace(limit, per_price=per_price), start
+        try:
+            while True:
+                left = np.setdiff1d(others(step.subset, n_units), out)
+                step = grown(criterion, step.subset, step.value, left)
+        except NothingToAdd:
+            found.append(step)
+    criterion.limit = limit
+    first, second = found
+    return second if improves(second.value, first.value) else first
 
 
 def shrunk(criterion: Counted, subset: Subset, value: float, fixed: Subset = EMPTY) -> Step:

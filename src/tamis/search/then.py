@@ -1,6 +1,6 @@
 """Composition of two searches that run one after the other."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ class Then(Composed):
         inside = outside_pairs(after.interactions_, np.flatnonzero(seen))
         self.interactions_ = inside or before.interactions_
 
-    def explain(self, column: Any) -> str:
+    def explain(self, column: Hashable) -> str:
         """Explain why a column was selected or not, according to the search that decided it.
 
         Parameters

@@ -27,8 +27,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis._arrays import Array
 from tamis._namespace import is_elsewhere, move, placed, rows_taken
-from tamis.density.series import ScaledColumns, pair_changes
-from tamis.svm.kernels import Kernel
+from tamis.density.series.pairs import pair_changes
+from tamis.density.series.table import ScaledColumns
+from tamis.svm.kernels import Kernel, power
 
 
 class ColumnKernel:
@@ -70,7 +71,7 @@ class ColumnKernel:
     @cached_property
     def K(self) -> Array:
         """The kernel matrix of all columns."""
-        return kernel_of(self.kernel, self.base)
+        return self.kernel.values(self.base)
 
     @cached_property
     def slope(self) -> Array:
@@ -80,7 +81,7 @@ class ColumnKernel:
         if self.kernel.name == "linear":
             return np.ones_like(self.base)
         gamma, degree = self.kernel.gamma, self.kernel.degree
-        return degree * gamma * _power(gamma * self.base + self.kernel.coef0, max(degree - 1, 0))
+        return degree * gamma * power(gamma * self.base + self.kernel.coef0, max(degree - 1, 0))
 
     def without(self, j: int | NDArray[np.intp], kernel: Kernel | None = None) -> Array:
         """Return the kernel matrix without column j, or without several columns.
@@ -94,7 +95,7 @@ class ColumnKernel:
             np.maximum(base, 0, out=base)
         else:
             base = self.base - X @ X.T
-        return kernel_of(kernel or self.kernel, base)
+        return (kernel or self.kernel).values(base)
 
     def restricted(self, rows: NDArray[np.intp]) -> "ColumnKernel":
         """Return this object for a subset of the rows. Distances or products are not recomputed."""
@@ -141,7 +142,7 @@ class ColumnKernel:
         for q in range(1, degree + 1):
             u *= self.X
             sign = comb(degree, q) * (-gamma) ** q
-            lost -= sign * _forms(_power(B, degree - q), u)
+            lost -= sign * _forms(power(B, degree - q), u)
         return lost
 
     def slopes(self, weights: Array) -> Array:
@@ -162,23 +163,6 @@ class ColumnKernel:
             return 2 * X * crossed
         plain, squared = self.slope @ beta, self.slope @ (beta[:, None] * X**2)
         return 2 * (plain[:, None] * X**2 - 2 * X * crossed + squared)
-
-
-def kernel_of(kernel: Kernel, base: Array) -> Array:
-    """Return the kernel values, given squared distances (Gaussian kernel) or inner products."""
-    if kernel.name == "rbf":
-        return np.exp(-kernel.gamma * base)
-    if kernel.name == "linear":
-        return base
-    return _power(kernel.gamma * base + kernel.coef0, kernel.degree)
-
-
-def _power(base: Array, degree: int) -> Array:
-    """Return an integer power by repeated multiplication, ten times faster than ``**``."""
-    result = np.ones_like(base)
-    for _ in range(degree):
-        result *= base
-    return result
 
 
 def _forms(K: Array, u: Array) -> Array:

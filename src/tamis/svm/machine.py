@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
@@ -31,29 +32,25 @@ class KernelMachine(NamedTuple):
     There are k outputs: one for each pair of classes, for each class, or a single one.
     """
 
-    kernel: str
-    gamma: float
-    degree: int
-    coef0: float
+    kernel: Kernel  # as returned by :func:`function_of`
     centres: Array  # (m, d): support vectors
     weights: Array  # (m, k): weight of each support vector in each output
     offsets: Array  # (k,): intercept of each output
 
     def grams(self, X: Array) -> Array:
         """Return the squared distances to all centres (RBF), or ``gamma <x, centre> + coef0``."""
-        if self.kernel == "rbf":
+        if self.kernel.name == "rbf":
             # distances are differences between squares, which would lose digits far from 0
             middle = self.centres.mean(axis=0)
-            return _squared_distances(X - middle, self.centres - middle)
-        gamma, coef0 = (1.0, 0.0) if self.kernel == "linear" else (self.gamma, self.coef0)
-        return gamma * (X @ self.centres.T) + coef0
+            return euclidean_distances(X - middle, self.centres - middle, squared=True)
+        return self.kernel.gamma * (X @ self.centres.T) + self.kernel.coef0
 
     def values(self, grams: Array) -> Array:
         """Return the kernel values for the results of :meth:`grams`, which may be overwritten."""
-        if self.kernel == "rbf":
-            grams *= -self.gamma
+        if self.kernel.name == "rbf":
+            grams *= -self.kernel.gamma
             return np.exp(grams, out=grams)
-        return grams if self.kernel == "linear" else grams**self.degree
+        return grams**self.kernel.degree
 
 
 @dataclass(frozen=True)
@@ -160,18 +157,22 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
     known = isinstance(fitted, SVC | NuSVC | SVR | NuSVR) or is_newton(fitted)
     if not known or fitted.kernel not in KERNELS:
         return None
-    function = function_of(fitted)
-    numbers = function.name, function.gamma, function.degree, function.coef0
+    kernel = function_of(fitted)
     if is_newton(fitted) and fitted.kernel == "linear":
         # a sum over columns, because a sum over rows would lose digits if columns are far from 0
         weights = fitted.coef_.T
-        return KernelMachine(*numbers, np.eye(len(weights)), weights, fitted.intercept_)
+        return KernelMachine(kernel, np.eye(len(weights)), weights, fitted.intercept_)
     centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
-    return KernelMachine(*numbers, centres, _weights(fitted), fitted.intercept_)
+    return KernelMachine(kernel, centres, _weights(fitted), fitted.intercept_)
 
 
 def function_of(fitted: Any) -> Kernel:
-    """Return the kernel of a fitted SVM, with a numeric gamma."""
+    """Return the kernel of a fitted SVM, with a numeric gamma.
+
+    A linear kernel is returned with a gamma and a degree of 1, and without coef0.
+    """
+    if fitted.kernel == "linear":
+        return Kernel("linear", 1.0, 1, 0.0)
     gamma = fitted._kernel.gamma if is_newton(fitted) else float(fitted._gamma)
     return Kernel(fitted.kernel, gamma, fitted.degree, fitted.coef0)
 
@@ -271,20 +272,13 @@ def _weights(fitted: Any) -> Array:
     return weights
 
 
-def _squared_distances(A: Array, B: Array) -> Array:
-    found = A @ (-2 * B.T)
-    found += np.einsum("ij,ij->i", A, A)[:, None]
-    found += np.einsum("ij,ij->i", B, B)
-    return np.maximum(found, 0, out=found)
-
-
 def _stacked(machines: list[KernelMachine]) -> KernelMachine | None:
     """Combine several SVMs with the same kernel into one with several outputs.
 
     Return None if the kernels differ. Centres that several SVMs share are merged.
     """
     first = machines[0]
-    if any(m[:4] != first[:4] for m in machines):
+    if any(m.kernel != first.kernel for m in machines):
         return None
     everything = np.concatenate([m.centres for m in machines])
     centres, index = np.unique(everything, axis=0, return_inverse=True)

@@ -138,7 +138,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 
     class_weight: dict[Any, float] | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Follow the path of every pair of classes. Sample weights multiply C."""
         X, y = check_rows(self, X, y)
         name = type(self).__name__
@@ -236,7 +236,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
 
     epsilon: float = 0.1
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Follow the path. Sample weights multiply C."""
         X, y = check_rows(self, X, y)
         name = type(self).__name__

@@ -6,6 +6,7 @@ With gamma = scale / n_features, the width of the kernel stays comparable when c
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.svm import SVC, SVR
 
 from tamis._checks import Constraints, check_parameters, number
@@ -36,11 +37,17 @@ class RelativeSVC(SVC):
 
     _constraints: ClassVar[Constraints] = {"scale": number(above=0)}
 
-    def __init__(self, C: float = 2.0, *, scale: float = 1.0, class_weight: Any = None):
+    def __init__(
+        self,
+        C: float = 2.0,
+        *,
+        scale: float = 1.0,
+        class_weight: dict[Any, float] | str | None = None,
+    ):
         super().__init__(C=C, class_weight=class_weight)
         self.scale = scale
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Set gamma from the number of columns of ``X``, and train the classifier."""
         check_parameters(self)
         self.gamma = width(self.scale, X)
@@ -78,7 +85,7 @@ class RelativeSVR(SVR):
         self.tube = tube
         self.scale = scale
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Set gamma, C and epsilon from the data, and train the regressor."""
         check_parameters(self)
         self.gamma = width(self.scale, X)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
@@ -99,7 +99,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     keep: Sequence[str] = ()
     readings: Mapping[str, Reading] | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the kinds of the columns, their medians and their levels from X.
 
         Parameters
@@ -113,7 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._learn(frame, replace(seen, kind=kept_kinds(frame, seen, self.keep)))
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Return the encoded columns as an array of numbers.
 
         Parameters
@@ -126,7 +126,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("0 feature(s) are left: no column holds numbers, categories or dates.")
         return Z
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the outputs. For a category, the level follows the column's name."""
         check_is_fitted(self)
         return np.array(list(self.output_to_input_), dtype=object)

@@ -129,7 +129,9 @@ def read_file(
             f"{where} is damaged: {first_line(error)}. Write the file again."
         ) from error
     if table.frame.height == 0:
-        raise InvalidTable(f"{where} has no rows below its header. Give a file with data.")
+        raise InvalidTable(
+            f"{where} has no rows below its header. Give a file with data.{table.hint}"
+        )
     if detected is not None:
         sentence = (
             f"{where} is not in UTF-8, and is read as {detected} (Western European). Write "

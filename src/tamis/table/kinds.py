@@ -36,13 +36,21 @@ COUNTED_ROWS = 20
 FIRST_LOOK = 50
 #: In a column of at most this number of rows, Python counts values faster than polars.
 FEW_ROWS = 10_000
+#: Types of text. Categories have codes for missing values, but are never dates or numbers.
+TEXT_TYPES = (pl.String, pl.Categorical, pl.Enum)
 #: What every date and number contains.
 DIGIT = re.compile("[0-9]")
 #: Date formats, unambiguous ones first. If both orders are possible, the day precedes the month.
+#: The format %+ is ISO 8601 with an offset from UTC.
 DATE_FORMATS = (
-    "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y/%m/%d",
+    "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%+", "%Y/%m/%d",
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%d %b %Y",
+    "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y",
 )  # fmt: skip
+#: Digits of a date, by its year. Without them, the version 1.2.3 would be a date of the year 3.
+FOUR_DIGITS, TWO_DIGITS = r"\d{4}", r"^(\d\d\.\d\d\.\d\d|\d\d?/\d\d?/\d\d)$"
 #: Strings that are read as missing values.
 MISSING = [
     "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None",
@@ -54,6 +62,8 @@ MISSING_WORDS = {
 }  # fmt: skip
 #: Numbers that often stand for a missing value: 99, -99, 999, -999, 9999 and so on.
 CODES = np.array([sign * (10.0**k - 1) for k in range(2, 10) for sign in (-1, 1)])
+#: The same numbers as text. In a column of percentages, they have no percent sign.
+CODE_TEXTS = [f"{code:.0f}" for code in CODES]
 #: Such a number is read as missing if its distance from the other values is at least this number of
 #: times their range. At least FEWEST_OTHERS other values are needed.
 FAR_RANGES, FEWEST_OTHERS = 3.0, 10
@@ -306,9 +316,11 @@ class Reading:
     def read(self, column: pl.Series) -> pl.Series:
         """Return the values that are meant. Columns of other types are unchanged."""
         name, column = column.name, nameless(column)
+        words = [code for code in self.codes if isinstance(code, str)]
+        if isinstance(column.dtype, pl.Categorical | pl.Enum):
+            column = column.set(column.cast(pl.String).is_in(words), None)
         if column.dtype == pl.String:
             column = column.str.strip_chars()
-            words = [code for code in self.codes if isinstance(code, str)]
             column = column.set(column.is_in(words), None)
             if self.dates is not None:
                 return _dates(column, self.dates).alias(name)
@@ -328,7 +340,7 @@ def read_columns(
     converted. Codes for missing values, such as "n/a" or -999, become missing. In columns of
     ``keep``, only dates are converted. ``decimal`` is the decimal separator of the file, if known.
     """
-    texts = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.String)]
+    texts = [name for name, dtype in frame.schema.items() if isinstance(dtype, TEXT_TYPES)]
     found = {name: _read_text(nameless(frame.get_column(name))) for name in texts}
     found = {
         name: own for name, own in found.items() if name not in keep or own[0].dates is not None
@@ -357,6 +369,9 @@ def apply_readings(frame: pl.DataFrame, readings: Mapping[str, Reading]) -> pl.D
 
 def _read_text(texts: pl.Series) -> tuple[Reading, list[NumberFormat]]:
     """Return how a text column is read, and the formats that its numbers may have."""
+    if texts.dtype != pl.String:
+        counts = _count_values(texts.cast(pl.String).drop_nulls())
+        return Reading(codes={word: n for word, n in counts.items() if word in MISSING}), []
     counts = _count_values(texts.str.strip_chars().drop_nulls())
     codes = {word: n for word, n in counts.items() if word.lower() in MISSING_WORDS}
     words = [word for word in counts if word not in codes]
@@ -384,7 +399,7 @@ def _number_formats(texts: pl.Series, *, plain: bool) -> list[NumberFormat]:
     """
     if not len(texts) or not texts.head(FIRST_LOOK).str.contains(WRITTEN_NUMBER).all():
         return []
-    units = texts.str.extract(f"({UNITS})")
+    units = texts.filter(~texts.is_in(CODE_TEXTS)).str.extract(f"({UNITS})")
     alike = units.n_unique() == 1 or (units.drop_nulls().n_unique() == 1 and units.max() != "%")
     closed = (texts.str.starts_with("(") == texts.str.ends_with(")")).all()
     if not (alike and closed and (plain or texts.str.contains(r"\D").any())):
@@ -471,8 +486,11 @@ def date_format(texts: pl.Series) -> str | None:
 
 
 def _dates(texts: pl.Series, written: str) -> pl.Series:
-    kind = pl.Datetime if "%H" in written else pl.Date
-    return texts.str.strip_chars().str.strptime(kind, written, strict=False)
+    kind = pl.Datetime if "%H" in written or written == "%+" else pl.Date
+    texts = texts.str.strip_chars()
+    digits = TWO_DIGITS if "%y" in written else FOUR_DIGITS
+    texts = texts.set(~texts.str.contains(digits), None)
+    return texts.str.strptime(kind, written, strict=False)
 
 
 def days_of(dates: pl.Series) -> Array:

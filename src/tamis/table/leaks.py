@@ -238,7 +238,8 @@ def copies(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
 
 def _recodings(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
     """Return categories and their one-to-one recodings, with the first column of each group."""
-    words = [j for j in seen.of_kind("category") if 2 < seen.n_levels[j] <= frame.height // 2]
+    least = 2 if frame.height >= CODED_ROWS else 3  # in a short table, two values agree by chance
+    words = [j for j in seen.of_kind("category") if least <= seen.n_levels[j] <= frame.height // 2]
     codes = {j: level_codes(frame.to_series(j)) for j in words}
     starts = {_first_rows(own[:FIRST, None])[0] for own in codes.values()}
     sizes = {int(own.max()) + 1 for own in codes.values()}

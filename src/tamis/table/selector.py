@@ -1,12 +1,12 @@
 """Selector for frames whose columns may hold text, categories, dates and missing values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Tags, _safe_indexing
@@ -104,7 +104,7 @@ class TableSelector(Composed):
     """
 
     search: Any
-    encoder: Any = "auto"
+    encoder: BaseEstimator | str = "auto"
     _: KW_ONLY
     keep: Sequence[str] = ()
 
@@ -186,6 +186,9 @@ class TableSelector(Composed):
         if not len(part.trace):
             return
         self._outside = outside = self._encoding.outside
+        names = getattr(self, "feature_names_in_", range(len(self.support_)))
+        labels = self._encoding.outer.unit_names(names)
+        inside._unit_labels = [labels[unit] for unit in outside]
         inside._settle(part, X, y)
         left_out = np.setdiff1d(np.arange(len(self.order_)), outside)
         self.order_ = np.r_[outside[inside.order_], left_out]
@@ -218,7 +221,7 @@ class TableSelector(Composed):
     def _reasons(self) -> list[str]:
         return self.search_._reasons()
 
-    def explain(self, column: Any) -> str:
+    def explain(self, column: Hashable) -> str:
         """Explain why a column was selected or not; see :meth:`Selection.explain`.
 
         Parameters

@@ -71,7 +71,8 @@ class TableSource:
 @contextmanager
 def open_source(where: str | Path) -> Iterator[TableSource]:
     """Yield the file at a path, decompressed if necessary. ``-`` means standard input."""
-    with TemporaryDirectory() as folder:
+    # Windows cannot remove files that are still mapped
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         if str(where) == STDIN:
             yield _read_stdin(Path(folder))
             return
@@ -109,7 +110,7 @@ def as_utf8(source: TableSource, encoding: str | None) -> tuple[TableSource, str
                     raise UnicodeError
                 copy.write(piece)
     except (LookupError, ValueError):  # no such encoding, or it does not fit
-        tried = f"UTF-8 (byte {position})" if detected else f"an encoding {encoding!r}"
+        tried = f"UTF-8 (byte {position})" if detected else f"the encoding {encoding!r}"
         raise InvalidTable(
             f"{source} is not written in {tried}. Write --encoding with its encoding, such as "
             "cp1252, cp1250, mac-roman or utf-16."

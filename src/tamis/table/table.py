@@ -260,7 +260,6 @@ def table_of(
     task: str = "auto",
     *,
     name: str = "",
-    takes_text: bool = False,
     calendar: bool = False,
 ) -> Table:
     """Return the table for a file's content. ``calendar`` adds month, weekday and hour of dates."""
@@ -295,9 +294,7 @@ def table_of(
     features = drop_columns(frame, () if target is None else (target,))
     readings = {name: how for name, how in readings.items() if name in frame.columns}
     seen = replace(columns_of(features, set(content.unnamed)), readings=readings)
-    profile = profiled(
-        features, seen, y, kind, keep=keep, takes_text=takes_text, unnamed=content.unnamed
-    )
+    profile = profiled(features, seen, y, kind, keep=keep, unnamed=content.unnamed)
     profile = replace(profile, alerts=(*content.alerts, *profile.alerts))
     return Table(frame, target, kind, y, profile, name)
 

@@ -6,10 +6,13 @@ AssertionError whose message names the object, the law and the violation.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis.contract import ForwardCriterion, SubsetCriterion
 from tamis.testing import choice_laws, criterion_laws, search_laws
+
+if TYPE_CHECKING:
+    from tamis.contract.criterion import Criterion
 
 __all__ = ["LawBroken", "check_choice", "check_criterion", "check_search"]
 
@@ -20,7 +23,7 @@ class LawBroken(AssertionError):
     """A criterion, search or choice breaks a law of tamis."""
 
 
-def check_criterion(criterion: Any) -> None:
+def check_criterion(criterion: "Criterion") -> None:
     """Check that a criterion obeys the laws of its capabilities.
 
     Parameters

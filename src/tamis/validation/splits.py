@@ -102,6 +102,25 @@ def read_labels(owner: str, name: str, given: Any, n_rows: int) -> tuple[NDArray
         ) from error
 
 
+def read_row_weights(
+    owner: str, given: Any, n_rows: int, fewest: int = 1
+) -> NDArray[np.float64] | None:
+    """Return the row weights, of which at least ``fewest`` are above 0, or None if not given."""
+    if given is None:
+        return None
+    try:
+        weights = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        weights = np.empty(0)
+    good = weights.shape == (n_rows,) and np.isfinite(weights).all() and (weights >= 0).all()
+    if not good or np.count_nonzero(weights) < fewest:
+        raise InvalidParameter(
+            f"{owner} needs sample_weight as {n_rows} finite numbers of at least 0, one for each "
+            f"row, with at least {fewest} above 0."
+        )
+    return weights
+
+
 def deal_folds(
     n_folds: int,
     n_rows: int,

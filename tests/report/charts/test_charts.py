@@ -484,7 +484,7 @@ def test_environments_have_a_row_for_each_column_and_site():
     values = {row["name"]: row["value"] for row in shown}
     assert values["b, x"] > 1
     assert values["b, y"] < -1
-    assert {row["kept"] for row in shown if row["name"].startswith("b,")} == {False}
+    assert {row["quiet"] for row in shown if row["name"].startswith("b,")} == {True}
     assert "slope per standard deviation" in svg(plot.environments(found))
     with pytest.raises(InvalidParameter, match="needs a fitted InvariantSelection"):
         plot.environments(Ranking(FisherScore()).fit(X[["a", "b"]], y > 0))

@@ -13,21 +13,3 @@ are lost. Steep columns, which need too many terms, are computed elementwise, on
 Arrays may be of any library with the array API. Only a strip of rows of a kernel matrix is in
 memory at a time.
 """
-
-from tamis.density.series.outputs import OutputChange, output_changes
-from tamis.density.series.pairs import PairChanges, pair_changes
-from tamis.density.series.rows import ClassChanges, SumScore, class_changes
-from tamis.density.series.table import ScaledColumns, in_memory, ranks
-
-__all__ = [
-    "ClassChanges",
-    "OutputChange",
-    "PairChanges",
-    "ScaledColumns",
-    "SumScore",
-    "class_changes",
-    "in_memory",
-    "output_changes",
-    "pair_changes",
-    "ranks",
-]

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis._arrays import Array, Subset
-from tamis._namespace import host, move, namespace, note
+from tamis._namespace import move, namespace
 from tamis.density.series.table import (
     ColumnBatch,
-    Exponents,
     KernelStrip,
     ScaledColumns,
-    Stacks,
-    added_up,
+    StripPass,
     coefficients,
     in_memory,
 )
@@ -54,19 +52,12 @@ def pair_changes(
 
     The kernel of the other width has its exponents multiplied by ``widening``.
     """
-    note("scores", table.Z)
-
-    def found() -> PairChanges:
-        work = _PairWork(table, members, altered, way, weights, widening)
-        sums = host(added_up(work.strip, table.Z))
-        changes = np.zeros(len(altered))
-        changes[work.order] = sums[2:]
-        return PairChanges(float(sums[0]), float(sums[1]), changes)
-
-    return in_memory(found)
+    which = table, members, altered, way
+    (other, base), changes = in_memory(lambda: _PairPass(*which, weights, widening).run())
+    return PairChanges(float(other), float(base), changes)
 
 
-class _PairWork:
+class _PairPass(StripPass):
     """Single pass over strips of rows. A strip is compared with its own rows and all later rows.
 
     Pairs with later rows have double weight, because the opposite pairs are left out.
@@ -81,12 +72,8 @@ class _PairWork:
         weights: Weights,
         widening: float,
     ):
-        self.table, self.way, self.weights, self.widening = table, way, weights, widening
-        self.altered, self.exponents = altered, Exponents(table, members)
-        self.batches, self.steep = table.plan(altered)
-        #: The altered columns in the order of the results of a strip.
-        self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
-        self.stacks = Stacks(table, altered, self.batches, way, split=True)
+        super().__init__(table, members, altered, way, split=True)
+        self.weights, self.widening = weights, widening
 
     def strip(self, rows: slice) -> Any:
         """Return the sums over the pairs of a strip: ``other``, ``base`` and ``changes``."""

@@ -1,55 +1,21 @@
 """Scores of rows from sums of the kernel over each class, and their change with each column."""
 
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Subset
-from tamis._namespace import host, namespace, note
+from tamis._namespace import namespace
+from tamis.density.parzen import PosteriorScore
 from tamis.density.series.table import (
-    Exponents,
     KernelStrip,
     ScaledColumns,
-    Stacks,
-    added_up,
+    StripPass,
     coefficients,
     in_memory,
 )
-
-
-class SumScore(Protocol):
-    """Score of rows, computed from their kernel sums over each class and summed over the rows.
-
-    The methods take logarithms of the kernel sums, of shape (rows, classes).
-    """
-
-    def of_base(self, rows: slice, logs: Any) -> Any:
-        """Return the score, given the logarithms of the kernel sums."""
-        ...
-
-    def of_ratios(self, rows: slice, logs: Any, ratios: list[Any]) -> Any:
-        """Return the change of the score by each of several columns.
-
-        ``ratios`` has the relative changes of the kernel sums: for each class, an array of shape
-        (rows, columns).
-        """
-        ...
-
-    def of_logs(self, rows: slice, before: Any, after: Any) -> Any:
-        """Return the change of the score by a single column.
-
-        ``before`` and ``after`` are the logarithms of the kernel sums before and after the change.
-        """
-        ...
-
-
-class ClassChanges(NamedTuple):
-    """Score summed over all rows (``base``), and its change by each altered column."""
-
-    base: float
-    changes: Array
 
 
 def class_changes(
@@ -58,11 +24,13 @@ def class_changes(
     members: Subset,
     altered: Subset,
     way: int,
-    score: SumScore,
+    score: PosteriorScore,
     *,
     others: bool = False,
-) -> ClassChanges:
+) -> tuple[float, Array]:
     """Return a score summed over rows, and its changes when a column is removed (1) or added (-1).
+
+    The score is computed from the sums of the kernel over each class.
 
     Parameters
     ----------
@@ -71,16 +39,9 @@ def class_changes(
     others : bool
         Whether a row is left out of its own sums.
     """
-    note("scores", table.Z)
-
-    def found() -> ClassChanges:
-        work = _ClassWork(table, bounds, members, altered, way, score, others)
-        sums = host(added_up(work.strip, table.Z))
-        changes = np.zeros(len(altered))
-        changes[work.order] = sums[1:]
-        return ClassChanges(float(sums[0]), changes)
-
-    return in_memory(found)
+    which = table, members, altered, way
+    (base,), changes = in_memory(lambda: _ClassPass(*which, bounds, score, others).run())
+    return float(base), changes
 
 
 class _Sums(NamedTuple):
@@ -96,25 +57,22 @@ class _Sums(NamedTuple):
     log: Any
 
 
-class _ClassWork:
+class _ClassPass(StripPass):
     """Single pass over strips of rows. A strip is compared with all rows, class by class."""
 
     def __init__(
         self,
         table: ScaledColumns,
-        bounds: NDArray[np.intp],
         members: Subset,
         altered: Subset,
         way: int,
-        score: SumScore,
+        bounds: NDArray[np.intp],
+        score: PosteriorScore,
         others: bool,
     ):
-        self.table, self.altered, self.way, self.score = table, altered, way, score
-        self.exponents, self.others = Exponents(table, members), others
+        super().__init__(table, members, altered, way)
+        self.score, self.others = score, others
         self.classes = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-        self.batches, self.steep = table.plan(altered)
-        self.stacks = Stacks(table, altered, self.batches, way)
-        self.order = np.concatenate([*(b.columns for b in self.batches), self.steep])
 
     def strip(self, rows: slice) -> Any:
         """Return the score of a strip of rows, and its change by each column of ``order``."""

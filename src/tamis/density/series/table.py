@@ -1,5 +1,6 @@
 """Columns scaled for a kernel, the number of terms in their series, and strips of exponents."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from math import factorial
@@ -15,6 +16,7 @@ from tamis._namespace import (
     is_out_of_memory,
     move,
     namespace,
+    note,
     on_host,
     taken,
 )
@@ -273,6 +275,53 @@ def _leading(reach: Array, rank: int) -> int:
 def coefficients(rank: int, way: int) -> Array:
     """Return the coefficients of the series: 1, followed by (-way)^k / k! for k = 1, 2, ..."""
     return np.array([1.0] + [(-way) ** k / factorial(k) for k in range(1, rank)])
+
+
+class StripPass(ABC):
+    """Pass over strips of rows that computes sums of a kernel and their changes by columns.
+
+    Parameters
+    ----------
+    table : ScaledColumns
+        The table.
+    members : array of int
+        Columns of the kernel.
+    altered : array of int
+        Columns that are removed (``way`` 1) or added (``way`` -1), one at a time.
+    split : bool
+        Whether late terms are in single precision, see :class:`Stacks`.
+    """
+
+    def __init__(
+        self,
+        table: ScaledColumns,
+        members: Subset,
+        altered: Subset,
+        way: int,
+        *,
+        split: bool = False,
+    ):
+        self.table, self.altered, self.way = table, altered, way
+        self.exponents = Exponents(table, members)
+        self.batches, self.steep = table.plan(altered)
+        self.stacks = Stacks(table, altered, self.batches, way, split=split)
+
+    @abstractmethod
+    def strip(self, rows: slice) -> Any:
+        """Return the sums of a strip, then their changes by the columns of ``order``."""
+
+    @property
+    def order(self) -> Subset:
+        """Positions of the altered columns in the order of the results of a strip."""
+        return np.concatenate([*(batch.columns for batch in self.batches), self.steep])
+
+    def run(self) -> tuple[Array, Array]:
+        """Return the sums over all strips, and the change by each altered column."""
+        note("scores", self.table.Z)
+        sums, changes = host(added_up(self.strip, self.table.Z)), np.zeros(len(self.altered))
+        n_sums = len(sums) - len(changes)
+        changes[self.order] = sums[n_sums:]
+        return sums[:n_sums], changes
 
 
 def stack_size(x: Any) -> int:

@@ -1,7 +1,7 @@
 """Chart of the class means in each selected column."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,13 +23,16 @@ from tamis.report.charts.style import (
 from tamis.report.columns import numbers_of
 from tamis.report.units import chosen_units
 
+if TYPE_CHECKING:
+    import altair
+
 #: Distance in pixels between two columns of circles, and between two classes.
 WIDE, TALL = 62, 46
 
 
 def classes(
     selection: Any, X: ArrayLike, y: ArrayLike, *, n: int = 12, theme: str = "light"
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the deviation of each class from the overall mean, in each selected column.
 
     There is a circle for each class and column. Its colour shows whether the class is above or

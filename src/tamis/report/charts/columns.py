@@ -1,7 +1,7 @@
 """Charts of columns: scores, redundancy and interactions."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,9 @@ from tamis.report.charts.style import (
 from tamis.report.columns import correlations
 from tamis.report.units import chosen_units, strongest_pairs
 
+if TYPE_CHECKING:
+    import altair
+
 #: Size in pixels of a square in the correlation map.
 SQUARE = 26
 
@@ -37,7 +40,7 @@ def ranking(
     probe: float | None = None,
     theme: str = "light",
     width: int = 360,
-) -> Any:
+) -> "altair.LayerChart":
     """Draw a bar for the score of each column, best first. Columns that are not selected are grey.
 
     Parameters
@@ -119,7 +122,7 @@ def _probe_score(selection: Any) -> float | None:
 
 def redundancy(
     selection: Any, X: ArrayLike, *, n: int = 40, theme: str = "light", square: int = SQUARE
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the correlations \\|r\\| between selected columns, with similar ones next to each other.
 
     Parameters
@@ -226,7 +229,9 @@ def draw_squares(
     return layered([squares.with_hints(), numbers, written], square * n, square * n)
 
 
-def interactions(selection: Any, n: int = 20, *, theme: str = "light", square: int = SQUARE) -> Any:
+def interactions(
+    selection: Any, n: int = 20, *, theme: str = "light", square: int = SQUARE
+) -> "altair.LayerChart":
     """Draw the strongest interactions: the information of two columns beyond that of each alone.
 
     Numbers are hundredths of a nat. The best of many pairs has a high value even by chance.

@@ -1,7 +1,7 @@
 """Charts of errors against the number of columns, and of scores against C."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from tamis.report.error_curve import ErrorCurve, error_curves
 from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import chosen_units
 
+if TYPE_CHECKING:
+    import altair
+
 #: Function that returns the y channel for the name of a field.
 Channel = Callable[[str], Any]
 #: Smallest distance in pixels between two names at the ends of lines.
@@ -42,7 +45,7 @@ def curve(
     theme: str = "light",
     width: int = 640,
     height: int = 230,
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the error on held-out rows against the number of columns.
 
     The band is one standard error, corrected for the overlap of the resamples. A dashed line marks
@@ -277,7 +280,9 @@ def push_apart(values: Array, distance: float) -> Array:
     return moved
 
 
-def tuning(search: Any, *, theme: str = "light", width: int = 640, height: int = 190) -> Any:
+def tuning(
+    search: Any, *, theme: str = "light", width: int = 640, height: int = 190
+) -> "altair.LayerChart":
     """Draw the exact validation curve over C, the chosen C, and the interval of equally good C.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis._format import format_name, format_number
 from tamis.choice.front import PricedList, undominated
@@ -21,6 +21,9 @@ from tamis.report.charts.style import (
     y_channel,
 )
 
+if TYPE_CHECKING:
+    import altair
+
 #: Number of names of new columns that a label lists.
 NAMES = 2
 
@@ -32,7 +35,7 @@ def front(
     theme: str = "light",
     width: int = 640,
     height: int = 230,
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the held-out loss of the best list at each price, as steps with their standard errors.
 
     Lists that are not better than a cheaper one are left out. The columns that enter are named at

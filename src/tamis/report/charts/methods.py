@@ -1,7 +1,7 @@
 """Charts of methods: ranks with critical differences, agreement of rankings, and intervals."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -24,11 +24,14 @@ from tamis.report.charts.style import (
 )
 from tamis.report.units import chosen_units
 
+if TYPE_CHECKING:
+    import altair
+
 #: Distances in pixels: top to ruler, top to axis, between two bars, and between two names.
 RULER, AXIS, BAR, LINE = 16, 56, 9, 18
 
 
-def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> Any:
+def comparison(ranks: Ranks, *, theme: str = "light", width: int = 420) -> "altair.LayerChart":
     """Draw the average ranks of methods. Bars join methods that do not differ significantly.
 
     Parameters
@@ -134,7 +137,9 @@ def _ruler(ranks: Ranks, n: int, colours: Palette, at: Any) -> list[Layer]:
     ]
 
 
-def rank_agreement(selections: Any, *, theme: str = "light", square: int = 34) -> Any:
+def rank_agreement(
+    selections: Any, *, theme: str = "light", square: int = 34
+) -> "altair.LayerChart":
     """Draw the agreement between rankings: Kendall's tau for every pair of methods, times 100.
 
     Parameters
@@ -194,8 +199,8 @@ def _agreements(orders: list[list[tuple[int, ...]]]) -> Array:
 class SpannedNumber(NamedTuple):
     """A number with its interval, and a second number to compare it with.
 
-    ``low`` and ``high`` are NaN if the interval is unknown. ``other`` is drawn as a hollow diamond.
-    A baseline is grey.
+    ``low`` and ``high`` are NaN if the interval is unknown. ``other`` is drawn as a hollow diamond,
+    ``label`` is at the right end of the row, and a ``quiet`` number is grey.
     """
 
     name: str
@@ -204,7 +209,8 @@ class SpannedNumber(NamedTuple):
     high: float = float("nan")
     other: float | None = None
     hint: str = ""
-    baseline: bool = False
+    quiet: bool = False
+    label: str = ""
 
 
 def draw_intervals(
@@ -215,21 +221,27 @@ def draw_intervals(
     *,
     domain: tuple[float, float] | None = None,
     powers: bool = False,
+    around: float | None = None,
 ) -> dict[str, Any]:
-    """Draw dots on their intervals, with names at the left. ``powers`` sets a logarithmic scale."""
+    """Draw dots on their intervals, with names at the left.
+
+    ``powers`` sets a logarithmic scale. A dashed line marks the value ``around``, if it is given.
+    """
     data = [
         {
             "place": place,
-            "name": format_name(row.name, 26),
-            "baseline": row.baseline,
+            "name": format_name(row.name, LETTERS),
+            "quiet": row.quiet,
+            "label": row.label,
             "hint": f"{format_name(row.name)}: {row.hint}",
             **{key: finite(getattr(row, key)) for key in ("value", "low", "high", "other")},
         }
         for place, row in enumerate(rows)
     ]
+    domain = domain if around is None else (around, around)
     x = _scale(rows, title, colours, domain, powers)
     chart = Layer(data, "intervals").encode(y=row_channel(len(data)))
-    hue = {"condition": {"test": "datum.baseline", "value": colours.quiet}, "value": colours.accent}
+    hue = {"condition": {"test": "datum.quiet", "value": colours.quiet}, "value": colours.accent}
     rule = chart.mark("rule", strokeWidth=2, opacity=0.55)
     point = chart.mark("point", filled=True, size=60, opacity=1)
     layers = [
@@ -240,7 +252,13 @@ def draw_intervals(
         diamond = {"shape": "diamond", "filled": False, "size": 70, "strokeWidth": 1.6}
         mark = chart.mark("point", **diamond, opacity=1, color=colours.mark)
         layers.append(mark.encode(x=field("other", **x)).with_hints())
-    return layered([*layers, row_names(chart, colours)], width, ROW * len(data))
+    if around is not None:
+        line = chart.mark("rule", color=colours.soft, strokeDash=[3, 3])
+        layers.insert(0, line.encode(x={"datum": around}))
+    if any(row.label for row in rows):
+        style = {"align": "left", "dx": 6, "fontSize": 11, "color": colours.soft}
+        layers.append(chart.text("label", colours, **style).encode(x={"value": width}))
+    return layered([*layers, row_names(chart, colours)], width, ROW * max(len(data), 1))
 
 
 def _scale(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,13 @@ from tamis.report.charts.style import (
 )
 from tamis.report.units import chosen_units, scores_alone, scores_without_ranks
 
+if TYPE_CHECKING:
+    import altair
 
-def path(selection: Any, *, theme: str = "light", width: int = 640, height: int = 220) -> Any:
+
+def path(
+    selection: Any, *, theme: str = "light", width: int = 640, height: int = 220
+) -> "altair.LayerChart":
     """Draw the score of the column added or removed at each step, against the number of columns.
 
     Parameters

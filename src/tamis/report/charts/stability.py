@@ -1,6 +1,6 @@
 """Charts of how certain columns are: resamples that keep them, conditional tests, environments."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from tamis._arrays import Array
 from tamis._format import format_name, format_p_value
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
+from tamis.report.charts.methods import SpannedNumber, draw_intervals
 from tamis.report.charts.scales import ROW, row_channel, row_names
 from tamis.report.charts.style import (
     LETTERS,
@@ -20,6 +21,9 @@ from tamis.report.charts.style import (
     to_altair,
 )
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, unit_values
+
+if TYPE_CHECKING:
+    import altair
 
 #: A column that is not selected is shown as a rival if at least this share of resamples selects it.
 RIVAL = 0.3
@@ -34,7 +38,7 @@ def stability(
     n: int = 40,
     theme: str = "light",
     width: int = 420,
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the share of resamples in which each selected column is selected.
 
     Columns that are not selected, but often selected in the resamples, are hollow.
@@ -128,7 +132,7 @@ def draw_stability(
 
 def conditional_tests(
     selection: Any, n: int = 20, *, theme: str = "light", width: int = 360
-) -> Any:
+) -> "altair.LayerChart":
     """Draw the effect of each column given all others, with its interval and its q-value.
 
     The effect is the mean of R, see :class:`tamis.meta.ConditionalTest`. The bars are two standard
@@ -174,14 +178,19 @@ def conditional_tests(
         )
     shown = [unit for unit in np.argsort(p, kind="stable") if found_in[unit] > 0][:n]
     rows = [
-        _interval(place, units.names[unit], effects[unit], errors[unit], bool(units.kept[unit]))
-        | {"label": f"q {format_p_value(float(q[unit]))}"}
-        for place, unit in enumerate(shown)
-    ]
-    return to_altair(draw_intervals(rows, "effect given all other columns", palette(theme), width))
+        _spanned(
+            units.names[unit], effects[unit], errors[unit], bool(units.kept[unit]),
+            f"q {format_p_value(float(q[unit]))}",
+        )
+        for unit in shown
+    ]  # fmt: skip
+    title = "effect given all other columns"
+    return to_altair(draw_intervals(rows, title, palette(theme), width, around=0.0))
 
 
-def environments(selection: Any, n: int = 10, *, theme: str = "light", width: int = 360) -> Any:
+def environments(
+    selection: Any, n: int = 10, *, theme: str = "light", width: int = 360
+) -> "altair.LayerChart":
     """Draw the slope of each column in each environment, with its interval.
 
     Columns whose slopes differ are grey. The bars are two standard errors long on each side.
@@ -228,50 +237,23 @@ def draw_environments(selection: Any, n: int, colours: Palette, width: int) -> d
     """Draw the slopes of an InvariantSelection, one row for each column and environment."""
     inner, outer = inner_selection(selection), chosen_units(selection)
     outside = np.arange(len(outer.names)) if inner is selection else selection._outside
-    rows: list[dict[str, Any]] = []
+    rows = []
     for unit in [u for u in inner.order_ if np.isfinite(inner.p_equal_[u])][:n]:
         columns, name = inner.units_.columns(np.array([unit])), outer.names[outside[unit]]
         for k, column in enumerate(columns):
             part = name if len(columns) == 1 else f"{name} ({k + 1})"
             for place, label in enumerate(inner.environments_):
                 numbers = inner.slopes_[place, column], inner.slope_errors_[place, column]
-                shown = f"{part}, {label}"
-                p = format_p_value(float(inner.p_equal_[unit]))
-                row = _interval(len(rows), shown, *numbers, bool(inner.unit_support_[unit]))
-                rows.append(row | {"label": f"p {p}" if place == 0 and k == 0 else ""})
-    return draw_intervals(rows, "slope per standard deviation of the column", colours, width)
+                first = place == 0 and k == 0
+                p = f"p {format_p_value(float(inner.p_equal_[unit]))}" if first else ""
+                kept = bool(inner.unit_support_[unit])
+                rows.append(_spanned(f"{part}, {label}", *numbers, kept, p))
+    title = "slope per standard deviation of the column"
+    return draw_intervals(rows, title, colours, width, around=0.0)
 
 
-def _interval(place: int, name: str, value: float, error: float, kept: bool) -> dict[str, Any]:
-    """Return a row of an interval chart. NaN is a row without a mark."""
-    known = bool(np.isfinite(value) and np.isfinite(error))
-    return {
-        "place": place,
-        "name": format_name(name, LETTERS),
-        "value": float(value) if known else None,
-        "low": float(value - 2 * error) if known else None,
-        "high": float(value + 2 * error) if known else None,
-        "kept": kept,
-        "hint": f"{format_name(name)}: {value:.3g} ± {error:.2g}" if known else format_name(name),
-    }
-
-
-def draw_intervals(
-    rows: list[dict[str, Any]], title: str, colours: Palette, width: int
-) -> dict[str, Any]:
-    """Draw a value with its interval in each row, and a line at 0."""
-    ends = [row[key] for row in rows for key in ("low", "high") if row[key] is not None]
-    scale = {"domain": [min([*ends, 0.0]), max([*ends, 0.0]) or 1.0], "nice": True}
-    x = field("value", scale=scale, axis=axis(colours, lines=True, title=title, tickCount=4))
-    chart = Layer(rows, "intervals").encode(y=row_channel(len(rows)))
-    hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}
-    colour = field("kept", "nominal", scale=hues, legend=None)
-    bars = chart.mark("rule", strokeWidth=2).encode(
-        x=field("low", scale=scale), x2={"field": "high"}, color=colour
-    )
-    dots = chart.mark("point", size=50, filled=True, opacity=1).encode(x=x, color=colour)
-    style = {"align": "left", "dx": 6, "fontSize": 11, "color": colours.soft}
-    labels = chart.text("label", colours, **style).encode(x={"value": width})
-    zero = chart.mark("rule", color=colours.soft, strokeDash=[3, 3]).encode(x={"datum": 0})
-    layers = [zero, bars, dots.with_hints(), labels, row_names(chart, colours)]
-    return layered(layers, width, ROW * max(len(rows), 1))
+def _spanned(name: str, value: float, error: float, kept: bool, label: str = "") -> SpannedNumber:
+    """Return a value with two standard errors on each side."""
+    hint = f"{value:.3g} ± {error:.2g}" if np.isfinite(value) else "unknown"
+    ends = value - 2 * error, value + 2 * error
+    return SpannedNumber(name, value, *ends, hint=hint, quiet=not kept, label=label)

@@ -60,7 +60,7 @@ class Nodes(NamedTuple):
 
         The values of a column lie between its entries in ``lowest`` and ``highest``.
         """
-        gamma, centres = machine.gamma, machine.centres
+        gamma, centres = machine.kernel.gamma, machine.centres
         low, high = centres.min(axis=0)[columns], centres.max(axis=0)[columns]
         middle, half = (low + high) / 2, (high - low) / 2
         # values in the rows, and new values, may lie outside the range of the centres
@@ -110,7 +110,7 @@ class RadialBatch(Batch):
     """Batch of single columns of an RBF kernel, each interpolated at p nodes."""
 
     def __init__(self, engine: "KernelEngine", units: Subset, columns: Subset, nodes: Nodes):
-        self.engine, self.units, self.gamma = engine, units, engine.machine.gamma
+        self.engine, self.units, self.gamma = engine, units, engine.machine.kernel.gamma
         self.middle, half = nodes.middle[units], nodes.half[units]
         self.x = engine.X[:, columns] - self.middle
         self.centres = engine.machine.centres[:, columns] - self.middle
@@ -327,8 +327,8 @@ class KernelEngine(Engine):
                 yield JointBatch(self, index, columns)
             return
         columns, each = units[:, 0], np.arange(len(units))
-        if machine.kernel != "rbf":
-            for some in self._split(each, 1 + _power(machine)[0]):
+        if machine.kernel.name != "rbf":
+            for some in self._split(each, 1 + machine.kernel.degree):
                 yield PolynomialBatch(self, some, columns[some])
             return
         nodes = Nodes.of(machine, columns, self.low[columns], self.high[columns])
@@ -355,8 +355,8 @@ class PolynomialBatch(Batch):
     def __init__(self, engine: KernelEngine, units: Subset, columns: Subset):
         machine = engine.machine
         self.units = units
-        self.degree, gamma = _power(machine)
-        self.slopes = gamma * machine.centres[:, columns]  # g s
+        self.degree = machine.kernel.degree
+        self.slopes = machine.kernel.gamma * machine.centres[:, columns]  # g s
         self.engine, self.x = engine, engine.X[:, columns]
         self.terms = np.stack([self._term(power) for power in range(self.degree + 1)])
 
@@ -398,8 +398,8 @@ class JointBatch(Batch):
     def __init__(self, engine: KernelEngine, index: int, columns: Subset):
         self.engine, self.units = engine, np.array([index])
         self.centres = engine.machine.centres[:, columns]
-        self.radial = engine.machine.kernel == "rbf"
-        self.degree, self.gamma = _power(engine.machine)
+        kernel = engine.machine.kernel
+        self.radial, self.degree, self.gamma = kernel.name == "rbf", kernel.degree, kernel.gamma
         rest = engine.grams - self._own(engine.X[:, columns])
         self.rest = np.exp(-self.gamma * np.maximum(rest, 0)) if self.radial else rest
 
@@ -435,8 +435,3 @@ class JointBatch(Batch):
 
     def _combined(self, kernel: Array) -> Array:
         return self.engine.combine(kernel)[None, :, None, :]
-
-
-def _power(machine: KernelMachine) -> tuple[int, float]:
-    """Return the degree and the factor gamma of a kernel. A linear kernel has degree 1."""
-    return (1, 1.0) if machine.kernel == "linear" else (machine.degree, machine.gamma)

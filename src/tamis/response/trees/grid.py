@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from tamis._arrays import Array, Mask
-from tamis.compiled import tree_cells
 from tamis.response.trees.cells import Cells, Layout
 from tamis.response.trees.forest import Integers
 
@@ -164,19 +163,12 @@ def altered_alone(units: Integers) -> Mask:
 
 def _slot_weights(cells: Cells, units: Integers, codes: Integers, weights: Array | None) -> Array:
     """Return the weight of the points in each slot, except for missing values with alternatives."""
-    n, offsets = cells.n_thresholds, slot_offsets(cells)
+    offsets = slot_offsets(cells)
     found = np.zeros(offsets[-1])
-    if weights is None:
-        tree_cells.count_cells(codes, offsets, found)
-        found /= len(codes)
-    else:
-        slots = codes[:, :n] + offsets[:-1]
-        np.add.at(found, slots.ravel(), weights[:, np.maximum(units[:n], 0)].ravel())
-    for u in np.flatnonzero(cells.special[:n]):
-        known = ~missing_rows(cells, codes, int(u))
-        mine = slice(offsets[u], offsets[u + 1])
-        share = _shares(codes, weights, units[u])[known]
-        found[mine] = np.bincount(codes[known, u], share, minlength=mine.stop - mine.start)
+    for u in range(cells.n_thresholds):
+        known = ~missing_rows(cells, codes, u)
+        mine, share = slice(offsets[u], offsets[u + 1]), _shares(codes, weights, units[u])
+        found[mine] = np.bincount(codes[known, u], share[known], mine.stop - mine.start)
     return found
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from tamis._arrays import Array
@@ -92,7 +92,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
     _constraints: ClassVar[Constraints] = {"loss": one_of("squared_hinge", "squared_error")}
 
     loss: str = "squared_hinge"
-    class_weight: Any = None
+    class_weight: dict[Any, float] | str | None = None
 
     def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
         self.classes_, codes = encode_classes("NewtonSVC", y)
@@ -105,7 +105,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         ]
         return losses, bounds, TargetUnits()
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: ArrayLike) -> Any:
         """Return the decision values of each row.
 
         Parameters
@@ -119,7 +119,7 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
         found = self._outputs(X)
         return found[:, 0] if found.shape[1] == 1 else found
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row, as a numpy array.
 
         Parameters
@@ -204,7 +204,7 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
         epsilon = min(float(self.epsilon) / units.size, LARGEST_EPSILON)
         return [SquaredLoss(target, epsilon)], weight, units
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """Predict the target of each row, as an array on the same device as ``X``.
 
         Parameters

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import Array
 from tamis._namespace import cholesky_solve, diagonal, host, namespace, rows_taken, with_diagonal
-from tamis.svm.machine import KernelMachine
+from tamis.svm.machine import KernelMachine, function_of
 from tamis.svm.newton.machine import NewtonMachine, PosedMachine
 from tamis.svm.newton.spaces import (
     KernelSpace,
@@ -87,13 +87,13 @@ def left_out_machines(
     trained = rows[posed.rows]
     weights = np.stack([_of_all(one.beta, one.weights, trained, X.shape[0]) for one in found])
     offsets = [_of_all(one.offset, one.offsets, trained, X.shape[0]) for one in found]
-    kernel = machine._kernel
-    centres = host(near).astype(np.float64, copy=False)
+    betas = np.stack([host(one.beta) for one in found], axis=1)
     view = KernelMachine(
-        kernel.name, kernel.gamma, kernel.degree, kernel.coef0, centres,
-        np.stack([host(one.beta) for one in found], axis=1),
-        np.array([one.offset - float(host(one.beta) @ shift) for one in found]),
-    )  # fmt: skip
+        function_of(machine),
+        host(near).astype(np.float64, copy=False),
+        betas,
+        np.array([one.offset for one in found]) - shift @ betas,
+    )
     return LeftOutMachines(view, weights, np.stack(offsets, axis=1) - (weights @ shift).T)
 
 

@@ -1,7 +1,7 @@
 """Base classes of the searches for the best C: checks, folds, progress reports and refitting."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, NamedTuple, Self
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import rankdata
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
+from sklearn.model_selection import BaseCrossValidator, GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 from sklearn.utils import Tags, _safe_indexing, check_array, check_consistent_length, get_tags
@@ -247,10 +247,10 @@ class PathSearch(CallbackSupportMixin, ABC):
     """
 
     C_range: tuple[float, float] | None = None
-    cv: Any = 5
-    scoring: Any = None
+    cv: int | BaseCrossValidator | Iterable[Any] = 5
+    scoring: str | tuple[str, float] | None = None
     pool: str = "folds"
-    preprocessor: Any = None
+    preprocessor: BaseEstimator | None = None
     n_jobs: int | None = None
     lambda_range: tuple[float, float] = RANGE
     refit: bool = True

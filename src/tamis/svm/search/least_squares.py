@@ -1,10 +1,12 @@
 """Search for the C of a least-squares SVM with the provably best cross-validated error."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Tags
 
 from tamis._arrays import Array
@@ -91,14 +93,14 @@ class LSSVCPathCV(TunedClassifier):
     }
 
     C_range: tuple[float, float] = (2.0**-9, 2.0**8)
-    cv: Any = 5
+    cv: int | BaseCrossValidator | Iterable[Any] = 5
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Find the best C.
 
         Parameters
@@ -171,7 +173,7 @@ class LSSVCPathCV(TunedClassifier):
             _error_curve(start, both, at_worst, ends),
         )
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Return the decision values of the SVM with the best C.
 
         Parameters
@@ -184,7 +186,7 @@ class LSSVCPathCV(TunedClassifier):
         """
         return self._best().predict(self._rows(X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row with the best C.
 
         Parameters

@@ -21,7 +21,7 @@ CLOSED = 1e-3  # a certificate is closed if the least error is known to this sha
 LARGEST_TARGET = 1e150  # with targets up to this size, a sum of squares does not overflow
 EXACT = 1e-8  # errors up to this share of the range of the target are treated as exact
 #: The error that each scoring is computed from.
-ERRORS = {
+ERRORS: dict[object, str] = {
     None: SQUARED,
     "neg_mean_squared_error": SQUARED,
     SQUARED: SQUARED,

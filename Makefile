@@ -124,4 +124,4 @@ $(VENV)/.docs: $(VENV)/.test
 	touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build dist
+	rm -rf $(VENV) docs/_build docs/reference/generated dist

@@ -26,7 +26,8 @@ class BestPrefix(Choice):
 
     This is the second stage of mRMR. The score is cross-validated, but the search has used all
     rows, so the score of the selected columns is optimistic. :class:`HonestSize` repeats the search
-    in every fold instead. Ties go to the smallest subset. All columns are never selected.
+    in every fold instead. Ties go to the smallest subset. The full set of columns is never
+    selected.
 
     Parameters
     ----------

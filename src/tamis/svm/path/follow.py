@@ -236,8 +236,8 @@ def follow(
     begun = best.segments and best.reached < lambda_range[1] * (1 - 1e-12)
     if not begun:  # there is no segment, or lambda has not decreased
         raise PathLost(
-            "A regularization path could not be started: the kernel is known to too few digits, or "
-            "has negative eigenvalues. Scale the columns, or use GridC."
+            "A regularization path could not be started: the kernel has too few accurate digits "
+            "or negative eigenvalues. Scale the columns, or use GridC."
         )
     return best
 

@@ -13,7 +13,7 @@ from tamis.density.series import table
 from tamis.density.series.outputs import output_changes
 from tamis.density.series.pairs import pair_changes
 from tamis.density.series.rows import class_changes
-from tamis.density.series.table import ScaledColumns, Stacks, ranks
+from tamis.density.series.table import Alteration, ScaledColumns, Stacks, ranks
 from tamis.exceptions import InvalidTable
 
 N_ROWS = 61
@@ -94,9 +94,7 @@ def test_changes_of_sums_over_pairs_agree_with_full_kernels(name, gamma, to):
     weights = to(W)
     found = pair_changes(
         ScaledColumns(to(X), gamma),
-        members,
-        altered,
-        way,
+        Alteration(members, altered, -way),
         lambda rows, cols: weights[rows, cols] + 0,
         widening=1.5,
     )
@@ -113,7 +111,9 @@ def test_small_changes_keep_their_digits(to):
     X, W = np.random.default_rng(2).normal(size=(N_ROWS, 30)), symmetric_weights()
     everything, gamma, weights = np.arange(30), 1e-10, to(W)
     found = pair_changes(
-        ScaledColumns(to(X), gamma), everything, everything, 1, lambda r, c: weights[r, c] + 0
+        ScaledColumns(to(X), gamma),
+        Alteration(everything, everything, -1),
+        lambda r, c: weights[r, c] + 0,
     )
     expected = [(W * kernel_change(X, everything, j, 1, gamma)).sum() for j in everything]
     assert np.abs(expected).max() < 1e-6 * np.abs(W).sum()
@@ -162,7 +162,11 @@ def test_changes_of_class_sums_agree_with_full_kernels(name, gamma, others, to):
     X, bounds = columns(), np.array([0, 21, 30, N_ROWS])
     members, altered, way = SUBSETS[name]
     base, changes = class_changes(
-        ScaledColumns(to(X), gamma), bounds, members, altered, way, Differences(), others=others
+        ScaledColumns(to(X), gamma),
+        Alteration(members, altered, -way),
+        bounds,
+        Differences(),
+        others=others,
     )
     before = exact_shares(X[:, members], bounds, gamma, others)
     kept = [members[members != j] if way > 0 else np.append(members, j) for j in altered]
@@ -251,7 +255,8 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", count)
         assert _parallel.own_threads() == int(count)
         scaled = ScaledColumns(X, 0.05)
-        found.append(pair_changes(scaled, members, altered, way, lambda r, c: W[r, c] + 0).changes)
+        change = Alteration(members, altered, -way)
+        found.append(pair_changes(scaled, change, lambda r, c: W[r, c] + 0).changes)
     assert_array_equal(found[0], found[1])
 
 
@@ -270,9 +275,7 @@ def test_single_precision():
     found = [
         pair_changes(
             ScaledColumns(T, 1 / 80),
-            everything,
-            everything,
-            1,
+            Alteration(everything, everything, -1),
             lambda r, c, w=w: w[r, c] + 0,
         ).changes
         for T, w in ((X, W), (X.astype(np.float32), W.astype(np.float32)))

@@ -47,7 +47,6 @@ def columns_of(block: RowBlock) -> NDArray[Any]:
 
 def target_of(block: RowBlock) -> NDArray[Any]:
     """Return the numeric target of a block as the only row of an array."""
-    assert block.y is not None
     return block.y.astype(float)[None, :]
 
 

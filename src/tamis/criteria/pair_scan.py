@@ -16,10 +16,11 @@ from tamis._seeds import Seed, draw_seed, stream
 from tamis.blocks.inputs import check_data
 from tamis.blocks.table import BlockTable
 from tamis.contract.record import Interaction
-from tamis.criteria.information import AnyPair, PairwiseInformation
+from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.binned import BinnedCriterion
 from tamis.density.discrete import Coded, coding_cost, rounded, settled
+from tamis.density.joint import Pair
 from tamis.density.planes import BlockLevels
 from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
 from tamis.exceptions import IncompatibleCriterion
@@ -334,7 +335,7 @@ class PairMRMR(PairwiseInformation):
         super()._learn_blocks(table)
         self._scan()
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.shared
 
     def _scan(self) -> None:

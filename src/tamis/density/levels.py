@@ -130,7 +130,6 @@ class Packing:
 
     def __call__(self, block: RowBlock) -> NDArray[np.uint64]:
         """Return an array of the number of rows, followed by the bit planes."""
-        assert block.y is not None
         n_rows, n_planes = len(block.y), int(self.first_plane[-1])
         packed = np.empty(1 + n_planes * -(-n_rows // 64), dtype=np.uint64)
         packed[0] = n_rows

@@ -124,7 +124,10 @@ class Differences:
     """Score that sums the log of the first class's share over rows, and records the logs."""
 
     def of_base(self, rows, logs):
-        return self.shares(logs)
+        xp = namespace(logs)
+        top = xp.max(logs, axis=1)
+        total = xp.log(xp.sum(xp.exp(logs - top[:, None]), axis=1))
+        return xp.sum(logs[:, 0] - top - total)
 
     def of_ratios(self, rows, logs, ratios):
         xp = namespace(logs)
@@ -132,15 +135,6 @@ class Differences:
         share = share / xp.sum(share, axis=1, keepdims=True)
         total = sum(share[:, k][:, None] * ratio for k, ratio in enumerate(ratios))
         return xp.sum(xp.log1p(ratios[0]) - xp.log1p(total), axis=0)
-
-    def of_logs(self, rows, before, after):
-        return self.shares(after) - self.shares(before)
-
-    def shares(self, logs):
-        xp = namespace(logs)
-        top = xp.max(logs, axis=1)
-        total = xp.log(xp.sum(xp.exp(logs - top[:, None]), axis=1))
-        return xp.sum(logs[:, 0] - top - total)
 
 
 def exact_shares(X, bounds, gamma, others):

@@ -77,13 +77,14 @@ class _ClassPass(StripPass):
         exponents = self._of_others(strip, strip.exponents())
         sums = [self._sums(exponents, block) for block in self.classes]
         logs = xp.stack([s.log for s in sums], axis=1)
-        parts = [xp.reshape(self.score.of_base(rows, logs), (1,))]
+        base = self.score.of_base(rows, logs)
+        parts = [xp.reshape(base, (1,))]
         parts += [
             self.score.of_ratios(rows, logs, self._ratios(rows, sums, index))
             for index in range(len(self.batches))
         ]
         parts += [
-            xp.reshape(self.score.of_logs(rows, logs, self._steep(strip, exponents, j)), (1,))
+            xp.reshape(self.score.of_base(rows, self._steep(strip, exponents, j)) - base, (1,))
             for j in self.altered[self.steep]
         ]
         return xp.concat(parts)

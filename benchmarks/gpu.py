@@ -27,7 +27,10 @@ from benchmarks import medians
 from tamis._namespace import computing_on, host, namespace
 from tamis.density.pairs import TargetKernel
 from tamis.density.parzen import ObservedClass
-from tamis.density.series import ScaledColumns, class_changes, output_changes, pair_changes
+from tamis.density.series.outputs import output_changes
+from tamis.density.series.pairs import pair_changes
+from tamis.density.series.rows import class_changes
+from tamis.density.series.table import Alteration, ScaledColumns
 from tamis.svm.kernels import Kernel
 from tamis.svm.newton.solver import newton
 from tamis.svm.newton.spaces import KernelSpace, SquaredLoss, kernel_matrix
@@ -154,8 +157,8 @@ class Problem:
         all_rows = slice(0, self.X.shape[0])
 
         def work() -> np.ndarray:
-            table = ScaledColumns(self.X, gamma)
-            return pair_changes(table, self.everything, self.everything, 1, weights).changes
+            removed = Alteration(self.everything, self.everything, -1)
+            return pair_changes(ScaledColumns(self.X, gamma), removed, weights).changes
 
         def explicit(j: int) -> float:
             xp, x = namespace(self.X), self.X[:, j]
@@ -171,11 +174,11 @@ class Problem:
         bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(int)
         codes = np.repeat(np.arange(2), np.diff(bounds))
         score = ObservedClass(codes, self.counts, True, self.X)
-        both = self.everything, self.everything
+        removed = Alteration(self.everything, self.everything, -1)
 
         def work() -> np.ndarray:
             table = ScaledColumns(self.X, gamma)
-            return class_changes(table, bounds, *both, 1, score, others=True).changes / n
+            return class_changes(table, removed, bounds, score, others=True)[1] / n
 
         def information(K: Any) -> float:
             # the sample itself is left out, since the others may vanish next to its 1, so it is not

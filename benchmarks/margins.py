@@ -48,7 +48,7 @@ def explicit_norms(model: Any, X: np.ndarray) -> np.ndarray:
 def updated_norms(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the norm without each column, from one kernel matrix for all."""
     machine = multipliers(model, y)[0].on_support()
-    columns = ColumnKernel(kernel_machine(model).function, X[machine.rows])
+    columns = ColumnKernel(kernel_machine(model).kernel, X[machine.rows])
     return machine.beta @ columns.K @ machine.beta - columns.lost(machine.beta)
 
 

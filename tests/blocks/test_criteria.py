@@ -477,7 +477,7 @@ def test_pairs_of_groups_are_found_in_blocks():
 
 
 def test_information_criteria_refuse_unsupported_options_on_blocks(monkeypatch):
-    monkeypatch.setattr("tamis.density.column_groups.MOST_COMBINATIONS", 16)
+    monkeypatch.setattr("tamis.density.levels.MOST_COMBINATIONS", 16)
     X, y, z = mixed()
     source = cut(X, y, [300])
     wide = {"a": [0, 1, 2, 3]}

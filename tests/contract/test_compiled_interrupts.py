@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from tamis.compiled import kernel_sums, thresholds
 from tamis.density.discrete import Coded
 from tamis.density.pairs import StripPairSums, TargetKernel
+from tamis.density.series.table import Alteration
 from tamis.density.sums import CompiledClassSums
 from tamis.svm import SVCPath, SVCPathCV
 from tamis.svm.path import state
@@ -34,13 +35,15 @@ def by_neighbours():
 
 def class_sums():
     sums = CompiledClassSums(X, CODES)
-    return sums.sums(SOME, SOME, -1, 0.5), sums.log_sums_of_others(SOME, OTHERS, 1, 0.5)
+    removed, added = Alteration(SOME, SOME, -1), Alteration(SOME, OTHERS, 1)
+    return sums.sums(removed, 0.5), sums.log_sums_of_others(added, 0.5)
 
 
 def pair_sums():
     target = TargetKernel(CODES, "classification", "rbf", True)
     sums = StripPairSums(X, target, float)
-    return sums(SOME, OTHERS, 1, 0.5, 0.4), sums(SOME, OTHERS[:0], 1, 0.5, 0.4)
+    added, none = Alteration(SOME, OTHERS, 1), Alteration(SOME, OTHERS[:0], 1)
+    return sums(added, 0.5, 0.4), sums(none, 0.5, 0.4)
 
 
 def certificates():
@@ -98,11 +101,11 @@ def test_kernel_sums_can_be_interrupted(monkeypatch, n_threads):
     table = DRAW.normal(size=(6000, 40))
     sums = CompiledClassSums(table, DRAW.integers(0, 2, 6000))
     members, calls, function = np.arange(40), [], kernel_sums.class_sums
-    sums.sums(members[:2], members[:2], -1, 0.5)  # loops are compiled or loaded now
+    sums.sums(Alteration(members[:2], members[:2], -1), 0.5)  # loops are compiled or loaded now
     monkeypatch.setattr(thresholds, "ONE_CALL", 2_000_000)
     monkeypatch.setattr(kernel_sums, "class_sums", lambda *args: calls.append(1) or function(*args))
     with interrupted(0.1):
-        sums.sums(members, members, -1, 0.5)
+        sums.sums(Alteration(members, members, -1), 0.5)
     # 6000 x 6000 pairs with 40 members and 41 changes are three thousand million terms
     assert 0 < len(calls) < 1000
 

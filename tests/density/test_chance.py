@@ -10,7 +10,7 @@ from sklearn.metrics.cluster import expected_mutual_information
 from tamis.density import chance
 from tamis.density.chance import chance_of, expected_n_log_n
 from tamis.density.discrete import Coded, entropy_of
-from tamis.density.joint import AdjustedPair
+from tamis.density.joint import CompletePair
 
 
 def by_distribution(n, a, b):
@@ -82,10 +82,10 @@ def test_terms_are_zero_on_average_over_permutations():
         within = y.copy()
         for level in range(4):
             within[pick == level] = rng.permutation(y[pick == level])
-        pair = AdjustedPair(coded, within, 0, np.zeros(4))
+        pair = CompletePair(coded, within, 0, np.zeros(4), adjusted=True)
         terms["conditional"].append(pair.conditional)
         moved = Coded(np.column_stack([rng.permutation(pick), X[:, 1:]]), 200)
-        terms["shared"].append(AdjustedPair(moved, y, 0, np.zeros(4)).shared[1:])
+        terms["shared"].append(CompletePair(moved, y, 0, np.zeros(4), adjusted=True).shared[1:])
     for values in map(np.array, terms.values()):
         doubt = values.std(axis=0) / np.sqrt(len(values))
         assert (np.abs(values.mean(axis=0)) <= 4 * doubt + 1e-12).all()

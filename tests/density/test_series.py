@@ -13,7 +13,7 @@ from tamis.density.series import table
 from tamis.density.series.outputs import output_changes
 from tamis.density.series.pairs import pair_changes
 from tamis.density.series.rows import class_changes
-from tamis.density.series.table import ScaledColumns, Stacks, ranks
+from tamis.density.series.table import Alteration, ScaledColumns, Stacks, ranks
 from tamis.exceptions import InvalidTable
 
 N_ROWS = 61
@@ -94,9 +94,7 @@ def test_changes_of_sums_over_pairs_agree_with_full_kernels(name, gamma, to):
     weights = to(W)
     found = pair_changes(
         ScaledColumns(to(X), gamma),
-        members,
-        altered,
-        way,
+        Alteration(members, altered, -way),
         lambda rows, cols: weights[rows, cols] + 0,
         widening=1.5,
     )
@@ -113,7 +111,9 @@ def test_small_changes_keep_their_digits(to):
     X, W = np.random.default_rng(2).normal(size=(N_ROWS, 30)), symmetric_weights()
     everything, gamma, weights = np.arange(30), 1e-10, to(W)
     found = pair_changes(
-        ScaledColumns(to(X), gamma), everything, everything, 1, lambda r, c: weights[r, c] + 0
+        ScaledColumns(to(X), gamma),
+        Alteration(everything, everything, -1),
+        lambda r, c: weights[r, c] + 0,
     )
     expected = [(W * kernel_change(X, everything, j, 1, gamma)).sum() for j in everything]
     assert np.abs(expected).max() < 1e-6 * np.abs(W).sum()
@@ -124,7 +124,10 @@ class Differences:
     """Score that sums the log of the first class's share over rows, and records the logs."""
 
     def of_base(self, rows, logs):
-        return self.shares(logs)
+        xp = namespace(logs)
+        top = xp.max(logs, axis=1)
+        total = xp.log(xp.sum(xp.exp(logs - top[:, None]), axis=1))
+        return xp.sum(logs[:, 0] - top - total)
 
     def of_ratios(self, rows, logs, ratios):
         xp = namespace(logs)
@@ -132,15 +135,6 @@ class Differences:
         share = share / xp.sum(share, axis=1, keepdims=True)
         total = sum(share[:, k][:, None] * ratio for k, ratio in enumerate(ratios))
         return xp.sum(xp.log1p(ratios[0]) - xp.log1p(total), axis=0)
-
-    def of_logs(self, rows, before, after):
-        return self.shares(after) - self.shares(before)
-
-    def shares(self, logs):
-        xp = namespace(logs)
-        top = xp.max(logs, axis=1)
-        total = xp.log(xp.sum(xp.exp(logs - top[:, None]), axis=1))
-        return xp.sum(logs[:, 0] - top - total)
 
 
 def exact_shares(X, bounds, gamma, others):
@@ -162,7 +156,11 @@ def test_changes_of_class_sums_agree_with_full_kernels(name, gamma, others, to):
     X, bounds = columns(), np.array([0, 21, 30, N_ROWS])
     members, altered, way = SUBSETS[name]
     base, changes = class_changes(
-        ScaledColumns(to(X), gamma), bounds, members, altered, way, Differences(), others=others
+        ScaledColumns(to(X), gamma),
+        Alteration(members, altered, -way),
+        bounds,
+        Differences(),
+        others=others,
     )
     before = exact_shares(X[:, members], bounds, gamma, others)
     kept = [members[members != j] if way > 0 else np.append(members, j) for j in altered]
@@ -251,7 +249,8 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", count)
         assert _parallel.own_threads() == int(count)
         scaled = ScaledColumns(X, 0.05)
-        found.append(pair_changes(scaled, members, altered, way, lambda r, c: W[r, c] + 0).changes)
+        change = Alteration(members, altered, -way)
+        found.append(pair_changes(scaled, change, lambda r, c: W[r, c] + 0).changes)
     assert_array_equal(found[0], found[1])
 
 
@@ -270,9 +269,7 @@ def test_single_precision():
     found = [
         pair_changes(
             ScaledColumns(T, 1 / 80),
-            everything,
-            everything,
-            1,
+            Alteration(everything, everything, -1),
             lambda r, c, w=w: w[r, c] + 0,
         ).changes
         for T, w in ((X, W), (X.astype(np.float32), W.astype(np.float32)))

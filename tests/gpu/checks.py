@@ -21,7 +21,7 @@ from tamis.criteria import (
 )
 from tamis.density.series.outputs import output_changes
 from tamis.density.series.pairs import pair_changes
-from tamis.density.series.table import ScaledColumns
+from tamis.density.series.table import Alteration, ScaledColumns
 from tamis.exceptions import DeviceWarning, NotEnoughMemory
 from tamis.search import RecursiveElimination
 from tamis.svm import NewtonSVC, NewtonSVR
@@ -68,7 +68,7 @@ def check_sums_of_pairs(device: str) -> None:
     np.fill_diagonal(W, 0)
     everything, there = np.arange(N_COLUMNS), tensor(W, device)
     found = pair_changes(
-        ScaledColumns(tensor(X, device), 0.05), everything, everything, 1,
+        ScaledColumns(tensor(X, device), 0.05), Alteration(everything, everything, -1),
         lambda rows, columns: there[rows, columns] + 0,
     )  # fmt: skip
     squares = np.stack([np.subtract.outer(x, x) ** 2 for x in X.T])

@@ -89,7 +89,6 @@ class ShiftedSums(RowStatistic):
         return GroupSums(np.zeros(self.n_groups, dtype=np.int64), sums, products)
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         codes = self.labels.codes(block.y)
         if self.rule is not None:
             codes = self.rule.of(block.start, codes) * len(self.labels.values) + codes
@@ -146,7 +145,6 @@ class TargetSums(RowStatistic):
         return np.zeros((3, len(self.shift) + 1))
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         y = np.ldexp(block.y.astype(float), -self.target_exponent) - self.target_shift
         for start in range(0, len(y), AT_ONCE):
             rows = slice(start, start + AT_ONCE)
@@ -166,7 +164,6 @@ class TargetSize(RowStatistic):
         return 0.0
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         return max(state, float(np.abs(block.y.astype(float)).max(initial=0.0)))
 
     def merge(self, state: Any, other: Any) -> Any:

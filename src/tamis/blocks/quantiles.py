@@ -47,8 +47,7 @@ def columns_of(block: RowBlock) -> NDArray[Any]:
 
 def target_of(block: RowBlock) -> NDArray[Any]:
     """Return the numeric target of a block as the only row of an array."""
-    assert block.y is not None
-    return block.y.astype(float)[None, :]
+    return np.asarray(block.y, dtype=float)[None, :]
 
 
 @dataclass(eq=False, repr=False)

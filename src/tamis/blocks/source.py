@@ -36,7 +36,7 @@ class RowBlock(NamedTuple):
     """
 
     X: NDArray[Any]
-    y: NDArray[Any] | None
+    y: Any
     start: int
     where: str
 
@@ -160,7 +160,6 @@ class SampledRows(RowStatistic):
         first, last = np.searchsorted(self.rows, [block.start, block.start + len(block.X)])
         if first < last:
             own = self.rows[first:last] - block.start
-            assert block.y is not None
             state[block.start] = np.asarray(block.X[own], dtype=float), block.y[own]
         return state
 

@@ -1,6 +1,5 @@
 from tamis.choice.cost import CostLimit
-from tamis.choice.curve import Knee, Patience
-from tamis.choice.error import OneStandardError
+from tamis.choice.curve import Knee, OneStandardError, Patience
 from tamis.choice.information import Information
 from tamis.choice.prefix import BestPrefix
 from tamis.choice.threshold import FalseDiscovery, Threshold

@@ -5,6 +5,8 @@ the samples at its level. The count of a pair of levels is then the number of bi
 Counts that involve a first level follow from the margins of the table.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ popcount: Any = intrinsic(_popcount)
 
 
 @njit(cache=True, nogil=True)
-def lowest_bit(word: Any) -> Any:
+def lowest_bit(word):
     """Return the position of the lowest set bit of a word that is not 0."""
     return popcount((word & (~word + uint64(1))) - uint64(1))
 
@@ -38,7 +40,7 @@ LOOKED_AT = 256
 
 
 @njit(cache=True)
-def _at_least(block: Any, cut: float) -> Any:
+def _at_least(block, cut):
     """Return a word whose bit i is set if block[i] >= cut."""
     word = uint64(0)
     for i in range(len(block)):
@@ -47,7 +49,7 @@ def _at_least(block: Any, cut: float) -> Any:
 
 
 @njit(cache=True)
-def _count(block: Any, value: float) -> int:
+def _count(block, value):
     """Count how often a value occurs in the block."""
     count = 0
     for i in range(len(block)):
@@ -56,7 +58,7 @@ def _count(block: Any, value: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def few_levels(columns: Any, most: int) -> Any:
+def few_levels(columns, most):
     """Return the sorted distinct values of each row of ``columns``, and the number of them.
 
     This number is ``most`` + 1 if a row has more than ``most`` distinct values.
@@ -88,7 +90,7 @@ def few_levels(columns: Any, most: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def pack(columns: Any, cuts: Any, start: Any, bits: Any, sizes: Any) -> None:
+def pack(columns, cuts, start, bits, sizes):
     """Write the bit sets of all levels except the first, and add the samples in each to ``sizes``.
 
     The bit sets of row j of ``columns`` begin at start[j] in ``bits``.
@@ -106,7 +108,7 @@ def pack(columns: Any, cuts: Any, start: Any, bits: Any, sizes: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def encode(columns: Any, cuts: Any, n_levels: Any, codes: Any) -> None:
+def encode(columns, cuts, n_levels, codes):
     """Write the level of each entry, which is the number of cuts less than or equal to it."""
     for j in range(len(columns)):
         row, out = columns[j], codes[j]
@@ -118,16 +120,7 @@ def encode(columns: Any, cuts: Any, n_levels: Any, codes: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def sums_by_bits(
-    bits: Any,
-    sizes: Any,
-    start: Any,
-    pivot: Any,
-    pivot_sizes: Any,
-    n_samples: int,
-    table: Any,
-    offset: Any,
-) -> Any:
+def sums_by_bits(bits, sizes, start, pivot, pivot_sizes, n_samples, table, offset):
     """Return, for each column, a sum over the cells of its contingency table.
 
     All columns are tabulated against the same column, the pivot. A cell is a pair of a pivot level
@@ -159,7 +152,7 @@ def sums_by_bits(
 
 
 @njit(cache=True, nogil=True)
-def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, table: Any, offset: Any) -> Any:
+def sums_by_histogram(codes, n_levels, pivot, table, offset):
     """Return the same sums as :func:`sums_by_bits`, for columns with many levels."""
     n_pivot, sums = len(offset), np.empty(len(codes))
     for j in range(len(codes)):
@@ -179,16 +172,7 @@ def sums_by_histogram(codes: Any, n_levels: Any, pivot: Any, table: Any, offset:
 
 
 @njit(cache=True, nogil=True)
-def sums_by_entries(
-    start: Any,
-    rows: Any,
-    levels: Any,
-    n_levels: Any,
-    pivot: Any,
-    pivot_sizes: Any,
-    table: Any,
-    offset: Any,
-) -> Any:
+def sums_by_entries(start, rows, levels, n_levels, pivot, pivot_sizes, table, offset):
     """Return the same sums as :func:`sums_by_bits`, from the non-zero entries of sparse columns."""
     n_pivot = len(pivot_sizes)
     sums = np.empty(len(n_levels))

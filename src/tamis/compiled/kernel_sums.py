@@ -9,6 +9,8 @@ compiler reorder additions. :func:`exp2` must not have this flag. It rounds by a
 subtracting a large number, and the compiler would remove both operations.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+
 from typing import Any
 
 import numpy as np
@@ -76,7 +78,7 @@ def _exp2_of(x: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: Any) -> None:
+def _exponents(columns, members, row, first, far, out):
     """Write the exponents of a sample's kernel values with the samples from ``first`` on.
 
     An exponent is minus the squared distance in the ``members``, minus the entry of ``far``.
@@ -90,7 +92,7 @@ def _exponents(columns: Any, members: Any, row: int, first: int, far: Any, out: 
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -> float:
+def _sum_and_add(exponents, column, x, sign, add):
     """Return the sum of a sample's kernel values with many samples.
 
     Each kernel value is also added to the entry of ``add`` for the other sample.
@@ -104,7 +106,7 @@ def _sum_and_add(exponents: Any, column: Any, x: float, sign: float, add: Any) -
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) -> float:
+def _weighted(exponents, column, x, sign, weights):
     """Return the weighted sum of one sample's kernel values with many samples."""
     total = exponents.dtype.type(0)
     for q in range(len(exponents)):
@@ -113,7 +115,7 @@ def _weighted(exponents: Any, column: Any, x: float, sign: float, weights: Any) 
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
+def _greatest(exponents, column, x, sign):
     """Return the greatest exponent in a sample's kernel row after a column is added or removed."""
     greatest = exponents.dtype.type(-np.inf)
     for q in range(len(exponents)):
@@ -122,7 +124,7 @@ def _greatest(exponents: Any, column: Any, x: float, sign: float) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: float) -> float:
+def _relative(exponents, column, x, sign, greatest):
     """Return the sum of a sample's kernel values, divided by the greatest of these values."""
     total = exponents.dtype.type(0)
     for q in range(len(exponents)):
@@ -131,9 +133,7 @@ def _relative(exponents: Any, column: Any, x: float, sign: float, greatest: floa
 
 
 @njit(cache=True, nogil=True)
-def class_sums(
-    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, far: Any, rows: Any, out: Any
-) -> None:
+def class_sums(columns, members, altered, signs, bounds, far, rows, out):
     """Add the sum of each sample's kernel values with each class to ``out``.
 
     There is one result for each column in ``altered``. Its entry in ``signs`` is +1 if the column
@@ -163,9 +163,7 @@ def class_sums(
 
 
 @njit(cache=True, nogil=True)
-def log_class_sums_of_others(
-    columns: Any, members: Any, altered: Any, signs: Any, bounds: Any, far: Any, rows: Any, out: Any
-) -> None:
+def log_class_sums_of_others(columns, members, altered, signs, bounds, far, rows, out):
     """Write the logarithms of the sums of :func:`class_sums`.
 
     The kernel value of a sample with itself is left out. Sums are computed relative to their
@@ -188,7 +186,7 @@ def log_class_sums_of_others(
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
-def _weights(y: Any, own: float, kind: int, offset: Any, own_offset: float, out: Any) -> None:
+def _weights(y, own, kind, offset, own_offset, out):
     """Write the kernel values of one target value with many others, minus the offsets of both.
 
     ``kind`` is 0 for a kernel that is 1 for equal values and 0 otherwise, 1 for a Gaussian kernel,
@@ -206,19 +204,7 @@ def _weights(y: Any, own: float, kind: int, offset: Any, own_offset: float, out:
 
 
 @njit(cache=True, nogil=True)
-def pair_sums(
-    columns: Any,
-    members: Any,
-    altered: Any,
-    sign: float,
-    widening: float,
-    y: Any,
-    kind: int,
-    offset: Any,
-    begin: int,
-    end: int,
-    out: Any,
-) -> None:
+def pair_sums(columns, members, altered, sign, widening, y, kind, offset, begin, end, out):
     """Add the sum of K_rq (L_rq - offset_r - offset_q) over pairs r < q to each entry of ``out``.
 
     K is the kernel of the columns, and L is the kernel of the target. Rows r run from ``begin`` to

@@ -11,13 +11,16 @@ Several functions count rows by the levels of a column and of the *pivot*. The p
 or two columns whose combinations of levels are treated as levels of one.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+
 from typing import Any
 
 import numpy as np
-from numba import uint64
+from llvmlite import ir
+from numba import types, uint64
+from numba.extending import intrinsic
 
 from tamis.compiled import njit
-from tamis.compiled.bits import add_bits, reached_bits
 from tamis.compiled.counts import _at_least, lowest_bit, popcount
 
 #: Number of 64-bit words in a run of 8192 rows. A run is short enough that the L1 cache holds the
@@ -27,8 +30,67 @@ RUN = 128
 FEW_CUTS = 48
 
 
+def _reached(typingctx: Any, row: Any, first: Any, cut: Any) -> Any:
+    """Return a 64-bit word whose bit i is set if row[first + i] >= cut."""
+    if row.layout != "C" or row.dtype not in types.number_domain:
+        return None  # the entries are not contiguous
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = signature.args[0].dtype
+        numbers = ir.VectorType(ir.DoubleType(), 64)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        stored = ir.VectorType(context.get_value_type(kind), 64)
+        place = builder.bitcast(builder.gep(data, [args[1]]), stored.as_pointer())
+        entries = builder.load(place, align=kind.bitwidth // 8)
+        if kind != types.float64:
+            entries = _widened(kind)(builder, entries, numbers)
+        cuts = _repeated(builder, args[2], numbers)
+        return builder.bitcast(builder.fcmp_ordered(">=", entries, cuts), ir.IntType(64))
+
+    return types.uint64(row, types.intp, types.float64), codegen
+
+
+def _widened(kind: Any) -> Any:
+    """Return the LLVM instruction that converts numbers to double precision."""
+    if isinstance(kind, types.Float):
+        return ir.IRBuilder.fpext
+    return ir.IRBuilder.sitofp if kind.signed else ir.IRBuilder.uitofp
+
+
+def _repeated(builder: Any, value: Any, vector: Any) -> Any:
+    """Return a vector in which all entries have the given value."""
+    zero = ir.Constant(ir.IntType(32), 0)
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, zero)
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None)
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), lanes)
+
+
+def _add_bits(typingctx: Any, codes: Any, first: Any, word: Any, weight: Any) -> Any:
+    """Add a weight to codes[first + i] for each bit i that is set in a 64-bit word.
+
+    This takes a few vector instructions. A loop over the bits would take hundreds.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lanes, bits = (ir.VectorType(ir.IntType(n), 64) for n in (16, 1))
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), lanes.as_pointer())
+        is_set, weights = builder.bitcast(args[2], bits), _repeated(builder, args[3], lanes)
+        added = builder.select(is_set, weights, ir.Constant(lanes, None))
+        found = builder.add(builder.load(place, align=2), added)
+        builder.store(found, place, align=2)
+        return context.get_dummy_value()
+
+    return types.void(codes, types.intp, types.uint64, types.uint16), codegen
+
+
+# written as LLVM vector code, because numba does not vectorise these loops well
+reached_bits: Any = intrinsic(_reached)
+add_bits: Any = intrinsic(_add_bits)
+
+
 @njit(cache=True, nogil=True)
-def _key(bits: Any) -> Any:
+def _key(bits):
     """Return the sort key of a number, given its bits. Keys are unsigned and sort like numbers."""
     if bits < 0:
         return ~uint64(bits)
@@ -36,13 +98,13 @@ def _key(bits: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _bits(row: Any) -> Any:
+def _bits(row):
     """Return the bit patterns of numbers as integers. -0.0 is treated as 0.0."""
     return (row + 0.0).view(np.int64)
 
 
 @njit(cache=True, nogil=True)
-def key_counts(rows: Any, n_bits: int, counts: Any) -> None:
+def key_counts(rows, n_bits, counts):
     """Count how many sort keys of each row begin with each pattern of ``n_bits`` bits."""
     shift = uint64(64 - n_bits)
     for j in range(len(rows)):
@@ -53,7 +115,7 @@ def key_counts(rows: Any, n_bits: int, counts: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
+def _slot(beginning, beginnings, first, last):
     """Return the position of a key prefix among the sorted prefixes of a column, or -1."""
     end = last
     while first < last:
@@ -68,7 +130,7 @@ def _slot(beginning: Any, beginnings: Any, first: int, last: int) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _reach(row: Any, base: int, cut: float) -> Any:
+def _reach(row, base, cut):
     """Return a word whose bit i is set if row[base + i] >= cut, up to the end of the row."""
     if base + 64 <= len(row):
         return reached_bits(row, base, cut)
@@ -76,9 +138,7 @@ def _reach(row: Any, base: int, cut: float) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def keys_within(
-    rows: Any, start: Any, beginnings: Any, bounds: Any, known: int, n_bits: int, counts: Any
-) -> None:
+def keys_within(rows, start, beginnings, bounds, known, n_bits, counts):
     """Count the sort keys that begin with a known prefix, by their next ``n_bits`` bits."""
     shift, finer = uint64(64 - known), uint64(64 - known - n_bits)
     mask, where = uint64((1 << n_bits) - 1), np.empty(rows.shape[1], dtype=np.int64)
@@ -107,7 +167,7 @@ def keys_within(
 
 
 @njit(cache=True, nogil=True)
-def keys_listed(rows: Any, start: Any, beginnings: Any, bounds: Any, known: int) -> Any:
+def keys_listed(rows, start, beginnings, bounds, known):
     """Return all sort keys that begin with a known prefix, and the index of each key's prefix.
 
     The array of indices is returned first.
@@ -137,9 +197,7 @@ def keys_listed(rows: Any, start: Any, beginnings: Any, bounds: Any, known: int)
 
 
 @njit(cache=True, nogil=True)
-def pack_planes(
-    columns: Any, cuts: Any, n_levels: Any, gaps: Any, first_plane: Any, n_planes: int, packed: Any
-) -> None:
+def pack_planes(columns, cuts, n_levels, gaps, first_plane, n_planes, packed):
     """Write the bit planes of each column. The level of missing values is the last one."""
     n_rows = columns.shape[1]
     n_words = (n_rows + 63) // 64
@@ -173,7 +231,7 @@ def pack_planes(
 
 
 @njit(cache=True, nogil=True)
-def _missing(block: Any) -> Any:
+def _missing(block):
     """Return a word whose bit i is set if block[i] is missing."""
     word = uint64(0)
     for i in range(len(block)):
@@ -182,7 +240,7 @@ def _missing(block: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _halved(block: Any, cuts: Any, n_cuts: int, codes: Any) -> None:
+def _halved(block, cuts, n_cuts, codes):
     """Write the level of each entry, found by bisection. Missing values get the last level."""
     for i in range(len(block)):
         value = block[i]
@@ -197,19 +255,19 @@ def _halved(block: Any, cuts: Any, n_cuts: int, codes: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _words(packed: Any) -> int:
+def _words(packed):
     """Return the number of words that a bit plane of a row block takes, over all runs."""
     return int((packed[0] + uint64(63)) // uint64(64))
 
 
 @njit(cache=True, nogil=True)
-def _width(n_words: int, run: int) -> int:
+def _width(n_words, run):
     """Return the number of words in the run that begins at word ``run``."""
     return min(RUN, n_words - run)
 
 
 @njit(cache=True, nogil=True)
-def _level_set(packed: Any, place: int, planes: int, width: int, level: int, out: Any) -> None:
+def _level_set(packed, place, planes, width, level, out):
     """Write the bit set of the rows of a run that have a level. Level 0 includes padding rows."""
     if planes == 0:
         out[:width] = ~uint64(0)
@@ -225,9 +283,7 @@ def _level_set(packed: Any, place: int, planes: int, width: int, level: int, out
 
 
 @njit(cache=True, nogil=True)
-def _pivot_sets(
-    packed: Any, base: int, width: int, first_plane: Any, n_levels: Any, pivot: Any, sets: Any
-) -> None:
+def _pivot_sets(packed, base, width, first_plane, n_levels, pivot, sets):
     """Write the bit set of the rows at each pivot level except level 0, for one run."""
     one, n_one = pivot[0], n_levels[pivot[0]]
     planes, place = first_plane[one + 1] - first_plane[one], base + first_plane[one] * width
@@ -249,9 +305,7 @@ def _pivot_sets(
 
 
 @njit(cache=True, nogil=True)
-def counts_by_planes(
-    packed: Any, first_plane: Any, n_levels: Any, pivot: Any, first: int, tables: Any, sizes: Any
-) -> None:
+def counts_by_planes(packed, first_plane, n_levels, pivot, first, tables, sizes):
     """Count the rows at each pair of a pivot level and a column level, for each column.
 
     Counts are added to ``tables``, which has one table per column. Pairs with a level 0 are
@@ -294,7 +348,7 @@ def counts_by_planes(
 
 
 @njit(cache=True, nogil=True)
-def _unpacked(packed: Any, place: int, planes: int, width: int, codes: Any) -> None:
+def _unpacked(packed, place, planes, width, codes):
     """Write the level of each row of a run to ``codes``."""
     codes[: 64 * width] = 0
     for p in range(planes):
@@ -303,9 +357,7 @@ def _unpacked(packed: Any, place: int, planes: int, width: int, codes: Any) -> N
 
 
 @njit(cache=True, nogil=True)
-def counts_by_histogram(
-    packed: Any, first_plane: Any, n_levels: Any, pivot: Any, first: int, tables: Any
-) -> None:
+def counts_by_histogram(packed, first_plane, n_levels, pivot, first, tables):
     """Count the rows at each pair of a pivot level and a column level, including levels 0.
 
     Counts are added to ``tables``, which has one table per column. For columns with many levels,
@@ -336,7 +388,7 @@ def counts_by_histogram(
 
 
 @njit(cache=True, nogil=True)
-def level_sizes(packed: Any, first_plane: Any, n_levels: Any, sizes: Any) -> None:
+def level_sizes(packed, first_plane, n_levels, sizes):
     """Add the number of rows at each level of each column to ``sizes``, except for level 0."""
     n_words, n_planes = _words(packed), first_plane[-1]
     own = np.zeros(RUN, dtype=np.uint64)

@@ -1,6 +1,6 @@
 """Encoding of columns and layout of tree nodes, as input for the loops over trees."""
 
-from typing import Any
+# mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
 
@@ -17,9 +17,8 @@ COUNTED_SINGLE, COUNTED_DOUBLE = 200, 100
 
 @njit(cache=True, nogil=True)
 def lay_out(
-    starts: Any, left: Any, right: Any, column: Any, cut: Any, owner: Any, n_cells: Any,
-    order: Any, parent: Any, child: Any, low: Any, high: Any, level: Any,
-) -> None:  # fmt: skip
+    starts, left, right, column, cut, owner, n_cells, order, parent, child, low, high, level
+):
     """Write the breadth-first order of the nodes, and the cells that lead to each node.
 
     ``order`` holds, for each position in breadth-first order, the index of the node in the input. A
@@ -59,7 +58,7 @@ def lay_out(
 
 
 @njit(cache=True, nogil=True)
-def pack(starts: Any, column: Any, cut: Any, child: Any, words: Any) -> None:
+def pack(starts, column, cut, child, words):
     """Write the packed nodes from arrays in breadth-first order. The word of a leaf is 0."""
     for tree in range(len(starts) - 1):
         root = starts[tree]
@@ -79,7 +78,7 @@ def pack(starts: Any, column: Any, cut: Any, child: Any, words: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def encode(X: Any, columns: Any, cuts: Any, bounds: Any, out: Any) -> None:
+def encode(X, columns, cuts, bounds, out):
     """Write the codes of the given columns.
 
     The code of a value is the number of cuts below it. The code of NaN is 0. Values are cast to the
@@ -107,7 +106,7 @@ def encode(X: Any, columns: Any, cuts: Any, bounds: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _below(value: Any, cuts: Any, first: int, last: int) -> int:
+def _below(value, cuts, first, last):
     """Return the position of the first cut that is not below the value, by branchless bisection."""
     length = last - first
     while length > 1:

@@ -7,7 +7,7 @@ value for a run of slots. A *note* stores such a run. Few runs of a row overlap,
 all points are described by few *segments*, in which the outputs are constant.
 """
 
-from typing import Any
+# mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
 
@@ -36,7 +36,7 @@ FIRST, BEHIND = U(32), U(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
-def _longer(array: Any, needed: Any) -> Any:
+def _longer(array, needed):
     """Return the array if it has at least ``needed`` entries, or else a larger copy."""
     if needed <= U(len(array)):
         return array
@@ -47,10 +47,7 @@ def _longer(array: Any, needed: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _leave_with_points(
-    word: Any, span: Any, codes: Any, active: Any, landed: Any,
-    jobs: Any, origins: Any, done: Any, ends: Any,
-) -> Any:  # fmt: skip
+def _leave_with_points(word, span, codes, active, landed, jobs, origins, done, ends):
     """Send unchanged rows down a tree, and start jobs for altered values.
 
     At each test, a job starts on the side that the row does not take, if this side has points.
@@ -82,10 +79,7 @@ def _leave_with_points(
 
 
 @njit(cache=True, nogil=True)
-def _spread(
-    word: Any, span: Any, owner: Any, codes: Any, jobs: Any, origins: Any, n: Any,
-    more: Any, sources: Any, done: Any, ends: Any, m: Any,
-) -> Any:  # fmt: skip
+def _spread(word, span, owner, codes, jobs, origins, n, more, sources, done, ends, m):
     """Move jobs down one level of the tree.
 
     At a test of the altered column, a job continues on each side that has points.
@@ -117,10 +111,7 @@ def _spread(
 
 
 @njit(cache=True, nogil=True)
-def _note(
-    span: Any, values: Any, root: Any, first: Any, landed: Any, done: Any, ends: Any, m: Any,
-    notes: Any, deltas: Any, counts: Any,
-) -> Any:  # fmt: skip
+def _note(span, values, root, first, landed, done, ends, m, notes, deltas, counts):
     """Write a note for each finished job: its run of slots, and the change of the row's sums."""
     most = ZERO
     for row in range(len(counts)):
@@ -140,7 +131,7 @@ def _note(
 
 
 @njit(cache=True, nogil=True)
-def _wider(notes: Any, deltas: Any, needed: Any) -> Any:
+def _wider(notes, deltas, needed):
     """Return larger copies of both arrays, with room for at least ``needed`` notes per row."""
     n_rows, width = notes.shape
     found = np.empty((n_rows, np.int64(TWO * needed)), notes.dtype)
@@ -154,10 +145,7 @@ def _wider(notes: Any, deltas: Any, needed: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def note_changes(
-    words: Any, spans: Any, starts: Any, depth: int, owner: Any, values: Any, outputs: Any,
-    codes: Any, notes: Any, deltas: Any,
-) -> Any:  # fmt: skip
+def note_changes(words, spans, starts, depth, owner, values, outputs, codes, notes, deltas):
     """Find how the sums of leaf values change at each point of each column.
 
     There may be at most 1,023 rows. A span is the run of slots whose points lead to a node, or 0 if
@@ -195,7 +183,7 @@ def note_changes(
 
 
 @njit(cache=True, nogil=True)
-def _scatter(notes: Any, deltas: Any, steps: Any, marks: Any, n_outputs: Any) -> None:
+def _scatter(notes, deltas, steps, marks, n_outputs):
     """Add the notes of a row to ``steps``, and mark the slots that have a step.
 
     A step is the change of the sums from the previous slot to this one.
@@ -212,10 +200,7 @@ def _scatter(notes: Any, deltas: Any, steps: Any, marks: Any, n_outputs: Any) ->
 
 
 @njit(cache=True, nogil=True)
-def segments(
-    notes: Any, deltas: Any, counts: Any, stops: Any, before: Any, base: Any,
-    rows: Any, slots: Any, ends: Any, weights: Any, sums: Any,
-) -> Any:  # fmt: skip
+def segments(notes, deltas, counts, stops, before, base, rows, slots, ends, weights, sums):
     """Find the segments of each row.
 
     A segment is a run of slots with positive weight in which the row's altered sums are constant

@@ -15,7 +15,7 @@ All parts of a word stay ``uint64``. Signed indices would need a test for negati
 turns ``uint64`` combined with an integer literal into a float.
 """
 
-from typing import Any
+# mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
 
@@ -34,7 +34,7 @@ ROW_BITS = U(10)
 
 
 @njit(cache=True, nogil=True)
-def _arrive(word: Any, codes: Any, active: Any, landed: Any) -> None:
+def _arrive(word, codes, active, landed):
     """Write the leaf that each row reaches in a tree to ``landed``."""
     n = U(len(codes))
     for row in range(n):
@@ -53,7 +53,7 @@ def _arrive(word: Any, codes: Any, active: Any, landed: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_leaves(words: Any, starts: Any, values: Any, outputs: Any, codes: Any, sums: Any) -> None:
+def add_leaves(words, starts, values, outputs, codes, sums):
     """Add the leaf values of each row to ``sums``, of shape (rows, outputs).
 
     There may be at most 1,023 rows.
@@ -70,9 +70,7 @@ def add_leaves(words: Any, starts: Any, values: Any, outputs: Any, codes: Any, s
 
 
 @njit(cache=True, nogil=True)
-def _leave_with_values(
-    word: Any, span: Any, codes: Any, others: Any, active: Any, landed: Any, jobs: Any, done: Any
-) -> Any:
+def _leave_with_values(word, span, codes, others, active, landed, jobs, done):
     """Send unchanged rows down a tree, and start a job at each test that a new value changes."""
     n, k, m = U(len(codes)), ZERO, ZERO
     for row in range(n):
@@ -103,7 +101,7 @@ def _leave_with_values(
 
 
 @njit(cache=True, nogil=True)
-def _follow(word: Any, codes: Any, jobs: Any, n: Any, done: Any, m: Any) -> Any:
+def _follow(word, codes, jobs, n, done, m):
     """Send jobs down to their leaves, and add them to ``done``. Return the new size of ``done``."""
     while n > ZERO:
         left = ZERO
@@ -125,10 +123,7 @@ def _follow(word: Any, codes: Any, jobs: Any, n: Any, done: Any, m: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def add_changes(
-    words: Any, spans: Any, starts: Any, depth: int, values: Any, outputs: Any,
-    codes: Any, others: Any, changes: Any,
-) -> None:  # fmt: skip
+def add_changes(words, spans, starts, depth, values, outputs, codes, others, changes):
     """Add the changes of the sums of leaf values, for each column that takes new values alone.
 
     There may be at most 1,023 rows. The span of a node holds the cells that lead to the node, as 16
@@ -157,9 +152,7 @@ def add_changes(
 
 
 @njit(cache=True, nogil=True)
-def _fall(
-    child: Any, column: Any, cut: Any, node: int, group: Any, own: int, row: Any, other: Any
-) -> int:
+def _fall(child, column, cut, node, group, own, row, other):
     """Return the leaf that a row reaches from a node.
 
     The row takes its own values, but in the columns of group ``own`` the values of ``other``.
@@ -173,9 +166,8 @@ def _fall(
 
 @njit(cache=True, nogil=True)
 def add_group_changes(
-    starts: Any, child: Any, column: Any, cut: Any, values: Any, outputs: Any, group: Any,
-    ends: Any, paired: bool, codes: Any, others: Any, sums: Any, changes: Any,
-) -> None:  # fmt: skip
+    starts, child, column, cut, values, outputs, group, ends, paired, codes, others, sums, changes
+):
     """Add the changes of the sums of leaf values when the columns of a group take new values.
 
     The new values are alternatives, which are rows of ``others``. Group g has the alternatives

@@ -19,7 +19,7 @@ information theoretic feature selection, JMLR 13.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,7 @@ from tamis.blocks.table import BlockTable
 from tamis.contract import ForwardCriterion
 from tamis.density.binned import MISSING_CONSTRAINT, BinnedCriterion
 from tamis.density.discrete import QUANTUM, coding_cost
-from tamis.density.joint import AdjustedPair, AvailablePair, Pair, available_relevance
-
-AnyPair: TypeAlias = Pair | AvailablePair
+from tamis.density.joint import AvailablePair, CompletePair, Pair, available_relevance
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -95,7 +93,7 @@ class PairwiseInformation(BinnedCriterion, ForwardCriterion):
         return self._score(self.relevance_[candidates], sums, len(subset))
 
     @abstractmethod
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         """Return the term that a selected column adds to the sum of every other column.
 
         ``pair`` has the information terms of the selected column with every column.
@@ -127,13 +125,11 @@ class PairwiseInformation(BinnedCriterion, ForwardCriterion):
         self._chosen = chosen.copy()
         return self._total
 
-    def _pair(self, i: int) -> AnyPair:
+    def _pair(self, i: int) -> Pair:
         coded, target = self._coded, self._target
         if self._has_pairs:
             return AvailablePair(coded, target, i, adjusted=self._adjusted)
-        if self._adjusted:
-            return AdjustedPair(coded, target, i, self._own_relevance)
-        return Pair(coded, target, i)
+        return CompletePair(coded, target, i, self._own_relevance, adjusted=self._adjusted)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -192,7 +188,7 @@ class MIFS(PairwiseInformation):
 
     _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.shared
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -231,10 +227,10 @@ class MIFSU(PairwiseInformation):
 
     _constraints: ClassVar[Constraints] = {"beta": number(least=0)}
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         relevance = np.asarray(pair.relevance)
         zeros = np.zeros_like(relevance)
-        share = np.divide(relevance, pair.pick_entropy, out=zeros, where=relevance > 0)
+        share = np.divide(relevance, pair.entropy("i"), out=zeros, where=relevance > 0)
         return share * pair.shared
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -267,7 +263,7 @@ class MRMR(PairwiseInformation):
     array([2, 3])
     """
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.shared
 
 
@@ -296,8 +292,8 @@ class NMIFS(PairwiseInformation):
     array([0.11, 0.02, 0.36])
     """
 
-    def _term(self, pair: AnyPair) -> Array:
-        least = np.minimum(pair.entropy, pair.pick_entropy)
+    def _term(self, pair: Pair) -> Array:
+        least = np.minimum(pair.entropy("j"), pair.entropy("i"))
         return np.divide(pair.shared, least, out=np.zeros_like(least), where=least > 0)
 
 
@@ -326,7 +322,7 @@ class CMIM(PairwiseInformation):
     _combine = np.minimum
     _start = np.iinfo(np.int64).max
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.conditional
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -356,7 +352,7 @@ class CIFE(PairwiseInformation):
     array([0.02, 0.05, 0.07])
     """
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.excess(self.relevance_)  # without I(x_j; y), which `_score` adds to each term
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -386,7 +382,7 @@ class JMI(PairwiseInformation):
     array([0.97, 1.  , 1.02])
     """
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.together
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:
@@ -416,8 +412,8 @@ class DISR(PairwiseInformation):
     array([0.33, 0.33, 0.4 ])
     """
 
-    def _term(self, pair: AnyPair) -> Array:
-        triple = pair.triple
+    def _term(self, pair: Pair) -> Array:
+        triple = pair.entropy("ijy")
         return np.divide(pair.together, triple, out=np.zeros_like(triple), where=triple > 0)
 
     def _score(self, relevance: Array, sums: Array, n_chosen: int) -> Array:

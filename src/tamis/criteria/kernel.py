@@ -15,6 +15,7 @@ from tamis.contract import SubsetCriterion
 from tamis.contract.criterion import with_unit
 from tamis.criteria.univariate import mean_of, targets_of
 from tamis.density.pairs import PlainPairSums, StripPairSums, TargetKernel, pair_sums_cost
+from tamis.density.series.table import Alteration
 from tamis.density.sums import PRECISIONS, is_large
 from tamis.exceptions import InvalidTarget
 
@@ -31,14 +32,13 @@ class SingleChanges:
     _unit_columns: tuple[Subset, ...] | None
 
     @abstractmethod
-    def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
-        """Return the value of the members, followed by a value for each altered column.
-
-        The column is removed from the members if ``sign`` is -1, and added if it is +1.
-        """
+    def _values(self, change: Alteration) -> Array:
+        """Return the value of the members, followed by a value for each altered column."""
 
     def value(self, subset: Subset) -> float:
-        return float(self._values(self.columns(subset), EMPTY, 0)[0]) if len(subset) else 0.0
+        if not len(subset):
+            return 0.0
+        return float(self._values(Alteration(self.columns(subset), EMPTY, 0))[0])
 
     def gain(self, subset: Subset, candidates: Subset) -> Array:
         if not len(subset) or not len(candidates):
@@ -57,11 +57,11 @@ class SingleChanges:
         """
         units = self._unit_columns
         if units is None:
-            before, *after = self._values(subset, altered, sign)
+            before, *after = self._values(Alteration(subset, altered, sign))
             return np.array(after) - before
         single = np.array([len(units[j]) == 1 for j in altered])
         columns = np.array([units[j][0] for j in altered[single]], dtype=np.intp)
-        before, *after = self._values(self.columns(subset), columns, sign)
+        before, *after = self._values(Alteration(self.columns(subset), columns, sign))
         changed = np.empty(len(altered))
         changed[single] = after
         for index in np.flatnonzero(~single):
@@ -168,14 +168,12 @@ class HSIC(SingleChanges, SubsetCriterion):
         compiled = self.gamma != "median" and is_large((n_samples, n_features))
         return pair_sums_cost(n_samples, n_features, compiled=compiled)
 
-    def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
+    def _values(self, change: Alteration) -> Array:
         # a constant column contributes neither to distances nor to the dimension
-        size = int(self._varies[members].sum())
-        gammas = [self._gamma_for(max(1, n)) for n in (size, size + sign)]
-        values = mean_of(
-            [sums(members, altered, sign, *gammas) + sums.target.diagonal for sums in self._sums]
-        )
-        values[1:][~self._varies[altered]] = values[0]
+        size = int(self._varies[change.members].sum())
+        gammas = [self._gamma_for(max(1, n)) for n in (size, size + change.sign)]
+        values = mean_of([sums(change, *gammas) + sums.target.diagonal for sums in self._sums])
+        values[1:][~self._varies[change.altered]] = values[0]
         return values
 
     def _gamma_for(self, size: int) -> float:

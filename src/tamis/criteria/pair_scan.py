@@ -5,7 +5,7 @@ An interaction is a pair of columns that is informative only in combination.
 
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,11 @@ from tamis._seeds import Seed, draw_seed, stream
 from tamis.blocks.inputs import check_data
 from tamis.blocks.table import BlockTable
 from tamis.contract.record import Interaction
-from tamis.criteria.information import AnyPair, PairwiseInformation
+from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
 from tamis.density.binned import BinnedCriterion
 from tamis.density.discrete import Coded, coding_cost, rounded, settled
+from tamis.density.joint import Pair
 from tamis.density.planes import BlockLevels
 from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
 from tamis.exceptions import IncompatibleCriterion
@@ -103,13 +104,6 @@ def scan_pairs(coded: Any, target: Any, top: int, n_interactions: int, *, adjust
     for block in blocks:
         scan.take(block)
     return scan
-
-
-class Null(NamedTuple):
-    """Maxima for each permuted target: the greatest score and the strongest interaction."""
-
-    scores: Array
-    pairs: Array
 
 
 def p_values_of(maxima: Array, values: Array) -> Array:
@@ -236,17 +230,18 @@ class PairInformation(BinnedCriterion, Univariate):
     def _permute(self, coded: Coded, target: NDArray[np.intp]) -> None:
         """Compute p-values of the columns and pairs from permuted targets."""
         seed = draw_seed(self.random_state)
-        null = self._null(coded, target, self.n_permutations, seed)
-        self.null_maxima_ = null.scores
-        self.p_values_ = p_values_of(null.scores, self.scores_)
+        self.null_maxima_, pairs = self._null(coded, target, self.n_permutations, seed)
+        self.p_values_ = p_values_of(self.null_maxima_, self.scores_)
         information = np.array([pair.information for pair in self.interactions_])
-        p_values = p_values_of(null.pairs, information)
+        p_values = p_values_of(pairs, information)
         self.interactions_ = [
             pair._replace(p_value=float(p))
             for pair, p in zip(self.interactions_, p_values, strict=True)
         ]
 
-    def _null(self, coded: Coded, target: NDArray[np.intp], n: int, seed: int) -> Null:
+    def _null(
+        self, coded: Coded, target: NDArray[np.intp], n: int, seed: int
+    ) -> tuple[Array, Array]:
         """Return the greatest score and the strongest pair for each of n permuted targets."""
         adjusted = self._adjusted
         permuted = [stream(seed, "null", draw).permutation(target) for draw in range(n)]
@@ -254,7 +249,7 @@ class PairInformation(BinnedCriterion, Univariate):
         for index, block in permuted_blocks(coded, permuted, adjusted=adjusted):
             scans[index].take(block)
         pairs = [scan.interactions[0].information for scan in scans if scan.interactions]
-        return Null(np.array([scan.scores.max() for scan in scans]), np.array(pairs))
+        return np.array([scan.scores.max() for scan in scans]), np.array(pairs)
 
     def null_maxima(
         self, X: ArrayLike, y: ArrayLike, *, n_permutations: int = 20, random_state: int = 0
@@ -282,7 +277,7 @@ class PairInformation(BinnedCriterion, Univariate):
         table, values = check_data(self, X, y)
         assert values is not None
         coded, target = self._cut(table), self._cut_target(values)
-        return self._null(coded, target, n_permutations, random_state).scores
+        return self._null(coded, target, n_permutations, random_state)[0]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -334,7 +329,7 @@ class PairMRMR(PairwiseInformation):
         super()._learn_blocks(table)
         self._scan()
 
-    def _term(self, pair: AnyPair) -> Array:
+    def _term(self, pair: Pair) -> Array:
         return pair.shared
 
     def _scan(self) -> None:

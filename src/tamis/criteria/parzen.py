@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import entr, logsumexp
 
-from tamis._arrays import Array, Mask, Subset, check_range, class_codes
+from tamis._arrays import Array, Subset, check_range, class_codes
 from tamis._checks import NONE, Constraints, integer, one_of
 from tamis._namespace import placed
 from tamis._parallel import in_order, threads_for
@@ -27,13 +27,14 @@ from tamis.density.parzen import (
     width_cost,
 )
 from tamis.density.series.rows import class_changes
+from tamis.density.series.table import Alteration, ScaledColumns
 from tamis.density.simplex import reduced_set
 from tamis.density.sums import (
     PRECISIONS,
-    ColumnsInUse,
     class_sums,
     class_sums_cost,
     columns_in_use,
+    in_products,
     is_large,
 )
 from tamis.exceptions import InvalidParameter
@@ -109,43 +110,41 @@ class ParzenCriterion(SingleChanges, WindowCriterion, SubsetCriterion):
         sums = class_sums_cost(n_samples, n_features, others=self.leave_one_out)
         return max(width_cost(n_samples), sums)
 
-    def _values(self, members: Subset, altered: Subset, sign: int) -> Array:
+    def _values(self, change: Alteration) -> Array:
         gamma = 1 / (2 * self.sigma_**2)
         on_device = not isinstance(self._ordered, np.ndarray)
         if not is_large(self._X.shape) and not on_device:
-            return self._from_all_sums(members, altered, sign, gamma)
-        used = columns_in_use(self._ordered, members, altered, gamma)
-        together = used.together(MOST_TERMS[self.leave_one_out])
-        values = np.empty(len(altered) + 1)
+            return self._from_all_sums(change, gamma)
+        table, used = columns_in_use(self._ordered, change, gamma)
+        together = in_products(table, used.altered, MOST_TERMS[self.leave_one_out])
+        values = np.empty(len(together) + 1)
         if together.any() or on_device:
-            base, changes = self._by_products(used, together, -sign)
+            base, changes = self._by_products(table, used._replace(altered=used.altered[together]))
             values[0], values[1:][together] = base, base + changes
-        if not together.all() or not (len(altered) or on_device):
-            rest = self._from_all_sums(members, altered[~together], sign, gamma)
+        if not together.all() or not (len(together) or on_device):
+            others = change._replace(altered=change.altered[~together])
+            rest = self._from_all_sums(others, gamma)
             values[0], values[1:][~together] = rest[0], rest[1:]
         return values
 
-    def _by_products(
-        self, used: ColumnsInUse, together: Mask, direction: int
-    ) -> tuple[float, Array]:
-        """Return the value of the members, and its change for each altered column in ``together``.
+    def _by_products(self, table: ScaledColumns, change: Alteration) -> tuple[float, Array]:
+        """Return the value of the members, and its change for each altered column.
 
-        These columns have a short series, which is computed by matrix products.
+        The columns have a short series, which is computed by matrix products.
         """
         n, others = len(self._codes), self.leave_one_out
         bounds = np.concatenate([[0], np.cumsum(self._counts)]).astype(np.intp)
-        score = self._score(self._codes, self._counts, others, used.table.Z)
-        which = used.members, used.altered[together], direction
-        base, changes = class_changes(used.table, bounds, *which, score, others=others)
+        score = self._score(self._codes, self._counts, others, table.Z)
+        base, changes = class_changes(table, change, bounds, score, others=others)
         return base / n + self._target_entropy, changes / n
 
-    def _from_all_sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
+    def _from_all_sums(self, change: Alteration, gamma: float) -> Array:
         if not self.leave_one_out:
             # P_k p(z|k) is the sum over class k up to a constant, which cancels
-            sums = self._sums.sums(members, altered, sign, gamma)
+            sums = self._sums.sums(change, gamma)
             with np.errstate(divide="ignore"):  # the sum of a distant class underflows to 0
                 return self._from_logs(np.log(sums / sums.sum(axis=1, keepdims=True)))
-        logs = self._sums.log_sums_of_others(members, altered, sign, gamma)
+        logs = self._sums.log_sums_of_others(change, gamma)
         own = self._codes == np.arange(len(self._counts))[:, None]
         logs += np.log(self._counts[:, None] / (self._counts[:, None] - own))
         return self._from_logs(logs - logsumexp(logs, axis=1, keepdims=True))

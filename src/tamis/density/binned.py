@@ -10,9 +10,14 @@ from tamis._arrays import Array, class_codes
 from tamis._checks import BOOLEAN, NONE, Constraints, integer, one_of
 from tamis.blocks.table import BlockTable
 from tamis.contract.criterion import Criterion
-from tamis.density.column_groups import JoinedPacking, joined_cuts
 from tamis.density.discrete import Coded, category_mask, coded_columns, number_of_bins
-from tamis.density.levels import Packing, cuts_of_blocks, target_cuts
+from tamis.density.levels import (
+    JoinedPacking,
+    Packing,
+    cuts_of_blocks,
+    joined_cuts,
+    target_cuts,
+)
 from tamis.density.planes import BlockLevels
 
 #: Constraint on how missing values are treated.

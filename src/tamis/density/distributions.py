@@ -39,7 +39,6 @@ class ByClass(RowStatistic):
         return [self.inner.empty() for _ in self.labels.values]
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         codes = self.labels.codes(block.y)
         for k in np.unique(codes):
             own = block._replace(X=np.asfortranarray(block.X[codes == k]), y=None)

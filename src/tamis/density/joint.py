@@ -1,5 +1,11 @@
-"""Entropies and information of every column together with a picked column and the target."""
+"""Entropies and information of every column together with a picked column and the target.
 
+The variables of an entropy are given by a name: i is the picked column x_i, j is every column x_j,
+and y is the target. "ijy" is the joint entropy of all three.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,106 +17,112 @@ from tamis.density.chance import expected_n_log_n
 from tamis.density.discrete import rounded, settled
 
 
-class Pair:
+class Pair(ABC):
     """Information terms of every column x_j together with a picked column x_i and the target y.
 
-    Terms are in nats. Most are arrays with an entry for each column j.
+    If terms are ``adjusted``, each is reduced by its expectation, see :mod:`tamis.density.chance`.
+    For I(x_j; x_i) the expectation is over shuffled rows, for I(x_j; y | x_i) it is over rows
+    shuffled within the levels of x_i. I(x_j, x_i; y) is I(x_i; y) + I(x_j; y | x_i).
     """
 
-    def __init__(self, coded: Any, target: Any, i: int):
+    adjusted: bool
+
+    @abstractmethod
+    def entropy(self, name: str) -> Any:
+        """Return a joint entropy, such as H(x_j, x_i) for "ij"."""
+
+    @abstractmethod
+    def expected(self, name: str) -> Any:
+        """Return the expectation of a joint entropy."""
+
+    @property
+    @abstractmethod
+    def relevance(self) -> Any:
+        """Mutual information I(x_i; y) of the picked column with the target."""
+
+    @property
+    def shared(self) -> Array:
+        """Mutual information I(x_j; x_i)."""
+        return self._information("ij", "j", "i")
+
+    @property
+    def conditional(self) -> Array:
+        """Conditional mutual information I(x_j; y | x_i)."""
+        return self._information("ijy", "ij", "iy", without="i")
+
+    @property
+    def together(self) -> Array:
+        """Mutual information I(x_j, x_i; y) of both columns with the target."""
+        if self.adjusted:
+            return np.asarray(self.relevance + self.conditional)
+        return self._information("ijy", "ij", "y")
+
+    def excess(self, alone: Array) -> Array:
+        """Return I(x_j; x_i) - I(x_j; x_i | y) - I(x_j; y). ``alone`` is the last term."""
+        # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y)
+        return np.asarray(self.relevance - self.together)
+
+    def _information(self, name: str, *parts: str, without: str = "") -> Array:
+        """Return the joint entropy of independent variables minus the observed joint entropy.
+
+        The former is the sum of the entropies ``parts`` minus the entropy ``without`` or, if terms
+        are adjusted, an expectation.
+        """
+        observed = self.entropy(name)  # computed first, because the others reuse its counts
+        if self.adjusted:
+            return np.asarray(rounded(self.expected(name) - observed))
+        independent = sum(self.entropy(part) for part in parts)
+        if without:
+            independent = independent - self.entropy(without)
+        return np.asarray(settled(independent - observed))
+
+
+class CompletePair(Pair):
+    """Information terms from all rows, given I(x_j; y) for every column."""
+
+    def __init__(self, coded: Any, target: Any, i: int, relevance: Array, *, adjusted: bool):
+        self.adjusted, self._relevance = adjusted, float(relevance[i])
         self._coded, self._target, self._i = coded, target, i
-        self.entropy = coded.entropy
-        self.pick_entropy = float(coded.entropy[i])
-
-    @cached_property
-    def joint(self) -> Array:
-        """Joint entropy H(x_j, x_i)."""
-        return np.asarray(self._coded.joint_with(self._i))
-
-    @cached_property
-    def triple(self) -> Array:
-        """Joint entropy H(x_j, x_i, y)."""
-        return np.asarray(self._coded.joint_entropy(self._both))
+        self._entropies: dict[str, Callable[[], Any]] = {
+            "i": lambda: coded.entropy[i],
+            "j": lambda: coded.entropy,
+            "y": lambda: coded.entropy_of(target),
+            "ij": lambda: coded.joint_with(i),
+            "iy": lambda: coded.entropy_of(self._both),
+            "ijy": lambda: coded.joint_entropy(self._both),
+        }
+        self._known: dict[str, Any] = {}
 
     @cached_property
     def _both(self) -> Any:
         """Combination of x_i and y into a single variable."""
         return self._coded.crossed(self._coded.column(self._i), self._target)
 
-    @cached_property
-    def shared(self) -> Array:
-        """Mutual information I(x_j; x_i)."""
-        return settled(self.entropy + self.pick_entropy - self.joint)
-
-    @cached_property
-    def relevance(self) -> float:
-        """Mutual information I(x_i; y) of the picked column with the target."""
-        entropy_of = self._coded.entropy_of
-        target = entropy_of(self._target)
-        return float(settled(self.pick_entropy + target - entropy_of(self._both)))
-
-    @cached_property
-    def conditional(self) -> Array:
-        """Conditional mutual information I(x_j; y | x_i)."""
-        triple = self.triple  # computed first, because ``joint`` reuses its counts
-        given = self._coded.entropy_of(self._both) - self.pick_entropy
-        return np.asarray(settled(self.joint - triple + given))
-
-    @cached_property
-    def together(self) -> Array:
-        """Mutual information I(x_j, x_i; y) of both columns with the target."""
-        triple = self.triple  # computed first, because ``joint`` reuses its counts
-        return np.asarray(settled(self.joint + self._coded.entropy_of(self._target) - triple))
-
-    def excess(self, alone: Array) -> Array:
-        """Return I(x_j; x_i) - I(x_j; x_i | y) - I(x_j; y). ``alone`` is the last term."""
-        # I(x_j; x_i) - I(x_j; x_i | y) = I(x_i; y) + I(x_j; y) - I(x_j, x_i; y)
-        return self.relevance - self.together
-
-
-class AdjustedPair(Pair):
-    """Information terms corrected for chance, see :mod:`tamis.density.chance`.
-
-    Each term is reduced by its expectation. For I(x_j; x_i) the expectation is over shuffled rows,
-    for I(x_j; y | x_i) it is over rows shuffled within the levels of x_i. I(x_j, x_i; y) is
-    computed as I(x_i; y) + I(x_j; y | x_i).
-    """
-
-    def __init__(self, coded: Any, target: Any, i: int, relevance: Array):
-        super().__init__(coded, target, i)
-        self._relevance = relevance
-
-    @cached_property
-    def shared(self) -> Array:
-        """Mutual information I(x_j; x_i)."""
-        expected = self._coded.chance_entropy(self._coded.column(self._i))
-        return np.asarray(rounded(expected - self.joint))
-
     @property
     def relevance(self) -> float:
-        """Mutual information I(x_i; y) of the picked column with the target."""
-        return float(self._relevance[self._i])
+        return self._relevance
 
-    @cached_property
-    def conditional(self) -> Array:
-        """Conditional mutual information I(x_j; y | x_i)."""
-        expected = self._coded.chance_entropy(self._target, self._coded.column(self._i))
-        return np.asarray(rounded(expected - self.triple))
+    def entropy(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._entropies[name]()
+        return self._known[name]
 
-    @property
-    def together(self) -> Array:
-        """Mutual information I(x_j, x_i; y) of both columns with the target."""
-        return self.relevance + self.conditional
+    def expected(self, name: str) -> Any:
+        picked = self._coded.column(self._i)
+        if name == "ij":
+            return self._coded.chance_entropy(picked)
+        return self._coded.chance_entropy(self._target, picked)
 
 
-class AvailablePair:
+class AvailablePair(Pair):
     """Information terms from the rows in which neither column i nor column j is missing.
 
-    All entropies of a term are computed from these rows. The result is the term of :class:`Pair`
-    for a table of only these rows, cut into the levels of the full table.
+    All entropies of a term are computed from these rows. The result is the term of
+    :class:`CompletePair` for a table of only these rows, cut into the levels of the full table.
     """
 
     def __init__(self, coded: Any, target: Any, i: int, *, adjusted: bool = False):
+        self.adjusted = adjusted
         found: dict[str, list[Array]] = {name: [] for name in AXES}
         chance: dict[str, list[Array]] = {name: [] for name in INDEPENDENT} if adjusted else {}
         for counts in coded.available_tables(target, i):
@@ -121,59 +133,22 @@ class AvailablePair:
         self._of = {name: np.concatenate(parts) for name, parts in found.items()}
         self._chance = {name: np.concatenate(parts) for name, parts in chance.items()}
 
-    @property
-    def entropy(self) -> Array:
-        """Entropy H(x_j)."""
-        return self._of["j"]
+    def entropy(self, name: str) -> Array:
+        return self._of[name]
 
-    @property
-    def pick_entropy(self) -> Array:
-        """Entropy H(x_i) of the picked column."""
-        return self._of["i"]
-
-    @property
-    def triple(self) -> Array:
-        """Joint entropy H(x_j, x_i, y)."""
-        return self._of["ijy"]
-
-    @property
-    def shared(self) -> Array:
-        """Mutual information I(x_j; x_i)."""
-        return self._information("ij", self._of["j"] + self._of["i"])
+    def expected(self, name: str) -> Array:
+        return self._chance[name]
 
     @property
     def relevance(self) -> Array:
-        """Mutual information I(x_i; y) of the picked column with the target."""
-        return self._information("iy", self._of["i"] + self._of["y"])
-
-    @property
-    def conditional(self) -> Array:
-        """Conditional mutual information I(x_j; y | x_i)."""
-        return self._information("ijy", self._of["ij"] - self._of["i"] + self._of["iy"])
-
-    @property
-    def together(self) -> Array:
-        """Mutual information I(x_j, x_i; y) of both columns with the target."""
-        if self._chance:
-            return self.relevance + self.conditional
-        return self._information("ijy", self._of["ij"] + self._of["y"])
+        return self._information("iy", "i", "y")
 
     def excess(self, alone: Array) -> Array:
         """Return the same as :meth:`Pair.excess`.
 
         ``alone`` is I(x_j; y), computed from all rows in which x_j is not missing.
         """
-        own = self._information("jy", self._of["j"] + self._of["y"])
-        return self.relevance + own - self.together - alone
-
-    def _information(self, name: str, independent: Array) -> Array:
-        """Return the joint entropy of independent variables minus the observed joint entropy.
-
-        The former is ``independent`` or, if terms are corrected for chance, an expectation.
-        """
-        if self._chance:
-            return np.asarray(rounded(self._chance[name] - self._of[name]))
-        return np.asarray(settled(independent - self._of[name]))
+        return super().excess(alone) + self._information("jy", "j", "y") - alone
 
 
 #: Axes of each combination of variables in an array of counts, whose axes are (columns, levels of

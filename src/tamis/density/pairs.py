@@ -16,7 +16,8 @@ from tamis._namespace import namespace, placed
 from tamis._parallel import in_order, own_threads
 from tamis.compiled.thresholds import in_calls
 from tamis.density.series.pairs import pair_changes
-from tamis.density.sums import altered_distances, columns_in_use, products_bytes
+from tamis.density.series.table import Alteration
+from tamis.density.sums import altered_distances, columns_in_use, in_products, products_bytes
 
 #: Kinds of target kernels: equality of classes, Gaussian (of a scaled target), product.
 EQUALITY, GAUSSIAN, PRODUCT = range(3)
@@ -26,6 +27,8 @@ MOST_TERMS = 8
 # Number of rows of the target's kernel in memory at a time. For ten thousand samples they take a
 # few megabytes.
 _ROWS = 256
+# Number of target values from which the median rule computes the width of their kernel.
+_MOST = 4000
 
 
 class TargetKernel:
@@ -91,14 +94,12 @@ class PlainPairSums:
         offsets = target.offset[first] + target.offset[second]
         self._weights = 2 * target.scale * (target.rows(slice(None))[first, second] - offsets)
 
-    def __call__(
-        self, members: Subset, altered: Subset, sign: int, before: float, after: float
-    ) -> Array:
+    def __call__(self, change: Alteration, before: float, after: float) -> Array:
         """Return the sums for the members and for each altered column.
 
         ``before`` is gamma for the members, ``after`` is gamma for each altered column.
         """
-        distances = altered_distances(self._X, members, altered, sign)
+        distances = altered_distances(self._X, change)
         own = self._sum(next(distances), before)
         return np.array([own, *(self._sum(moved, after) for moved in distances)])
 
@@ -120,23 +121,22 @@ class StripPairSums:
             placed(np.asarray(values, dtype=dtype)) for values in (X, target.y, target.offset)
         )
 
-    def __call__(
-        self, members: Subset, altered: Subset, sign: int, before: float, after: float
-    ) -> Array:
+    def __call__(self, change: Alteration, before: float, after: float) -> Array:
         """Return the sums for the members and for each altered column.
 
         ``before`` is gamma for the members, ``after`` is gamma for each altered column.
         """
-        used = columns_in_use(self._X, members, altered, after)
-        together = used.together(MOST_TERMS)
-        found = np.empty(len(altered) + 1)
-        if together.any() or not len(altered):
-            which = used.members, used.altered[together], -sign
-            sums = pair_changes(used.table, *which, self._weights, widening=before / after)
+        table, used = columns_in_use(self._X, change, after)
+        together = in_products(table, used.altered, MOST_TERMS)
+        found = np.empty(len(together) + 1)
+        if together.any() or not len(together):
+            some = used._replace(altered=used.altered[together])
+            sums = pair_changes(table, some, self._weights, widening=before / after)
             found[0], found[1:][together] = sums.other, sums.base + sums.changes
             found *= self.target.scale
         if not together.all():
-            rest = self._by_rows(members, altered[~together], sign, before, after)
+            others = change._replace(altered=change.altered[~together])
+            rest = self._by_rows(others, before, after)
             found[0], found[1:][~together] = rest[0], rest[1:]
         return found
 
@@ -158,12 +158,10 @@ class StripPairSums:
         columns[:, :n_rows] = self._X.T
         return columns
 
-    def _by_rows(
-        self, members: Subset, altered: Subset, sign: int, before: float, after: float
-    ) -> Array:
+    def _by_rows(self, change: Alteration, before: float, after: float) -> Array:
         from tamis.compiled.kernel_sums import pair_sums
 
-        target = self.target
+        target, (members, altered, sign) = self.target, change
         # scaled so that the kernel is a power of 2
         columns = self._columns * float(np.sqrt(after / np.log(2)))
         number = columns.dtype.type
@@ -184,11 +182,11 @@ class StripPairSums:
         return 2 * target.scale * sums
 
 
-def _thin_out(y: Array, most: int = 4000) -> Array:
-    """Return at most 4000 of the sorted values, evenly spaced, so that all pairs fit in memory."""
-    if len(y) <= most:
+def _thin_out(y: Array) -> Array:
+    """Return sorted values, evenly spaced and so few that all pairs fit in memory."""
+    if len(y) <= _MOST:
         return y
-    return np.sort(y)[np.linspace(0, len(y) - 1, most).round().astype(np.intp)]
+    return np.sort(y)[np.linspace(0, len(y) - 1, _MOST).round().astype(np.intp)]
 
 
 def median_gamma(distances: Array) -> float:

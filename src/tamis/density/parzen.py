@@ -96,10 +96,6 @@ class PosteriorScore(ABC):
         """Return the sum of the scores of a slice of samples, given the logs of kernel sums."""
         return namespace(logs).sum(self.values(rows, self._normed(rows, logs)))
 
-    def of_logs(self, rows: slice, before: Any, after: Any) -> Any:
-        """Return the change of the sum, given the logs of the kernel sums before and after."""
-        return self.of_base(rows, after) - self.of_base(rows, before)
-
     def of_ratios(self, rows: slice, logs: Any, ratios: list[Any]) -> Any:
         """Return the change of the sum by each of several columns.
 

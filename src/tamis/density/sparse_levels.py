@@ -1,6 +1,5 @@
 """Levels of the columns of a sparse table, stored only for entries not in the level of 0."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,11 +42,6 @@ class SparseCoded(Coded):
         columns = entry_columns(X)[held]
         self._start = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=n_columns))])
         self._rows, self._levels = X.indices[held].astype(np.intp), codes[held]
-
-    @cached_property
-    def codes(self) -> NDArray[np.unsignedinteger[Any]]:
-        """Not available, because the array would be dense."""
-        raise NotImplementedError
 
     def column(self, j: int) -> NDArray[np.intp]:
         """Return the level of each row in a single column."""

@@ -8,7 +8,7 @@ distances are kept in memory. For large tables, compiled loops compute a row of 
 from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from tamis._arrays import Array, Mask, Subset
 from tamis._namespace import taken
 from tamis._parallel import in_order, own_threads
 from tamis.compiled import thresholds
-from tamis.density.series.table import KEPT, ROWS, ScaledColumns
+from tamis.density.series.table import KEPT, ROWS, Alteration, ScaledColumns
 
 #: NumPy type for each precision.
 PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
@@ -47,38 +47,32 @@ def is_large(shape: tuple[int, ...]) -> bool:
     return n_samples**2 * n_features >= thresholds.KERNEL_TERMS
 
 
-class ColumnsInUse(NamedTuple):
-    """Columns scaled for a kernel, and the positions of members and altered columns among them."""
-
-    table: ScaledColumns
-    members: Subset
-    altered: Subset
-
-    def together(self, most_terms: int) -> Mask:
-        """Return a mask of the altered columns to compute together by matrix products.
-
-        These are columns whose series has at most ``most_terms`` terms (if there are enough of
-        them) and columns with very large exponents. On a GPU or other device these are all columns.
-        """
-        if not isinstance(self.table.Z, np.ndarray):  # there are no compiled loops on a device
-            return np.ones(len(self.altered), dtype=bool)
-        few = self.table.ranks(self.altered) <= most_terms
-        found = few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
-        return np.asarray(found | (2 * self.table.reach[self.altered] > FARTHEST))
+def columns_in_use(X: Any, change: Alteration, gamma: float) -> tuple[ScaledColumns, Alteration]:
+    """Scale the members and altered columns of a table for a kernel, and renumber them."""
+    used = np.union1d(change.members, change.altered)
+    members, altered = (np.searchsorted(used, some) for some in change[:2])
+    return ScaledColumns(taken(X, used), gamma), Alteration(members, altered, change.sign)
 
 
-def columns_in_use(X: Any, members: Subset, altered: Subset, gamma: float) -> ColumnsInUse:
-    """Scale the members and altered columns of a table for a kernel."""
-    used = np.union1d(members, altered)
-    table = ScaledColumns(taken(X, used), gamma)
-    return ColumnsInUse(table, np.searchsorted(used, members), np.searchsorted(used, altered))
+def in_products(table: ScaledColumns, altered: Subset, most_terms: int) -> Mask:
+    """Return a mask of the altered columns to compute together by matrix products.
+
+    These are columns whose series has at most ``most_terms`` terms (if there are enough of them)
+    and columns with very large exponents. On a GPU or other device these are all columns.
+    """
+    if not isinstance(table.Z, np.ndarray):  # there are no compiled loops on a device
+        return np.ones(len(altered), dtype=bool)
+    few = table.ranks(altered) <= most_terms
+    found = few if np.count_nonzero(few) >= LEAST_TOGETHER else np.zeros_like(few)
+    return np.asarray(found | (2 * table.reach[altered] > FARTHEST))
 
 
-def altered_distances(X: Array, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
+def altered_distances(X: Array, change: Alteration) -> Iterator[Array]:
     """Iterate over arrays of squared distances between all pairs of rows, ordered as in ``pdist``.
 
     The first array is for the members, the others are for each altered column.
     """
+    members, altered, sign = change
     distances = pdist(X[:, members], "sqeuclidean")
     yield distances
     for j in altered:
@@ -133,20 +127,18 @@ class PlainClassSums:
         self._counts = np.bincount(codes)
         self._starts = np.cumsum(self._counts) - self._counts
 
-    def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
+    def sums(self, change: Alteration, gamma: float) -> Array:
         """Return the sums. The sample itself contributes 1 to the sum of its class."""
         sums = []
-        for distances in self._distances(members, altered, sign):
+        for distances in map(squareform, altered_distances(self._X, change)):
             distances *= -gamma
             sums.append(np.add.reduceat(np.exp(distances, out=distances), self._starts, axis=0))
         return np.array(sums)
 
-    def log_sums_of_others(
-        self, members: Subset, altered: Subset, sign: int, gamma: float
-    ) -> Array:
+    def log_sums_of_others(self, change: Alteration, gamma: float) -> Array:
         """Return the logarithms of the sums without the sample itself, without underflow."""
         logs = []
-        for distances in self._distances(members, altered, sign):
+        for distances in map(squareform, altered_distances(self._X, change)):
             np.fill_diagonal(distances, np.inf)
             least = np.minimum.reduceat(distances, self._starts, axis=0)
             distances -= np.repeat(least, self._counts, axis=0)
@@ -154,9 +146,6 @@ class PlainClassSums:
             total = np.add.reduceat(np.exp(distances, out=distances), self._starts, axis=0)
             logs.append(np.log(total) - gamma * least)
         return np.array(logs)
-
-    def _distances(self, members: Subset, altered: Subset, sign: int) -> Iterator[Array]:
-        return map(squareform, altered_distances(self._X, members, altered, sign))
 
 
 def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
@@ -188,38 +177,27 @@ class CompiledClassSums:
         self._far = np.full(self._bounds[-1], np.inf, dtype=dtype)
         self._far[self._rows] = 0
 
-    def sums(self, members: Subset, altered: Subset, sign: int, gamma: float) -> Array:
+    def sums(self, change: Alteration, gamma: float) -> Array:
         """Return the same as :meth:`PlainClassSums.sums`."""
         from tamis.compiled.kernel_sums import class_sums
 
         # each pair is computed once and added to both of its samples, so threads split the columns
-        return self._blocks(class_sums, members, altered, sign, gamma, symmetric=True)
+        return self._blocks(class_sums, change, gamma, symmetric=True)
 
-    def log_sums_of_others(
-        self, members: Subset, altered: Subset, sign: int, gamma: float
-    ) -> Array:
+    def log_sums_of_others(self, change: Alteration, gamma: float) -> Array:
         """Return the same as :meth:`PlainClassSums.log_sums_of_others`."""
         from tamis.compiled.kernel_sums import log_class_sums_of_others
 
-        question = members, altered, sign, gamma
-        return self._blocks(log_class_sums_of_others, *question, symmetric=False)
+        return self._blocks(log_class_sums_of_others, change, gamma, symmetric=False)
 
-    def _blocks(
-        self,
-        function: Any,
-        members: Subset,
-        altered: Subset,
-        sign: int,
-        gamma: float,
-        *,
-        symmetric: bool,
-    ) -> Array:
+    def _blocks(self, function: Any, change: Alteration, gamma: float, *, symmetric: bool) -> Array:
         """Call a compiled loop for a block of columns at a time. The results fit into memory."""
         size = max(1, BLOCK // (len(self._far) * (len(self._bounds) - 1)))
         table = (self._bounds, self._far)
         # scaled so that the kernel is a power of 2
         columns = self._columns * float(np.sqrt(gamma / np.log(2)))
-        altered = np.append(members[:1], altered)
+        members, sign = change.members, change.sign
+        altered = np.append(members[:1], change.altered)
         signs = np.full(len(altered), sign, dtype=columns.dtype)
         signs[0] = 0  # the first result is for the members themselves
         blocks = []

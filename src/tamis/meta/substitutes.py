@@ -18,7 +18,7 @@ from tamis._format import format_count
 from tamis._frame import frame_of
 from tamis._parallel import parallel_map
 from tamis._seeds import Seed, draw_seed, fix_seeds
-from tamis.choice.error import standard_error
+from tamis.choice.curve import standard_error
 from tamis.contract import Selection
 from tamis.contract.criterion import check_target
 from tamis.contract.units import Grouping

@@ -28,7 +28,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from tamis._arrays import Array
 from tamis._namespace import is_elsewhere, move, placed, rows_taken
 from tamis.density.series.pairs import pair_changes
-from tamis.density.series.table import ScaledColumns
+from tamis.density.series.table import Alteration, ScaledColumns
 from tamis.svm.kernels import Kernel, power
 
 
@@ -124,9 +124,8 @@ class ColumnKernel:
     def _lost_gaussian(self, beta: Array) -> Array:
         everything, table = np.arange(self.X.shape[1]), placed(self.X)
         beta, table = move(beta, table), ScaledColumns(table, self.kernel.gamma)
-        sums = pair_changes(
-            table, everything, everything, 1, lambda i, k: beta[i][:, None] * beta[k][None, :]
-        )
+        removed = Alteration(everything, everything, -1)
+        sums = pair_changes(table, removed, lambda i, k: beta[i][:, None] * beta[k][None, :])
         return -sums.changes
 
     def _lost_poly(self, beta: Array) -> Array:

@@ -97,7 +97,6 @@ class ClassRuns(RowStatistic):
         return {}
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         codes, n_classes = self.labels.codes(block.y), len(self.labels.values)
         if len(codes):
             there, first = np.unique(codes, return_index=True)
@@ -125,7 +124,6 @@ class NthOfClass(RowStatistic):
         return {}
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         if wanted := self.wanted.get(block.start) if len(block.y) else None:
             codes = self.labels.codes(block.y)
             for k, rank, where in wanted:

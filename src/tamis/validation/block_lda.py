@@ -76,7 +76,6 @@ class HeldOutSums(RowStatistic):
         return np.zeros(shape) if self.losses else np.zeros(shape, dtype=np.int64)
 
     def learn_block(self, state: Any, block: RowBlock) -> Any:
-        assert block.y is not None
         codes = self.labels.codes(block.y)
         at_once = max(1, BLOCK // self.found.offsets[0].size)
         folds = self.rule.of(block.start, codes)

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array
 from tamis._namespace import move, namespace
 from tamis.density.series.table import (
+    Alteration,
     ColumnBatch,
     KernelStrip,
     ScaledColumns,
@@ -40,20 +41,13 @@ class PairChanges(NamedTuple):
 
 
 def pair_changes(
-    table: ScaledColumns,
-    members: Subset,
-    altered: Subset,
-    way: int,
-    weights: Weights,
-    *,
-    widening: float = 1.0,
+    table: ScaledColumns, change: Alteration, weights: Weights, *, widening: float = 1.0
 ) -> PairChanges:
-    """Return sums over pairs, and their changes when a column is removed (1) or added (-1).
+    """Return sums over pairs, and their changes when a column is removed or added.
 
     The kernel of the other width has its exponents multiplied by ``widening``.
     """
-    which = table, members, altered, way
-    (other, base), changes = in_memory(lambda: _PairPass(*which, weights, widening).run())
+    (other, base), changes = in_memory(lambda: _PairPass(table, change, weights, widening).run())
     return PairChanges(float(other), float(base), changes)
 
 
@@ -63,16 +57,8 @@ class _PairPass(StripPass):
     Pairs with later rows have double weight, because the opposite pairs are left out.
     """
 
-    def __init__(
-        self,
-        table: ScaledColumns,
-        members: Subset,
-        altered: Subset,
-        way: int,
-        weights: Weights,
-        widening: float,
-    ):
-        super().__init__(table, members, altered, way, split=True)
+    def __init__(self, table: ScaledColumns, change: Alteration, weights: Weights, widening: float):
+        super().__init__(table, change, split=True)
         self.weights, self.widening = weights, widening
 
     def strip(self, rows: slice) -> Any:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import Array, Subset
+from tamis._arrays import Array
 from tamis._namespace import namespace
 from tamis.density.parzen import PosteriorScore
 from tamis.density.series.table import (
+    Alteration,
     KernelStrip,
     ScaledColumns,
     StripPass,
@@ -20,15 +21,13 @@ from tamis.density.series.table import (
 
 def class_changes(
     table: ScaledColumns,
+    change: Alteration,
     bounds: NDArray[np.intp],
-    members: Subset,
-    altered: Subset,
-    way: int,
     score: PosteriorScore,
     *,
     others: bool = False,
 ) -> tuple[float, Array]:
-    """Return a score summed over rows, and its changes when a column is removed (1) or added (-1).
+    """Return a score summed over rows, and its changes when a column is removed or added.
 
     The score is computed from the sums of the kernel over each class.
 
@@ -39,8 +38,7 @@ def class_changes(
     others : bool
         Whether a row is left out of its own sums.
     """
-    which = table, members, altered, way
-    (base,), changes = in_memory(lambda: _ClassPass(*which, bounds, score, others).run())
+    (base,), changes = in_memory(lambda: _ClassPass(table, change, bounds, score, others).run())
     return float(base), changes
 
 
@@ -63,14 +61,12 @@ class _ClassPass(StripPass):
     def __init__(
         self,
         table: ScaledColumns,
-        members: Subset,
-        altered: Subset,
-        way: int,
+        change: Alteration,
         bounds: NDArray[np.intp],
         score: PosteriorScore,
         others: bool,
     ):
-        super().__init__(table, members, altered, way)
+        super().__init__(table, change)
         self.score, self.others = score, others
         self.classes = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
 
@@ -81,13 +77,14 @@ class _ClassPass(StripPass):
         exponents = self._of_others(strip, strip.exponents())
         sums = [self._sums(exponents, block) for block in self.classes]
         logs = xp.stack([s.log for s in sums], axis=1)
-        parts = [xp.reshape(self.score.of_base(rows, logs), (1,))]
+        base = self.score.of_base(rows, logs)
+        parts = [xp.reshape(base, (1,))]
         parts += [
             self.score.of_ratios(rows, logs, self._ratios(rows, sums, index))
             for index in range(len(self.batches))
         ]
         parts += [
-            xp.reshape(self.score.of_logs(rows, logs, self._steep(strip, exponents, j)), (1,))
+            xp.reshape(self.score.of_base(rows, self._steep(strip, exponents, j)) - base, (1,))
             for j in self.altered[self.steep]
         ]
         return xp.concat(parts)

@@ -68,6 +68,14 @@ def ranks(reach: Array, left_out: float = LEFT_OUT[8]) -> NDArray[np.intp]:
     return found
 
 
+class Alteration(NamedTuple):
+    """Columns that are removed from a subset (sign -1) or added to it (sign 1), one at a time."""
+
+    members: Subset
+    altered: Subset
+    sign: int
+
+
 class ColumnBatch(NamedTuple):
     """Columns whose series have the same number of terms (the rank)."""
 
@@ -284,27 +292,17 @@ class StripPass(ABC):
     ----------
     table : ScaledColumns
         The table.
-    members : array of int
-        Columns of the kernel.
-    altered : array of int
-        Columns that are removed (``way`` 1) or added (``way`` -1), one at a time.
+    change : Alteration
+        Columns of the kernel, and columns that are removed or added.
     split : bool
         Whether late terms are in single precision, see :class:`Stacks`.
     """
 
-    def __init__(
-        self,
-        table: ScaledColumns,
-        members: Subset,
-        altered: Subset,
-        way: int,
-        *,
-        split: bool = False,
-    ):
-        self.table, self.altered, self.way = table, altered, way
-        self.exponents = Exponents(table, members)
-        self.batches, self.steep = table.plan(altered)
-        self.stacks = Stacks(table, altered, self.batches, way, split=split)
+    def __init__(self, table: ScaledColumns, change: Alteration, *, split: bool = False):
+        self.table, self.altered, self.way = table, change.altered, -change.sign
+        self.exponents = Exponents(table, change.members)
+        self.batches, self.steep = table.plan(self.altered)
+        self.stacks = Stacks(table, self.altered, self.batches, self.way, split=split)
 
     @abstractmethod
     def strip(self, rows: slice) -> Any:

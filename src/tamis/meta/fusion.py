@@ -269,8 +269,7 @@ def _first_units(
     Return the units that the fusion selects, and the same number of best units of each search.
     """
     part = clone(fusion).set_params(random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TamisWarning)
+    with warnings.catch_warnings(action="ignore", category=TamisWarning):
         part.fit(X[rows], None if y is None else y[rows])
     units = np.flatnonzero(part.unit_support_)
     return [units, *(np.sort(best_first(-ranks)[: len(units)]) for ranks in part.ranks_)]

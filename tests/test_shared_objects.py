@@ -58,10 +58,10 @@ def test_tables_and_given_splits_are_not_sent_with_a_task(recorded):
 def test_shared_objects_are_removed_afterwards(recorded):
     big = np.arange(1 << 18, dtype=float)
     seen = list(
-        parallel.parallel_stream(lambda x: (x.sum(), x.flags.writeable), [(big,)], n_jobs=2,
+        parallel.parallel_stream(lambda x: (x.sum(), x.flags.writeable), [(0, (big,))], n_jobs=2,
                                  shared=[big])
     )  # fmt: skip
-    assert seen == [(big.sum(), True)]
+    assert seen == [(0, (big.sum(), True))]
     with filed([big]) as (sent,):
         assert (sent.inside == big).all()
         assert Path(sent.folder, "buffer-0").stat().st_size == big.nbytes
@@ -72,9 +72,9 @@ def test_shared_objects_are_removed_afterwards(recorded):
 
 def test_processes_can_read_shared_objects():
     big = np.arange(1 << 18, dtype=float)
-    tasks = [(big, k) for k in range(4)]
+    tasks = [(-k, (big, k)) for k in range(4)]
     found = parallel.parallel_stream(_entry, tasks, n_jobs=2, shared=[big])
-    assert sorted(found) == [0, 1, 2, 3]
+    assert sorted(found) == [(-3, 3), (-2, 2), (-1, 1), (0, 0)]
 
 
 def _entry(array, k):

@@ -242,13 +242,13 @@ def in_threads(function: Callable[[slice], Any], n_items: int, size: int) -> lis
 
 def parallel_stream(
     function: Callable[..., Any],
-    items: Iterable[tuple[Any, ...]],
+    items: Iterable[tuple[Any, tuple[Any, ...]]],
     *,
     n_jobs: int | None = None,
     cluster: Any = None,
     shared: Sequence[Any] = (),
 ) -> Iterator[Any]:
-    """Yield ``function(*item)`` as the items are finished, in any order.
+    """Yield ``key, function(*item)`` for pairs of a key and an item, in any order.
 
     BLAS is limited to one thread, so that a result does not depend on the number of processes or
     computers. Items are taken from the iterable as workers become free.
@@ -264,15 +264,15 @@ def parallel_stream(
         yield from _on_cluster(function, items, n_jobs, cluster, shared)
     elif effective_n_jobs(n_jobs) == 1:
         with threadpool_limits(1):
-            for item in items:
-                yield function(*item)
+            for key, item in items:
+                yield key, function(*item)
     else:
         yield from _on_processes(function, items, n_jobs, shared)
 
 
 def _on_processes(
     function: Callable[..., Any],
-    items: Iterable[tuple[Any, ...]],
+    items: Iterable[tuple[Any, tuple[Any, ...]]],
     n_jobs: int | None,
     shared: Sequence[Any],
 ) -> Iterator[Any]:
@@ -280,19 +280,18 @@ def _on_processes(
     apart = not getattr(get_active_backend()[0], "supports_sharedmem", False)
     with filed(shared if apart else ()) as sent:
         files = dict(zip(map(id, shared), sent, strict=False))
-        packed = ([files.get(id(part), part) for part in item] for item in items)
+        packed = ((key, [files.get(id(part), part) for part in item]) for key, item in items)
         work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from work(delayed(on_one_thread)(function, *item) for item in packed)
+        yield from work(delayed(on_one_thread)(function, key, *item) for key, item in packed)
 
 
-def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
+def on_one_thread(function: Callable[..., Any], key: Any, *item: Any) -> tuple[Any, Any]:
     """Run a function in a worker process, which uses one thread from then on."""
     _keep_to_one_thread()
     # otherwise a cluster worker would send its inner loops back to the cluster
     with parallel_config(backend="sequential"):
-        return function(
-            *(part.inside if isinstance(part, _Parcel | Filed) else part for part in item)
-        )
+        parts = (part.inside if isinstance(part, _Parcel | Filed) else part for part in item)
+        return key, function(*parts)
 
 
 @cache
@@ -317,7 +316,7 @@ class _Parcel:
 
 def _on_cluster(
     function: Callable[..., Any],
-    items: Iterable[tuple[Any, ...]],
+    items: Iterable[tuple[Any, tuple[Any, ...]]],
     n_jobs: int | None,
     cluster: Any,
     shared: Sequence[Any],
@@ -327,13 +326,14 @@ def _on_cluster(
 
     with cluster_client(cluster, n_jobs) as client:
         parcels = {id(big): _Parcel(big) for big in shared}
-        packed = ([parcels.get(id(part), part) for part in item] for item in items)
+        packed = ((key, [parcels.get(id(part), part) for part in item]) for key, item in items)
         try:
             with parallel_config(backend="dask", client=client, scatter=list(parcels.values())):
                 work = Parallel(return_as="generator_unordered")
             # with a single worker, joblib runs the tasks in this process, so it needs the client
             with Notice.by(client):
-                yield from work(delayed(on_one_thread)(function, *item) for item in packed)
+                one_by_one = delayed(on_one_thread)
+                yield from work(one_by_one(function, key, *item) for key, item in packed)
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
                 f"The cluster {client.scheduler.address} lost workers and their data "

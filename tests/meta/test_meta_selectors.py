@@ -870,7 +870,7 @@ def test_rounds_are_sent_to_processes_without_callbacks(monkeypatch):
 
     def stream_of(function, items, *, n_jobs, shared):
         sent.append(cloudpickle.dumps(shared))
-        yield from (function(*item) for item in items)
+        yield from ((key, function(*item)) for key, item in items)
 
     monkeypatch.setattr(repeats, "parallel_stream", stream_of)
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.tile([0, 1], 20)

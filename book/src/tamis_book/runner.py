@@ -200,8 +200,8 @@ class _Run:
         n_runs = 2 if baselines else 1
         sizes: Any = part.sizes or (Steps(part.steps) if part.steps else "own")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PiecesFailed)  # reported in ``missing``
+            # failed pieces are reported in ``missing``
+            with warnings.catch_warnings(action="ignore", category=PiecesFailed):
                 first = _share(progress, 0, n_runs)
                 found = [evaluate(methods, sizes=sizes, progress=first, **how)]
                 if baselines:

@@ -109,8 +109,8 @@ class RankMeasure(Measure):
         for values, known, *given in predictions.repeats(weights):
             for one in self.classes:
                 found.append(self.by_class(values[:, one], truth.codes[known] == one, *given))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # NaN if a draw has no positives
+        # the mean is NaN if a draw has no positives
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
             return 1 - np.nanmean(found, axis=0)
 
     def null_error(self, folds: NDArray[np.intp], truth: Truth) -> float:
@@ -279,8 +279,7 @@ class AnyScore(Measure):
         return 1 - float(np.mean(found))
 
     def _score(self, target: NDArray[Any], predicted: NDArray[Any], weights: Array) -> float:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return float(self._function(target, predicted, sample_weight=weights, **self._options))
 
     def _target(self, truth: Truth, rows: Mask) -> NDArray[Any]:

@@ -23,8 +23,8 @@ def balanced_folds(
         )
     # scikit-learn refuses to stratify if no class has a row for every fold
     stratified = strata is not None and np.bincount(strata).max() >= n_folds
-    with warnings.catch_warnings():  # scikit-learn warns if a small class is missing from a fold
-        warnings.simplefilter("ignore", UserWarning)
+    # scikit-learn warns if a small class is missing from a fold
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         found = deal_folds(n_folds, n_rows, strata if stratified else None, groups, seed)
     if all(len(test) for _, test in found):
         return found

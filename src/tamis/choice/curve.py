@@ -11,6 +11,7 @@ from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, che
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion
+from tamis.validation.resamples import error_of_mean
 
 if TYPE_CHECKING:
     from tamis.contract.criterion import Criterion
@@ -219,7 +220,7 @@ class OneStandardError(Choice):
         ratio = context.criterion.test_ratio
         for size in sorted(folds):
             lost = folds[top] - folds[size]
-            error = self.n_errors * standard_error(lost, ratio)
+            error = self.n_errors * error_of_mean(lost, ratio, single=0.0)
             if not improves(float(lost.mean()), error):
                 break
         reach = "reaches" if top == 1 else "reach"
@@ -246,14 +247,3 @@ def _best_of_each_size(trace: Trace) -> dict[int, int]:
         if size not in found or improves(values[index], values[found[size]]):
             found[size] = int(index)
     return found
-
-
-def standard_error(differences: Array, test_ratio: float) -> float:
-    """Return the standard error of a mean over folds whose training rows overlap.
-
-    ``test_ratio`` is the number of test rows divided by the number of training rows.
-    """
-    if len(differences) < 2:
-        return 0.0
-    spread = float(differences.std(ddof=1))
-    return spread * float(np.sqrt(1 / len(differences) + test_ratio))

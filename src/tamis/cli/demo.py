@@ -34,8 +34,8 @@ def run_demo(folder: Path) -> None:
     replace_file(folder / "ranking.csv", csv_text(ranking_sheet(ranking)))
     heading = [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"]
     print_ranking(ranking, ranking.order.tolist(), heading, N_FEATURES)
-    with stderr().status("Repeating the selection on resamples ..."), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    status = stderr().status("Repeating the selection on resamples ...")
+    with status, warnings.catch_warnings(action="ignore"):
         results = resampled(selection, frame, data.y)
         tried = try_out(selection, frame, data)
         page = report(

@@ -302,8 +302,7 @@ def _resampled(result: SelectionResult, X: pl.DataFrame, n: int) -> "Results | N
     if n == 0:
         return None
     bar = ProgressBar("repeating the selection", "resamples", quiet=asked.quiet)
-    with bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # printed with the selection itself
+    with bar, warnings.catch_warnings(action="ignore"):  # printed with the selection itself
         return resampled(selection, X, data.y, n, n_jobs=asked.jobs, seed=asked.seed, progress=bar)
     raise KeyboardInterrupt
 
@@ -345,8 +344,7 @@ def try_out(
         return {}
     found: dict[str, Any] = {}
     bar = ProgressBar("trying substitutes", "swaps", quiet=quiet)
-    with bar, listening(bar), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with bar, listening(bar), warnings.catch_warnings(action="ignore"):
         # for each column, five-fold ridge regressions of three candidates
         if 15 * n_kept * n_rows * n_kept * min(n_rows, n_kept) <= MOST_WORK:
             found["substitutes"] = selection.substitutes(X, data.y, random_state=seed)

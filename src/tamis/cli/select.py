@@ -220,8 +220,8 @@ def _fit(
     if not getattr(selector, "search", selector).scores_alone:  # a ranking has only a single step
         selector.set_callbacks(bar)
     try:
-        with warnings.catch_warnings(record=True) as caught, bar, listening(bar.count_step):
-            warnings.simplefilter("always")
+        heard = warnings.catch_warnings(record=True, action="always")
+        with heard as caught, bar, listening(bar.count_step):
             if asked.device is not None:
                 warn_of_device(selector, f"device={asked.device!r}")
             with computing_on(asked.device):

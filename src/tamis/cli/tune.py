@@ -239,8 +239,7 @@ def _fit(search: Any, data: TuningTable, asked: TuneOptions) -> list[warnings.Wa
     bar = ProgressBar("following", "paths", quiet=asked.quiet)
     search.set_callbacks(bar)
     try:
-        with warnings.catch_warnings(record=True) as caught, bar:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught, bar:
             search.fit(data.X, data.y, groups=data.groups)
     finally:
         search.set_callbacks()

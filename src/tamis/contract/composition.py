@@ -86,6 +86,11 @@ class Composed(MetaEstimatorMixin, Selection):
         choice: Choice = self._parts[-1]._choice()
         return choice
 
+    def _open(
+        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
+    ) -> PartRuns:
+        return PartRuns(X, y, params, done)
+
     def _guided(
         self, source: PartRuns, size: int | None, done: Trace, context: Context
     ) -> Iterator[Event]:

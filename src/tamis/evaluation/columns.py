@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from tamis._arrays import Subset
@@ -34,7 +33,8 @@ def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
         found = getattr(chooser, name, None)
         if found is not None and np.ndim(found) == 1:
             values = np.asarray(found)
-            order = (values if rank is None else _sorted(rank * values)).astype(np.intp)
+            rising = values if rank is None else np.argsort(rank * values, kind="stable")
+            order = rising.astype(np.intp)  # NaN is last
             units = getattr(chooser, "units_", None)  # selections of tamis rank units, not columns
             if isinstance(units, Grouping):
                 order = units.column_order(order)
@@ -46,11 +46,6 @@ def seen_columns(fitted: Any) -> Subset | None:
     """Return the columns that the first step of a pipeline selects, or None if it selects none."""
     steps = getattr(fitted, "steps", None)
     return chosen_columns(steps[0][1])[1] if isinstance(steps, list) else None
-
-
-def _sorted(values: NDArray[Any]) -> Subset:
-    """Return the indices that sort the values in ascending order, with NaN last."""
-    return np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")
 
 
 def _support(chooser: Any) -> Subset | None:

@@ -254,8 +254,8 @@ class _Evaluation(NamedTuple):
             n_done += 1
             progress(n_done, total)
 
-    def _items(self, waiting: list[int], begun: set[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the arguments of the tasks that no process has finished yet.
+    def _items(self, waiting: list[int], begun: set[str]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Yield the numbers and arguments of the tasks that no process has finished yet.
 
         Processes that share a store take the tasks in random order, and check the store before each
         task. So they share the work without communicating.
@@ -268,19 +268,19 @@ class _Evaluation(NamedTuple):
                 continue
             bookmark = Bookmark.of(key, CHECKPOINT_SECONDS, self.store, key in begun)
             method = self.methods[name], address.expression
-            yield i, source, self.plan, self.protocol, *method, realization, bookmark
+            yield i, (source, self.plan, self.protocol, *method, realization, bookmark)
 
 
-def _run(i: int, *arguments: Any) -> tuple[int, Outcome | str]:
-    """Run a task. Return its number, and its outcome or the error message."""
+def _run(*arguments: Any) -> Outcome | str:
+    """Run a task, and return its outcome or the error message."""
     try:
         with warnings.catch_warnings():
             for category in IGNORED:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", "No features were selected", UserWarning)
-            return i, run(*arguments)
+            return run(*arguments)
     except Exception as error:  # a failing method must not stop the others
-        return i, f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}"
 
 
 def _gather(

@@ -17,6 +17,7 @@ from tamis._frame import frame_of
 from tamis.evaluation.results import Results
 from tamis.evaluation.significance import Ranks, corrected_t, friedman, holm
 from tamis.exceptions import InvalidParameter
+from tamis.validation.resamples import error_of_mean
 from tamis.validation.stability import Stability, stability
 
 
@@ -276,10 +277,7 @@ def _standing(results: Results, data: str, method: str, table: Table, greater: b
 def _mean(values: Array, ratio: float) -> tuple[float, float]:
     """Return the mean and its standard error, corrected for overlapping training sets."""
     with np.errstate(over="ignore", invalid="ignore"):  # scores may be infinite
-        if len(values) < 2:
-            return float(values.mean()), float("nan")
-        spread = float(values.std(ddof=1))
-        return float(values.mean()), spread * float(np.sqrt(1 / len(values) + ratio))
+        return float(values.mean()), error_of_mean(values, ratio)
 
 
 def _best(losses: Array) -> int:

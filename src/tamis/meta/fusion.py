@@ -162,12 +162,12 @@ class Fusion(Embedded):
         found = dict(state.get("ranks", {}))
         labels = None if self._units.plain else self._units.unit_of
         items = (
-            (index, search, labels, X, y, seed_of(seed, "search", index))
+            (index, (search, labels, X, y, seed_of(seed, "search", index)))
             for index, search in enumerate(self.searches)
             if str(index) not in found
         )
         for index, ranks in parallel_stream(_ranks_of, items, n_jobs=self.n_jobs, shared=[X, y]):
-            found[str(index)] = ranks
+            found[str(index)] = ranks.tolist()
             yield {"ranks": dict(found)}
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
@@ -269,22 +269,16 @@ def _first_units(
     Return the units that the fusion selects, and the same number of best units of each search.
     """
     part = clone(fusion).set_params(random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TamisWarning)
+    with warnings.catch_warnings(action="ignore", category=TamisWarning):
         part.fit(X[rows], None if y is None else y[rows])
     units = np.flatnonzero(part.unit_support_)
     return [units, *(np.sort(best_first(-ranks)[: len(units)]) for ranks in part.ranks_)]
 
 
 def _ranks_of(
-    index: int,
-    search: Any,
-    labels: Subset | None,
-    X: Array,
-    y: NDArray[Any] | None,
-    seed: int,
-) -> tuple[int, list[float]]:
-    """Fit a search, and return its index and the rank of each unit. Ties get their mean rank."""
+    search: Any, labels: Subset | None, X: Array, y: NDArray[Any] | None, seed: int
+) -> Array:
+    """Fit a search, and return the rank of each unit. Ties get their mean rank."""
     n_units = X.shape[1] if labels is None else int(labels.max()) + 1
     standing = standing_of(walked(search, X, y, seed, path_size(search, n_units), labels))
-    return index, rankdata(-standing).tolist()
+    return np.asarray(rankdata(-standing))

@@ -142,8 +142,9 @@ class InRounds(Embedded):
     ) -> Iterator[tuple[int, list[Any]]]:
         """Run the missing rounds of a block in parallel. Yield the number and result of each."""
         bare = copy(self).set_callbacks()  # callbacks may hold a terminal, which cannot be pickled
-        items = ((bare, X, y, seed, index) for index in block if str(index) not in found)
-        return parallel_stream(_one_round, items, n_jobs=self.n_jobs, shared=[bare, X, y])
+        missing = (index for index in block if str(index) not in found)
+        items = ((index, (bare, X, y, seed, index)) for index in missing)
+        return parallel_stream(type(self)._round, items, n_jobs=self.n_jobs, shared=[bare, X, y])
 
     def _restore(self, X: Array, y: NDArray[Any] | None, state: dict[str, Any]) -> None:
         with readable_rounds(self):
@@ -229,9 +230,3 @@ def _in_order(rounds: dict[str, list[Any]]) -> list[list[Any]]:
     if not all(isinstance(one, list) for one in found):
         raise TypeError("a round that is not a list")
     return found
-
-
-def _one_round(
-    selection: InRounds, X: Array, y: NDArray[Any] | None, seed: int, index: int
-) -> tuple[int, list[Any]]:
-    return index, selection._round(X, y, seed, index)

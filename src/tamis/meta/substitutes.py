@@ -18,14 +18,13 @@ from tamis._format import format_count
 from tamis._frame import frame_of
 from tamis._parallel import parallel_map
 from tamis._seeds import Seed, draw_seed, fix_seeds
-from tamis.choice.curve import standard_error
 from tamis.contract import Selection
 from tamis.contract.criterion import check_target
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
 from tamis.meta.swaps import Swaps, cut_down, dense, indicators, score_changes
 from tamis.validation.held_out import check_predicts, held_out_losses, weights_name
-from tamis.validation.resamples import folds_of
+from tamis.validation.resamples import error_of_mean, folds_of
 from tamis.validation.splits import read_row_weights
 
 NOTE = "The losses are optimistic (rows used for selection): use them only to compare swaps."
@@ -267,7 +266,7 @@ def judged_swaps(
     others = ((swaps.swapped(old, new),) for old, new, _ in swaps.pairs)
     means = parallel_map(model.means, others, n_jobs=n_jobs)
     rises = np.array([np.array(one) - base for one in means]).reshape(-1, n_folds)
-    errors = [standard_error(rise, 1 / (n_folds - 1)) for rise in rises]
+    errors = [error_of_mean(rise, 1 / (n_folds - 1)) for rise in rises]
     return Judged(*model.total(kept), rises.mean(axis=1), np.array(errors))
 
 

@@ -76,11 +76,6 @@ class Then(Composed):
 
     part_names = ("first", "second")
 
-    def _open(
-        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> PartRuns:
-        return PartRuns(X, y, params, done)
-
     def _steps(
         self, criterion: PartRuns, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:

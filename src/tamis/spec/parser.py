@@ -60,8 +60,8 @@ class _Reader:
 
     def read(self) -> Any:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Python warns about invalid escapes in strings
+            # Python warns about invalid escapes in strings
+            with warnings.catch_warnings(action="ignore"):
                 tree = ast.parse(self.text, mode="eval")
             return self._object(tree.body)
         except SyntaxError as error:

@@ -108,8 +108,7 @@ def tamis_names() -> dict[str, Make]:
 @cache
 def sklearn_names() -> dict[str, Make]:
     """Return the estimators, splitters and pipelines of scikit-learn by name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         estimators = dict(all_estimators())
     splitters = {
         name: kind for name, kind in _classes(model_selection).items() if hasattr(kind, "split")

@@ -145,11 +145,6 @@ class TableSelector(Composed):
             )
         self.search.check()
 
-    def _open(
-        self, X: Array, y: NDArray[Any] | None, params: dict[str, Any], done: Record
-    ) -> PartRuns:
-        return PartRuns(X, y, params, done)
-
     def _steps(
         self, criterion: PartRuns, n_units: int, size: int | None, done: Trace
     ) -> Iterator[Event]:

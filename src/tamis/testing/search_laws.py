@@ -305,8 +305,7 @@ def a_size_without_gain_is_reported(make: Maker) -> None:
     X, y = make_table()
     for size in (1, 2, 4):
         search = make(Scored(_capped), n_features_to_select=size)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             search.fit(X, y)
         sizes, values = search.trace_.sizes, search.trace_.values
         passed = [i for i in range(search.choice_.step + 1) if sizes[i]]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._arrays import EMPTY, Subset, target_kind
+from tamis._arrays import EMPTY, Array, Subset, target_kind
 from tamis.exceptions import InvalidParameter
 from tamis.validation.splits import deal_folds, retold
 
@@ -62,6 +62,17 @@ def _shares(counts: NDArray[np.intp], size: int, rng: np.random.Generator) -> ND
     up = np.lexsort((tie, -np.round(remainders, 9)))[: size - shares.sum()]
     shares[up] += 1
     return shares
+
+
+def error_of_mean(values: Array, test_ratio: float, single: float = float("nan")) -> float:
+    """Return the standard error of a mean over resamples whose training rows overlap.
+
+    ``test_ratio`` is the number of test rows divided by the number of training rows (Nadeau and
+    Bengio 2003). ``single`` is the result for a single value.
+    """
+    if len(values) < 2:
+        return single
+    return float(values.std(ddof=1)) * float(np.sqrt(1 / len(values) + test_ratio))
 
 
 def folds_of(

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -167,14 +167,10 @@ def _auc(fitted: Any, X: Array, y: NDArray[Any]) -> float:
     return float(roc_auc_score(y, decision))
 
 
-def _r2(fitted: Any, X: Array, y: NDArray[Any]) -> float:
-    return float(r2_score(y, fitted.predict(X)))
-
-
 def metrics_of(y: NDArray[Any]) -> list[Metric]:
     """Return the metrics for a target."""
     if y.dtype.kind != "i":
-        return [Metric("r2", _r2, True)]
+        return [metric("r2")]
     both = [metric("error"), metric("ber")]
     return [*both, Metric("auc", _auc, True)] if len(np.unique(y)) == 2 else both
 

@@ -121,8 +121,7 @@ def run_cell(
     measured = judges_of(len(data.y)) if kind == "error" else None
     seconds = -process_time()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             results = evaluate(
                 {name: contestant},
                 {data.name: _problem(data)},
@@ -308,6 +307,5 @@ def _warm_up(method: Method, y: NDArray[Any]) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8))
     target = (X[:, 0] > 0).astype(int) if y.dtype.kind == "i" else X[:, 0]
-    with warnings.catch_warnings(), suppress(Exception):  # the cell reports an error
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), suppress(Exception):  # the cell reports an error
         MethodSelector(method.select, (1, 2), random_state=0).fit(X, target)

@@ -308,12 +308,12 @@ class PathSearch(CallbackSupportMixin, ABC):
         # a copy for other processes, without callbacks and without cv, which may be a generator
         bare = type(self)(**{**self.get_params(deep=False), "cv": None})
         tasks = list(product(range(len(gammas)), range(len(splits))))
-        items = ((bare, (g, k), gammas[g], rows, splits[k]) for g, k in tasks)
+        items = (((g, k), (bare, gammas[g], rows, splits[k])) for g, k in tasks)
         found: dict[tuple[int, int], FoldFound] = {}
         context = self._init_callback_context(max_subtasks=len(tasks))
         try:
             context.call_on_fit_task_begin(estimator=self)
-            for key, one in parallel_stream(_explored, items, n_jobs=self.n_jobs):
+            for key, one in parallel_stream(type(self)._explore, items, n_jobs=self.n_jobs):
                 found[key] = one
                 task = context.subcontext(task_name="path")
                 task.call_on_fit_task_begin(estimator=self)
@@ -386,13 +386,6 @@ class PathSearch(CallbackSupportMixin, ABC):
         high, low = (-np.log2(end) for end in self._lambdas)
         powers = 2.0 ** np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
         return np.union1d(powers, [C])
-
-
-def _explored(
-    search: PathSearch, key: tuple[int, int], *fold: Any
-) -> tuple[tuple[int, int], FoldFound]:
-    """Evaluate one fold with one gamma. It can run in another process."""
-    return key, search._explore(*fold)
 
 
 def _row_numbers(name: str, part: Any, n_rows: int) -> NDArray[np.intp]:

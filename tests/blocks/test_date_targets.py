@@ -93,7 +93,7 @@ def test_a_date_target_may_come_in_row_blocks(tmp_path):
 
 def test_the_row_of_a_missing_date_is_reported():
     y = HOURS.astype("datetime64[us]").copy()
-    y[3] = np.datetime64("NaT")
+    y[3] = np.datetime64("NaT", "us")
     held = y.astype(object)
     for given in (y, pd.Series(y), pl.Series(y), held):
         with pytest.raises((InvalidTarget, InvalidTable), match=r"missing .* in 1 row\(s\): 3"):

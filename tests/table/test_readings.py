@@ -264,8 +264,8 @@ def test_folds_in_time_order_of_dates_in_text():
 
 @pytest.mark.parametrize("text", [False, True])
 def test_dates_are_described_as_dates_on_the_page(text):
-    days = np.array([np.datetime64("2020-01-01") + 3 * j for j in range(N)])
-    late = np.where(Y == "yes", days + 400, days)
+    days = np.datetime64("2020-01-01") + np.arange(0, 3 * N, 3).astype("m8[D]")
+    late = np.where(Y == "yes", days + np.timedelta64(400, "D"), days)
     when = [str(day) for day in late] if text else late
     frame = pl.DataFrame({"when": when, "x": RNG.normal(size=N)})
     with pytest.warns(TableAlert, match="'when' alone predicts the target"):

@@ -171,7 +171,7 @@ class Choice(BaseEstimator, ABC):
 
 
 #: Types that ``n_features_to_select`` accepts.
-SizeLike: TypeAlias = "int | float | str | Choice"
+SizeLike: TypeAlias = int | float | str | Choice
 
 
 @dataclass(eq=False, repr=False)

@@ -23,6 +23,7 @@ from tamis.meta import ConditionalTest, InvariantSelection, Probes
 from tamis.report.charts.curves import push_apart as apart
 from tamis.report.charts.style import LETTERS, LIGHT, PAGE
 from tamis.report.error_curve import error_curves
+from tamis.report.svg import to_svg
 from tamis.report.units import chosen_units
 from tamis.search import Forward, Ranking
 from tests.page_cases import HOSTILE
@@ -61,6 +62,9 @@ def test_a_notebook_shows_a_chart_without_loading_anything(eliminated, monkeypat
         assert set(re.findall(r"https?://[^\s\"'<>]+", drawn)) == {
             "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink",
         }  # fmt: skip
+        plain = to_svg(shown.to_dict())  # fonts of the notebook may be wider
+        widths = [float(re.search(r'width="([\d.]+)"', svg)[1]) for svg in (drawn, plain)]
+        assert widths[0] > widths[1] + 30
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # then altair shows it
     assert "text/html" in chart._repr_mimebundle_()
 

@@ -18,7 +18,7 @@ from tamis._format import format_name
 from tamis.choice.front import PricedList
 from tamis.criteria import Correlation, FisherScore
 from tamis.evaluation import Realizations, evaluate, friedman
-from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
+from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NotEnoughMemory
 from tamis.meta import ConditionalTest, InvariantSelection, Probes
 from tamis.report.charts.curves import push_apart as apart
 from tamis.report.charts.style import LETTERS, LIGHT, PAGE
@@ -67,6 +67,15 @@ def test_a_notebook_shows_a_chart_without_loading_anything(eliminated, monkeypat
         assert widths[0] > widths[1] + 30
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # then altair shows it
     assert "text/html" in chart._repr_mimebundle_()
+
+
+def test_charts_with_too_little_address_space_are_refused(eliminated, monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8 * 2**30, resource.RLIM_INFINITY))
+    chart = plot.path(eliminated)
+    with pytest.raises(NotEnoughMemory, match="need 66 GiB .* is 8 GiB. Write ulimit -v unlimited"):
+        to_svg(chart.to_dict())
+    assert "text/html" in chart._repr_mimebundle_()  # then altair shows it
 
 
 def test_a_notebook_shows_a_chart_by_the_renderer_that_the_user_chose(eliminated):

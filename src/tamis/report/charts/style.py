@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tamis.exceptions import InvalidParameter, MissingExtra
+from tamis.exceptions import InvalidParameter, MissingExtra, NotEnoughMemory
 from tamis.report.svg import to_svg
 
 #: Number of characters of a name shown in a chart. The tooltip has the full name.
@@ -144,7 +144,7 @@ def _notebook_chart(altair: Any) -> Any:
                 return super()._repr_mimebundle_(*args, **options)
             try:
                 return {"image/svg+xml": to_svg({"padding": PADDING, **self.to_dict()})}
-            except MissingExtra:
+            except (MissingExtra, NotEnoughMemory):
                 return super()._repr_mimebundle_(*args, **options)
 
     return NotebookChart

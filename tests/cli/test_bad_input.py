@@ -101,6 +101,23 @@ def test_files_that_are_none(refused, folder, command, table, named):
     assert named in refused(*command(folder, table, "y"))
 
 
+def test_results_are_written_if_the_report_needs_too_much_memory(tamis, folder):
+    resource = pytest.importorskip("resource")
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    (folder / "t.csv").write_bytes(text_of(numbers()))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (60 * 2**30, most))
+    try:
+        result = tamis("select", folder / "t.csv", "-t", "y", "mrmr", "--report")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    assert result.exit_code == 2
+    last = result.stderr.splitlines()[-1]
+    assert "ulimit -v unlimited. selected.csv, ranking.csv and record.json are in tamis-t" in last
+    files = {path.name for path in (folder / "tamis-t").iterdir()}
+    assert files == {"selected.csv", "ranking.csv", "record.json"}
+
+
 @pytest.mark.parametrize(
     ("command", "more"),
     [

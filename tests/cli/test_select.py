@@ -285,6 +285,14 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     assert isinstance(result.exception, RuntimeError)
 
 
+def test_an_error_of_the_model_is_one_sentence(tamis):
+    model = "Forward(CrossValidated(OneVsRestClassifier(StandardScaler())))"
+    result = tamis("select", "wine.csv", "-t", "kind", model)
+    assert result.exit_code == 2
+    assert "OneVsRestClassifier failed in fold 0 on column(s) [0]: 'StandardSca" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 REFUSED = [
     (["--target", "knd"], "There is no column 'knd'. Did you mean kind?"),
     ([], "Which column is the target? Write --target with one of 'kind'"),

@@ -138,7 +138,7 @@ def test_the_width_follows_the_subset_when_retuned():
     ("params", "sentence"),
     [
         ({"by": "zero"}, "needs by to be 'marginal'"),
-        ({"sigma": -2}, "needs sigma to be a number above 0"),
+        ({"sigma": -2}, "needs sigma to be a number in"),
         ({"n_repeats": 0}, "needs n_repeats to be an int of at least 1"),
         ({"n_values": 1}, "needs n_values to be an int of at least 2"),
     ],

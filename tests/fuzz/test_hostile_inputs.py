@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tamis.contract import Record
+from tamis import select
+from tamis.contract import Record, Selection
 from tamis.contract.record import _checksum
 from tamis.criteria import FisherScore, Scatter
 from tamis.exceptions import TamisError
@@ -204,6 +205,32 @@ def test_hostile_expressions(first):
 @pytest.mark.slow
 def test_many_hostile_expressions():
     check_expressions(300, 5000)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Forward(CrossValidated(SVC(), cv=LeavePOut(p=20)))", "LeavePOut.* makes .* folds"),
+        ("Auto(cv=LeavePOut(p=20), budget=1)", "LeavePOut.* makes .* folds"),
+        ("SVCPathCV(cv=LeavePOut(p=20))", "LeavePOut.* makes .* folds"),
+        ("Fusion([])", "Fusion needs a list of searches"),
+        ("Fusion(2)", "Fusion needs a list of searches"),
+        ("Ranking(ParzenInformation(sigma=1e-300))", "ParzenInformation needs sigma"),
+        ("Ranking(KwakInformation(sigma=1e300))", "KwakInformation needs sigma"),
+        ("Forward(CrossValidated(Pipeline([])))", "needs an estimator that predicts"),
+        (
+            "Ranking(Importances(DecisionTreeClassifier(), importance_getter='fit'))",
+            "'fit' of DecisionTreeClassifier does not",
+        ),
+    ],
+)
+def test_hostile_methods_that_parse_are_refused_by_fit(text, sentence):
+    made = parse(text)
+    with pytest.raises(TamisError, match=sentence):
+        made.fit(X, Y)
+    if isinstance(made, Selection):
+        with pytest.raises(TamisError, match=sentence):
+            select(X, Y, text)
 
 
 # -- records --------------------------------------------------------------------------------------

@@ -188,6 +188,23 @@ def test_tried_swaps_are_shown(eliminated, wine):
     assert "rise of the loss" in page.said["columns"]
 
 
+def test_a_code_of_a_kept_category_is_closest_to_it():
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 4, 200)
+    y = np.isin(site, [1, 3]).astype(int)
+    y[:20] = rng.integers(0, 2, 20)
+    site_names = np.array(["Ulm", "Bonn", "Graz", "Bern"])[site]
+    frame = pl.DataFrame({"x": rng.normal(size=200), "site": site_names, "site_code": site})
+    selection = TableSelector(Ranking(FisherScore(), n_features_to_select=1)).fit(frame, y)
+    assert selection.columns == ["site"]
+    substitutes = selection.substitutes(frame, y)
+    gathered = report(selection, frame, y, substitutes=substitutes)
+    near, r = gathered.closest
+    assert (near[2], r[2]) == (1, pytest.approx(next(iter(substitutes)).correlation))
+    assert gathered.swaps[1][0].r == r[2] > 0.9
+
+
 def test_effects_on_a_model_are_shown(eliminated, wine):
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -706,6 +723,14 @@ def test_a_gain_is_shown_with_the_standard_error_of_the_difference(wine):
     shown = Page(report(chosen, wine.X, wine.y).html()).said["head"]
     gained = f"{word} compared with all columns{size:.1f} points ± {100 * lost.wrong_error:.1f}"
     assert f"{gained} for the difference, which {verb} one standard error" in shown
+
+
+def test_the_plan_of_auto_is_described_in_words(wine):
+    chosen = Auto(budget=1, random_state=0, n_features_to_select=3).fit(wine.X, wine.y)
+    html = report(chosen, wine.X, wine.y).html()
+    assert "column order by joint mutual information: always tried" in html
+    assert "ridge regression: always tried" in html
+    assert not re.search(r"(path|model|all columns): \w+:", html)
 
 
 def test_the_share_of_resamples_counts_the_folds_that_keep_a_column(wine):

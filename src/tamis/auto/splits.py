@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tamis._arrays import Subset, is_int
 from tamis.exceptions import InvalidParameter
-from tamis.validation.splits import Fold, deal_folds
+from tamis.validation.splits import Fold, deal_folds, list_splits
 
 
 def balanced_folds(
@@ -67,7 +67,7 @@ def make_splits(
             cv = clone(cv, safe=False)
             cv.random_state = seed
         try:
-            found = list(cv.split(np.zeros((len(rows), 1)), y, groups))
+            found = list_splits(cv, np.zeros((len(rows), 1)), y, groups=groups)
         except ValueError as error:
             raise InvalidParameter(
                 f"cv={cv} cannot split the {len(rows)} rows: {error}."

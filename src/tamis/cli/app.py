@@ -77,6 +77,8 @@ def _describe(error: Exception) -> str | None:
     # scikit-learn raises ValueError for unusable data and parameters
     if isinstance(error, TamisError | ValueError):
         return str(error)
+    if notes := getattr(error, "__notes__", ()):  # a model of the user failed
+        return f"{notes[0].rstrip('.')}: {error}."
     if isinstance(error, MemoryError):
         return "There is not enough memory. Give fewer rows or columns."
     if isinstance(error, OSError):

@@ -19,7 +19,7 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.cli.options import SelectOptions
 from tamis.cli.progress import ProgressBar
 from tamis.contract import Selection
-from tamis.exceptions import InvalidParameter, TamisError
+from tamis.exceptions import InvalidParameter, NotEnoughMemory, TamisError
 from tamis.report.sheets import FORMULA, Sheet, csv_text, json_text, quote_formula, table_text
 from tamis.report.units import ChosenUnits, inner_selection
 from tamis.table import Alert
@@ -210,6 +210,9 @@ def write_results(result: SelectionResult, folder: Path) -> None:
             for name in (SELECTED, RANKING, RECORD):
                 (draft / name).replace(folder / name)
         write_page(result, folder / PAGE, n_resamples)
+    except NotEnoughMemory as error:
+        written = f"{SELECTED}, {RANKING} and {RECORD} are in {folder}, without a report."
+        raise NotEnoughMemory(f"{error} {written}") from error
     except (OSError, TamisError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         if not isinstance(cause, OSError):

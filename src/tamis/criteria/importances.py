@@ -145,9 +145,15 @@ def importances(model: Any, getter: Getter = "auto") -> Array:
         raise InvalidParameter(
             f"Importances finds no {getter!r} in the fitted {type(model).__name__}: {error}."
         ) from error
-    if getter.endswith("feature_importances_"):
-        return np.asarray(found, dtype=np.float64)
-    return _squares(found)
+    try:
+        if getter.endswith("feature_importances_"):
+            return np.asarray(found, dtype=np.float64)
+        return _squares(found)
+    except TypeError:
+        raise InvalidParameter(
+            f"Importances needs importance_getter as the name of an attribute that holds numbers, "
+            f"but {getter!r} of {type(model).__name__} does not. Use importance_getter='auto'."
+        ) from None
 
 
 def shap_sizes(model: Any, X: Array) -> Array:

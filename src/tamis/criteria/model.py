@@ -282,7 +282,7 @@ def names_by_position(estimator: Any) -> bool:
 
 def is_survival_model(estimator: Any) -> bool:
     """Whether an estimator, or the last step of a pipeline, belongs to scikit-survival."""
-    if isinstance(estimator, Pipeline):
+    if isinstance(estimator, Pipeline) and estimator.steps:
         return is_survival_model(estimator.steps[-1][1])
     if (inner := inner_estimator(estimator)) is not estimator:
         return is_survival_model(inner)

@@ -40,7 +40,7 @@ from tamis.validation.block_lda import SummedLDA
 from tamis.validation.held_out import squared_losses
 from tamis.validation.knn import KNNFolds
 from tamis.validation.lda import LDAFolds, is_plain_lda
-from tamis.validation.splits import retold
+from tamis.validation.splits import list_splits, retold
 
 
 class ConstantRisk(BaseEstimator):
@@ -269,7 +269,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
             splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
             return [
                 (np.asarray(train), np.asarray(test))
-                for train, test in splitter.split(X, y, **metadata.split)
+                for train, test in list_splits(splitter, X, y, **metadata.split)
             ]
         except ValueError as error:
             raise InvalidParameter(

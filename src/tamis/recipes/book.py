@@ -139,7 +139,8 @@ def targets_of(selector: Any) -> frozenset[str]:
     if isinstance(selector, Then):
         return targets_of(selector.first) & targets_of(selector.second)
     if isinstance(selector, Fusion):
-        return frozenset.intersection(*map(targets_of, selector.searches))
+        searches = selector.searches if isinstance(selector.searches, list | tuple) else ()
+        return frozenset(TASKS).intersection(*map(targets_of, searches))
     # an embedded selector acts as its own criterion
     return frozenset(getattr(getattr(selector, "criterion", selector), "targets", TASKS))
 

@@ -386,6 +386,10 @@ def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -
     detailed = kept[:DETAILED].tolist()
     if substitutes is not None:
         swaps = _tried_swaps(units, detailed, substitutes, r)
+        for unit, tried in swaps.items():  # these may be closer, because they include categories
+            for swap in tried:
+                if not swap.r <= value[swap.unit]:
+                    near[swap.unit], value[swap.unit] = unit, swap.r
     else:
         swaps = {}
         for unit, line in zip(detailed, np.where(units.kept, -1.0, others), strict=False):
@@ -485,8 +489,12 @@ def _details(selection: Any, given: GivenTable, results: Results | None) -> list
     lines = [("Selector", write(selection, strict=False))]
     for planned in getattr(inner_selection(selection), "plan_", None) or ():
         if hasattr(planned, "tried"):
-            word = "Tried" if planned.tried else "Skipped"
-            lines.append((word, f"{planned.name}: {planned.reason}".removesuffix(": ")))
+            from tamis.auto.sentences import (
+                STEPS,  # imports models, which other methods do not need
+            )
+
+            word, name = "Tried" if planned.tried else "Skipped", planned.name
+            lines.append((word, f"{STEPS.get(name, name)}: {planned.reason}".removesuffix(": ")))
     elsewhere = getattr(inner_selection(selection), "environment_errors_", None) or {}
     for label, error in elsewhere.items():
         text = describe_error(error)

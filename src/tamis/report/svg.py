@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-from tamis.exceptions import MissingExtra
+from tamis._format import format_bytes
+from tamis.exceptions import MissingExtra, NotEnoughMemory
 
 SVG = "{http://www.w3.org/2000/svg}"
 #: Attributes to remove, because only Vega needs them or the style sheet sets them.
@@ -17,8 +18,13 @@ PIXELS = frozenset(
 )
 
 
+#: Bytes of address space that vl-convert reserves. With less, it ends the process.
+RESERVED = 66 * 2**30
+
+
 def to_svg(chart: dict[str, Any]) -> str:
     """Return a chart as the text of an SVG file."""
+    check_address_space()
     try:
         import vl_convert
     except ImportError:
@@ -28,6 +34,20 @@ def to_svg(chart: dict[str, Any]) -> str:
         ) from None
     svg: str = vl_convert.vegalite_to_svg(chart)
     return svg
+
+
+def check_address_space() -> None:
+    """Raise an error if the process may not reserve the memory that vl-convert needs."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < RESERVED:
+        raise NotEnoughMemory(
+            f"Charts need {format_bytes(RESERVED)} of address space, of which little is used, but "
+            f"the limit of this process is {format_bytes(most)}. Write ulimit -v unlimited."
+        )
 
 
 def to_inline_svg(chart: dict[str, Any], css: str) -> str:

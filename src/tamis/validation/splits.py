@@ -30,11 +30,22 @@ Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
 
 
+#: Greatest number of folds. LeavePOut(p=20) makes more than anyone can wait for.
+MOST_FOLDS = 100_000
 #: Beginning of scikit-learn's warning that a class has fewer rows than there are folds.
 FEW_MEMBERS = "The least populated class in y has only"
 #: Beginning of scikit-learn's warning that the classes may be numbers of a regression. It is
 #: dropped, because callers have checked that already.
 MANY_CLASSES = "The number of unique classes"
+
+
+def list_splits(splitter: Any, X: Any, y: Any, **params: Any) -> list[Any]:
+    """Return all splits of a splitter of scikit-learn. Raise a ValueError if there are too many."""
+    if hasattr(splitter, "get_n_splits"):
+        n_folds = splitter.get_n_splits(X, y, **params)
+        if n_folds > MOST_FOLDS:
+            raise ValueError(f"{splitter} makes {n_folds} folds, more than {MOST_FOLDS}")
+    return list(splitter.split(X, y, **params))
 
 
 @contextmanager

@@ -18,11 +18,12 @@ from tamis._format import format_name
 from tamis.choice.front import PricedList
 from tamis.criteria import Correlation, FisherScore
 from tamis.evaluation import Realizations, evaluate, friedman
-from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra
+from tamis.exceptions import InvalidParameter, InvalidTable, MissingExtra, NotEnoughMemory
 from tamis.meta import ConditionalTest, InvariantSelection, Probes
 from tamis.report.charts.curves import push_apart as apart
 from tamis.report.charts.style import LETTERS, LIGHT, PAGE
 from tamis.report.error_curve import error_curves
+from tamis.report.svg import to_svg
 from tamis.report.units import chosen_units
 from tamis.search import Forward, Ranking
 from tests.page_cases import HOSTILE
@@ -61,8 +62,20 @@ def test_a_notebook_shows_a_chart_without_loading_anything(eliminated, monkeypat
         assert set(re.findall(r"https?://[^\s\"'<>]+", drawn)) == {
             "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink",
         }  # fmt: skip
+        plain = to_svg(shown.to_dict())  # fonts of the notebook may be wider
+        widths = [float(re.search(r'width="([\d.]+)"', svg)[1]) for svg in (drawn, plain)]
+        assert widths[0] > widths[1] + 30
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # then altair shows it
     assert "text/html" in chart._repr_mimebundle_()
+
+
+def test_charts_with_too_little_address_space_are_refused(eliminated, monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8 * 2**30, resource.RLIM_INFINITY))
+    chart = plot.path(eliminated)
+    with pytest.raises(NotEnoughMemory, match=r"need 66 GiB .* is 8 GiB\. Write ulimit"):
+        to_svg(chart.to_dict())
+    assert "text/html" in chart._repr_mimebundle_()  # then altair shows it
 
 
 def test_a_notebook_shows_a_chart_by_the_renderer_that_the_user_chose(eliminated):

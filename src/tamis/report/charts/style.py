@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from tamis.exceptions import InvalidParameter, MissingExtra
+from tamis.exceptions import InvalidParameter, MissingExtra, NotEnoughMemory
 from tamis.report.svg import to_svg
 
 #: Number of characters of a name shown in a chart. The tooltip has the full name.
 LETTERS = 34
 FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
+#: Margins of a chart in a notebook, whose fonts may be wider than those that place the labels.
+PADDING = {"left": 24, "right": 24, "top": 5, "bottom": 5}
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -141,8 +143,8 @@ def _notebook_chart(altair: Any) -> Any:
             if altair.renderers.active != "default":  # the user has chosen how charts are shown
                 return super()._repr_mimebundle_(*args, **options)
             try:
-                return {"image/svg+xml": to_svg(self.to_dict())}
-            except MissingExtra:
+                return {"image/svg+xml": to_svg({"padding": PADDING, **self.to_dict()})}
+            except (MissingExtra, NotEnoughMemory):
                 return super()._repr_mimebundle_(*args, **options)
 
     return NotebookChart

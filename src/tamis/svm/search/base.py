@@ -29,7 +29,7 @@ from tamis.svm.curves.certificate import PathAudit, TriedGamma, against
 from tamis.svm.inputs import RANGE, RISING, check_new_rows, check_rows, weigh_samples
 from tamis.svm.kernels import GAMMA, KernelEstimator
 from tamis.svm.machine import most_steps
-from tamis.validation.splits import Fold, retold
+from tamis.validation.splits import Fold, list_splits, retold
 
 #: Relative difference up to which the best values of two gammas are tied.
 EQUAL = 1e-12
@@ -149,7 +149,8 @@ class TunedSVM(KernelEstimator):
             cv = (StratifiedGroupKFold if classes else GroupKFold)(5 if cv is None else cv)
         try:
             with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
-                given = list(check_cv(cv, rows.y, classifier=classes).split(rows.X, rows.y, groups))
+                splitter = check_cv(cv, rows.y, classifier=classes)
+                given = list_splits(splitter, rows.X, rows.y, groups=groups)
         except ValueError as error:
             raise InvalidParameter(
                 f"{name} needs cv as an int from 2 to the {n} rows, a splitter, or a list of "

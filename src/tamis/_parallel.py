@@ -263,7 +263,7 @@ def parallel_stream(
     if cluster is not None:
         yield from _on_cluster(function, items, n_jobs, cluster, shared)
     elif effective_n_jobs(n_jobs) == 1:
-        with threadpool_limits(1):
+        with _libraries().limit(limits=1):
             for key, item in items:
                 yield key, function(*item)
     else:

@@ -75,6 +75,20 @@ def gather(matrix, rows, columns):
     return out
 
 
+@njit(cache=True)
+def restricted_product(matrix, index, columns):
+    """Return ``matrix[np.ix_(index, index)] @ columns`` for two columns, without the submatrix."""
+    out = np.empty(columns.shape)
+    for i in range(index.shape[0]):
+        row = matrix[index[i]]
+        first = second = 0.0
+        for j in range(index.shape[0]):
+            first += row[index[j]] * columns[j, 0]
+            second += row[index[j]] * columns[j, 1]
+        out[i, 0], out[i, 1] = first, second
+    return out
+
+
 class EpochProgramme(NamedTuple):
     """Quadratic programme, or its restriction to a subset of the variables.
 
@@ -95,7 +109,8 @@ class EpochProgramme(NamedTuple):
 #: residual, the scale of g, e, and the error of the equality constraint along the direction.
 _COUNTS = ("n_slots", "n_terms", "n_free", "n_zeros")
 _REALS = ("tau", "b", "kappa", "residual", "scale", "excess", "missed")
-NUMBERS = np.dtype([(name, "i8") for name in _COUNTS] + [(name, "f8") for name in _REALS])
+_FIELDS = np.dtype([(name, "i8") for name in _COUNTS] + [(name, "f8") for name in _REALS])
+NUMBERS = np.dtype((np.record, _FIELDS))
 
 
 class EpochState(NamedTuple):

@@ -66,26 +66,77 @@ def _cut(part, first, last):
 
 
 @njit(cache=True)
-def _step_of(programme, inverse, errors, log, moving, i, k):
+def noise_effects(inverse, rounding, likely):
+    """Bound the effect of rounding errors in the residuals on x, the weights and the intercept.
+
+    ``rounding`` has a row for each interval and a column for each slot.
+    """
+    n, width = rounding.shape
+    dx, error_w, error_b = np.empty((n, width)), np.empty(n), np.empty(n)
+    diagonal, first = np.zeros((2, width + 1))
+    added = -1
+    for k in range(n):
+        if added < 0 or inverse.n_terms[k] < added:
+            diagonal[:], first[:], added = 0.0, 0.0, 0
+            for i in range(min(width + 1, inverse.base.shape[0])):
+                diagonal[i], first[i] = inverse.base[i, i], inverse.base[0, i]
+        while added < inverse.n_terms[k]:
+            term, scale = inverse.terms[added], inverse.scale[added]
+            for i in range(width + 1):
+                diagonal[i] += scale * term[i] ** 2
+                first[i] += scale * term[0] * term[i]
+            added += 1
+        weights = intercept = 0.0
+        for i in range(width):
+            square = rounding[k, i] ** 2
+            weights += square * max(diagonal[i + 1], 0.0)
+            intercept += square * first[i + 1] ** 2
+        error_w[k], error_b[k] = likely * np.sqrt(weights), likely * np.sqrt(intercept)
+        for i in range(width):
+            size = np.sqrt(max(diagonal[i + 1], 0.0)) * error_w[k]
+            dx[k, i] = size if rounding[k, i] > 0.0 else 0.0
+    return dx, error_w, error_b
+
+
+@njit(cache=True)
+def _term_of(log, slot, k):
+    """Return the term of the inverse that the variable in a slot added at an end of interval ``k``.
+
+    The variable is outside the margin set on the interval. It enters at the end of the interval, or
+    it has left at the beginning. Return -1 if it does neither, or if there is no single term.
+    """
+    if slot >= 0 and log.side[k + 1, slot] == FREE and log.n_terms[k + 1] == log.n_terms[k] + 1:
+        return log.n_terms[k]
+    if slot >= 0 and k > 0 and log.side[k - 1, slot] == FREE:
+        return log.n_terms[k - 1] if log.n_terms[k] == log.n_terms[k - 1] + 1 else -1
+    return -1
+
+
+@njit(cache=True)
+def _step_of(programme, inverse, errors, log, moving, i, slot, k):
     """Return a bound on the change of a residual when the solution moves to the optimum.
 
-    The residual belongs to variable ``i``, which is outside the margin set, on interval ``k``.
+    The residual belongs to variable ``i``, which is outside the margin set, on interval ``k``. It
+    has the given slot, or -1.
     """
     K, sign, point = programme
     size = moving.shape[0] + 1
     row = K[point[i]]
     u = np.zeros(size)
     u[0] = sign[i]
-    for slot in range(size - 1):
-        if log.side[k, slot] == FREE:
-            j = moving[slot]
-            u[slot + 1] = sign[i] * sign[j] * row[point[j]]
+    for other in range(size - 1):
+        if log.side[k, other] == FREE:
+            j = moving[other]
+            u[other + 1] = sign[i] * sign[j] * row[point[j]]
     systematic = max(abs(dot(u, errors.first[k])), abs(dot(u, errors.last[k])))
-    v = np.empty(size)
-    apply_inverse(inverse, inverse.n_terms[k], u, size, v)
+    v, t = np.empty(size), _term_of(log, slot, k)
+    if t >= 0:  # the term is a multiple of (-v, 1), with 1 in the slot of the variable
+        v[:] = inverse.terms[t, :size] / inverse.terms[t, slot + 1]
+    else:
+        apply_inverse(inverse, inverse.n_terms[k], u, size, v)
     squares = 0.0
-    for slot in range(size - 1):
-        squares += (v[slot + 1] * errors.rounding[k, slot]) ** 2
+    for j in range(size - 1):
+        squares += (v[j + 1] * errors.rounding[k, j]) ** 2
     return 1.01 * systematic + errors.likely * np.sqrt(squares)
 
 
@@ -131,9 +182,11 @@ def proved_parts(
                 c = way * (sign[i] * h[k + 1, p] - log.tau[k + 1] * slope[i])
                 error = own.all[k] + own.mass[k] * own.noise[p] + own.drift[p]
                 coarse = errors.weights[k] * norm[p] + errors.intercept[k]
-                if min(a, c) < error + coarse and looks < CLOSE_LOOKS and coarse > 0.0:
+                if min(a, c) >= error + coarse:  # the usual case: the sign is certain
+                    continue
+                if looks < CLOSE_LOOKS and coarse > 0.0:
                     looks += 1
-                    step = _step_of(programme, inverse, errors, log, moving, i, k)
+                    step = _step_of(programme, inverse, errors, log, moving, i, slot, k)
                     coarse = min(coarse, step)
                 error += coarse
                 if max(abs(a), abs(c)) <= 2.0 * error:
@@ -145,3 +198,60 @@ def proved_parts(
                     _cut(part, a - error, c - error)
             if part[0] > part[1]:
                 break
+
+
+@njit(cache=True)
+def _rounded(computed, row, out):
+    """Add to ``out`` the bounds on the rounding errors of the outputs in a row."""
+    total, mass, blur, rounding, far, unknown = computed
+    for j in range(out.shape[0]):
+        share = 0.1 * rounding[row, j] if rounding[row, j] < far else unknown
+        out[j] += total[row] + mass[row] * blur[j] + share
+
+
+@njit(cache=True)
+def _largest(a, b):
+    """Return the larger number, or NaN if one of them is NaN."""
+    return a if a >= b or a != a else b
+
+
+@njit(cache=True)
+def bound_outputs(h, unit, norms, computed, parts, zones):
+    """Bound the errors of outputs ``h`` on the known parts of a path, and in the zones between.
+
+    The bounds on the weights and the intercept, ``error_w`` and ``error_b``, are in units of the
+    kernel. ``norms`` are the distances of the points from the mean of the training points. In a
+    zone, the outputs move from one known part to the next, so the bound includes this movement.
+    """
+    known, begin, end, error_w, error_b, loose = parts
+    zone_w, zone_b, zone_loose = zones
+    n_known, last_row, n_points = known.shape[0], h.shape[0] - 1, h.shape[1]
+    error, zone = np.empty((n_known, n_points)), np.empty((n_known + 1, n_points))
+    above, below = np.empty((2, n_points))
+    for k in range(n_known):
+        above[:] = 0.0
+        below[:] = 0.0
+        _rounded(computed, known[k], above)
+        _rounded(computed, known[k] + 1, below)
+        for j in range(n_points):
+            own = (error_w[k] * norms[j] + error_b[k]) * unit
+            error[k, j] = own + _largest(above[j], below[j]) + loose[k]
+    for z in range(n_known + 1):
+        first = known[z - 1] if z > 0 else -1
+        last = known[z] if z < n_known else last_row
+        for j in range(n_points):
+            before = error_w[z - 1] * norms[j] + error_b[z - 1] if z > 0 else 0.0
+            after = error_w[z] * norms[j] + error_b[z] if z < n_known else 0.0
+            zone[z, j] = zone_w[z] * norms[j] + zone_b[z] + _largest(before, after)
+            zone[z, j] = zone[z, j] * unit + zone_loose[z]
+        for row in range(max(first, 0), min(last + 1, last_row)):
+            share = 1.0
+            if row == first:
+                share = 1.0 - end[z - 1]
+            elif row == last:
+                share = begin[z]
+            for j in range(n_points):
+                zone[z, j] += share * abs(h[row + 1, j] - h[row, j])
+        for row in range(first + 1, last + 1):
+            _rounded(computed, row, zone[z])
+    return error, zone

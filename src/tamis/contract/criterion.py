@@ -404,7 +404,9 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     if y.dtype.names is not None or criterion.targets == {SURVIVAL}:
         return _check_censored(criterion, y)
     try:
-        detected, _ = target_kind(y), np.unique(y)
+        detected = target_kind(y)
+        if y.dtype.kind == "O":
+            np.unique(y)
     except TypeError as error:  # labels of different types cannot be sorted
         raise InvalidTarget(
             f"{name} needs labels of one type, but y mixes several ({error}). Convert it, for "

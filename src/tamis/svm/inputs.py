@@ -138,7 +138,9 @@ def weigh_classes(
     """
     classes, target = np.unique(y, return_inverse=True)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        each = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=counts)
+        each = np.ones(len(classes))
+        if class_weight is not None:
+            each = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=counts)
         bounds = weight * each[target]
     if isinstance(class_weight, dict) and not ((each > 0) & np.isfinite(each)).all():
         raise InvalidParameter(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
+from tamis.compiled.proofs import bound_outputs
 from tamis.svm.inputs import FARTHEST_DOUBT, FARTHEST_OUTPUT, within
 from tamis.svm.kernels import EPS, Gram
 from tamis.svm.path.follow import PathOutputs, SolutionPath
@@ -79,11 +80,13 @@ class ErrorBounds(NamedTuple):
         errors += [self.zone[below], self.bound[below]]
         error = np.concatenate(errors)[order]
         index, share = index[order], share[order]
-        following = np.minimum(index + 1, len(rows) - 1)
+        inside = np.flatnonzero(share)
+        weight, following = share[inside], np.minimum(index[inside] + 1, len(rows) - 1)
 
         def between(part: Array) -> Array:
-            weight = share if part.ndim == 1 else share[:, None]
-            return np.asarray((1 - weight) * part[index] + weight * part[following])
+            found, w = part[index], weight if part.ndim == 1 else weight[:, None]
+            found[inside] = (1 - w) * found[inside] + w * part[following]
+            return found
 
         return Bracketed(between(self.lam), between(self.h), between(self.band), error)
 
@@ -119,24 +122,14 @@ def bound_errors(
     known = np.flatnonzero(~np.isnan(proof.begin)) if gram.definite else np.empty(0, np.intp)
     begin, end = proof.begin[known], proof.end[known]
     norms = gram.norms(X, rows, own) / np.sqrt(unit)
-    error = np.multiply.outer(proof.error_w[known], norms) + proof.error_b[known, None]
-    zone = _zones(solution, proof, known, norms)
-    moved = np.abs(np.diff(h, axis=0)) / unit
-    zone[1:] += (1 - end)[:, None] * moved[known]
-    zone[:-1] += begin[:, None] * moved[known]
-    edges = np.concatenate([[-1], known, [len(moved)]])
-    for between in np.flatnonzero(np.diff(edges) > 1):
-        zone[between] += moved[edges[between] + 1 : edges[between + 1]].sum(axis=0)
-    none = np.zeros((1, len(norms)))
-    zone += np.maximum(np.vstack([none, error]), np.vstack([error, none]))
-    computed = _rounding(solution, gram, X, rows)
-    computed += np.where(rounding < FARTHEST_OUTPUT, 0.1 * rounding, FARTHEST_DOUBT)
-    error = error * unit + np.maximum(computed[known], computed[known + 1])
-    zone *= unit
     loose = np.nan_to_num(proof.loose, nan=0.0) * unit
-    error += loose[known, None]
-    zone += _loosest(loose, known)[:, None]
-    np.add.at(zone, np.searchsorted(known, np.arange(len(lam))), computed)
+    noise = solution.programme.doubt[solution.programme.point]
+    total = unit * np.concatenate([s.total(noise) for s in solution.segments])
+    mass = np.concatenate([s.mass for s in solution.segments])
+    computed = total, mass, gram.rounding(X, rows), rounding, FARTHEST_OUTPUT, FARTHEST_DOUBT
+    parts = known, begin, end, proof.error_w[known], proof.error_b[known], loose[known]
+    zones = *_zones(solution, proof, known), _loosest(loose, known)
+    error, zone = bound_outputs(h, unit, norms, computed, parts, zones)
     error, zone = (within(part, FARTHEST_DOUBT) for part in (error, zone))
     return ErrorBounds(lam, h, outputs.band, known, begin, end, error, zone)
 
@@ -154,18 +147,8 @@ def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
     return found
 
 
-def _rounding(solution: SolutionPath, gram: Gram, X: Array, rows: Array) -> Array:
-    """Bound the effect of rounding errors of the kernel on the outputs, of shape (rows, points)."""
-    noise = solution.programme.doubt[solution.programme.point]
-    total = np.concatenate([s.total(noise) for s in solution.segments])
-    mass = np.concatenate([s.mass for s in solution.segments])
-    return solution.programme.unit * total[:, None] + np.multiply.outer(
-        mass, gram.rounding(X, rows)
-    )
-
-
-def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms: Array) -> Array:
-    """Bound the change of the optimal outputs in each zone, of shape (zones, points)."""
+def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Bound the changes of the optimal weights and of the intercept in each zone."""
     programme = solution.programme
     lam = np.concatenate([s.lam for s in solution.segments])
     drop = lam[known] - lam[known + 1]
@@ -176,8 +159,7 @@ def _zones(solution: SolutionPath, proof: Proof, known: NDArray[np.intp], norms:
     fall = np.append(most, proof.last[known]) - np.append(proof.first[known], least) + doubt
     way = np.maximum(tops - bottoms, 0.0)
     error_w = np.sqrt(way * np.maximum(fall, 0.0))
-    error_b = error_w * float(programme.norms.max(initial=0.0)) + way * programme.scale
-    return np.asarray(np.multiply.outer(error_w, norms) + error_b[:, None])
+    return error_w, error_w * float(programme.norms.max(initial=0.0)) + way * programme.scale
 
 
 def _ends(solution: SolutionPath) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from tamis.compiled.events import EpochLog, advance, audit
 from tamis.compiled.margin_set import FREE
 from tamis.svm.path.programme import Line, Segment, Stuck
 from tamis.svm.path.proofs import Walked, prove
-from tamis.svm.path.state import RESIDUAL, Indices, MarginSet, SolverState
+from tamis.svm.path.state import EPOCH, RESIDUAL, Indices, MarginSet, SolverState
 
 # If the violation exceeds this share of lambda, an epoch is cut there. The path is repaired before
 # it continues.
@@ -103,9 +103,13 @@ def _trim(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> Ep
 
 def _outputs(state: SolverState, moving: Indices, log: EpochLog) -> Array:
     """Return the outputs h at all points for each row of the log, in a single matrix product."""
-    programme = state.programme
+    programme, m = state.programme, len(moving)
     change = (log.x - log.x[0]) * programme.sign[moving]
-    h = change @ programme.K[programme.point[moving]]
+    if len(state.rows) < m:
+        state.rows = np.empty((m + EPOCH, len(programme.K)))
+    # "clip" only means that rows are written to the output directly
+    rows = np.take(programme.K, programme.point[moving], 0, out=state.rows[:m], mode="clip")
+    h = change @ rows
     h += state.h
     h += (log.b - log.b[0])[:, None]
     return h

@@ -169,16 +169,21 @@ class SolutionPath:
     def outputs(self, K: Array) -> PathOutputs:
         """Return the outputs of new points along the whole path, from their kernel rows ``K``."""
         point, sign, sizes = self.programme.point, self.programme.sign, np.abs(K).max(axis=1)
-        found = []
+        lam = np.concatenate([part.lam for part in self.segments]) * self.lam_unit
+        columns, zero = np.ascontiguousarray(K.T), np.empty(len(lam))
+        h, rounding = np.empty((2, len(lam), len(K)))
+        row = 0
         for part in self.segments:
+            rows = slice(row, row := row + len(part.lam))
             change = (part.x - part.x[0]) * sign[part.variables]
-            h = change @ K[:, point[part.variables]].T
-            h += K @ self.programme.per_point(part.start)
-            h += part.b[:, None] * self.programme.unit
-            found.append((part.lam * self.lam_unit, h, *self._doubtful(part, sizes)))
-        lam, h, rounding, zero = (np.concatenate(column) for column in zip(*found, strict=True))
-        rounding = np.where(np.abs(h) < FARTHEST_OUTPUT, rounding, FARTHEST_OUTPUT)
-        return PathOutputs(lam, within(h, FARTHEST_OUTPUT), within(rounding, FARTHEST_OUTPUT), zero)
+            np.matmul(change, columns[point[part.variables]], out=h[rows])
+            h[rows] += K @ self.programme.per_point(part.start)
+            h[rows] += part.b[:, None] * self.programme.unit
+            rounding[rows], zero[rows] = self._doubtful(part, sizes)
+        near = within(h, FARTHEST_OUTPUT)
+        if near is not h:
+            rounding[~(np.abs(h) < FARTHEST_OUTPUT)] = FARTHEST_OUTPUT
+        return PathOutputs(lam, near, within(rounding, FARTHEST_OUTPUT), zero)
 
     @property
     def margin_set_sizes(self) -> NDArray[np.intp]:

@@ -143,11 +143,13 @@ class PathFold(NamedTuple):
             return vote_steps(lines, self.target, n_classes, self.weight, way, errors)
         (one,), (zero,) = outputs, zeros
         # outputs moved in favour of (1) or against (-1) the true labels
-        moved = one.h + way * np.where(self.target == 1, 1.0, -1.0) * one.error
+        moved = one.error * np.where(self.target == 1, way, -way)
+        moved += one.h
         if scoring == "roc_auc":
             pairs = OrderPairs.of(self.X, self.target, self.weight)
             return order_steps(one.lam, moved, zero, pairs)
-        return label_steps(one.lam, moved + zero, self.target, self.weight)
+        moved += zero
+        return label_steps(one.lam, moved, self.target, self.weight)
 
 
 def pairwise_paths(

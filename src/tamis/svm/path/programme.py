@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array
+from tamis._seeds import stream
 
 
 class Stuck(Exception):
@@ -58,6 +59,11 @@ class QuadraticProgramme:
         overestimates it.
         """
         return self.noise + self.ridge / 2
+
+    @cached_property
+    def probes(self) -> Array:
+        """Two columns of random signs, by which the error of an inverse is estimated."""
+        return stream(0, "probe", len(self.sign)).choice([-1.0, 1.0], (len(self.sign) + 1, 2))
 
     def per_point(self, x: Array) -> Array:
         """Return ``s x`` summed over the variables of each point."""

@@ -25,6 +25,7 @@ from tamis.compiled.proofs import (
     MarginInverse,
     ResidualErrors,
     StepErrors,
+    noise_effects,
     proved_parts,
 )
 from tamis.compiled.thresholds import in_calls
@@ -141,18 +142,19 @@ class _LogProof:
         free = self.log.side[:-1] == FREE
         rounding = own.all[:, None] + np.multiply.outer(own.mass, own.noise[self.points])
         rounding = (rounding + own.drift[self.points]) * free
-        dx, error_w, error_b = _noise(inverse, rounding)
-        steps, forms = [], []
-        for end in (slice(None, -1), slice(1, None)):
-            r, excess = self.r[end] * free, self.excess[end]
-            step = _solve(inverse, np.column_stack([excess, r]))
-            step[:, 1:] *= free
-            steps.append(step)
-            forms.append(np.abs(np.einsum("ij,ij->i", r, step[:, 1:]) + excess * step[:, 0]))
-        sizes = np.abs(np.array(steps)).max(axis=0) * INEXACT
-        error_w += INEXACT * np.sqrt(np.maximum(*forms))
+        dx, error_w, error_b = noise_effects(inverse, rounding, LIKELY)
+        # the residuals at the start of each interval, followed by those at the end
+        n = len(free)
+        rhs = np.empty((2 * n, free.shape[1] + 1))
+        rhs[:n, 0], rhs[n:, 0] = self.excess[:-1], self.excess[1:]
+        np.multiply(self.r[:-1], free, out=rhs[:n, 1:])
+        np.multiply(self.r[1:], free, out=rhs[n:, 1:])
+        step = _solve(inverse, rhs)
+        forms = np.abs(np.einsum("ij,ij->i", rhs, step))
+        sizes = np.maximum(np.abs(step[:n]), np.abs(step[n:])) * INEXACT
+        error_w += INEXACT * np.sqrt(np.maximum(forms[:n], forms[n:]))
         bounds = dx + sizes[:, 1:], error_w, error_b + sizes[:, 0]
-        return StepErrors(steps[0], steps[1], rounding, *bounds, LIKELY)
+        return StepErrors(step[:n], step[n:], rounding, *bounds, LIKELY)
 
     def _parts(self, own: ResidualErrors, inverse: MarginInverse, errors: StepErrors) -> Array:
         programme, state = self.programme, self.state
@@ -184,27 +186,13 @@ def _largest(rows: Array) -> Array:
     return np.maximum(rows[1:], rows[:-1])
 
 
-def _noise(inverse: MarginInverse, rounding: Array) -> tuple[Array, Array, Array]:
-    """Bound the effect of rounding errors in the residuals on x, the weights and the intercept."""
-    m, width = len(inverse.base), rounding.shape[1] + 1
-    terms = inverse.terms[: int(inverse.n_terms.max(initial=0)), :width]
-    scale = inverse.scale[: len(terms), None]
-    diagonal, first = np.zeros((2, len(terms) + 1, max(width, m)))
-    diagonal[0, :m], first[0, :m] = np.diagonal(inverse.base), inverse.base[0]
-    diagonal[1:, :width], first[1:, :width] = scale * terms**2, scale * terms[:, :1] * terms
-    rows = [np.cumsum(part, axis=0)[inverse.n_terms, 1:width] for part in (diagonal, first)]
-    diagonal = np.maximum(rows[0], 0.0)
-    error_w = LIKELY * np.sqrt(np.einsum("ij,ij->i", rounding**2, diagonal))
-    error_b = LIKELY * np.sqrt(np.einsum("ij,ij->i", rounding**2, rows[1] ** 2))
-    return np.sqrt(diagonal) * error_w[:, None] * (rounding > 0), error_w, error_b
-
-
 def _solve(inverse: MarginInverse, rhs: Array) -> Array:
     """Multiply each row of ``rhs`` by the inverse of its margin set.
 
-    The inverse of row k is the base plus the first ``n_terms[k]`` rank-one terms.
+    There are two rows for each interval k, whose inverse is the base plus the first ``n_terms[k]``
+    rank-one terms.
     """
-    m, n_terms = min(len(inverse.base), rhs.shape[1]), inverse.n_terms
+    m, n_terms = min(len(inverse.base), rhs.shape[1]), np.tile(inverse.n_terms, 2)
     step = np.zeros_like(rhs)
     step[:, :m] = rhs[:, :m] @ inverse.base[:m, :m]
     terms = inverse.terms[: int(n_terms.max(initial=0)), : rhs.shape[1]]

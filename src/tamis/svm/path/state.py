@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, Mask
-from tamis._seeds import stream
 from tamis.compiled import margin_set as loops
 from tamis.compiled.margin_set import FREE, HIGH, LOW, NUMBERS, EpochProgramme, EpochState
 from tamis.compiled.thresholds import ONE_CALL
@@ -64,9 +63,10 @@ class MarginSet(NamedTuple):
         if len(self.members) < 2:
             return 0.0
         s, p = programme.sign[self.members], programme.point[self.members]
-        signs = stream(0, "probe", len(s)).choice([-1.0, 1.0], (len(s) + 1, 2))
+        signs = programme.probes[: len(s) + 1]
         v = self.inverse @ signs
-        back = s[:, None] * (loops.gather(programme.K, p, p) @ (s[:, None] * v[1:]) + v[0])
+        back = loops.restricted_product(programme.K, p, s[:, None] * v[1:])
+        back = s[:, None] * (back + v[0])
         wrong = np.vstack([s @ v[1:], back]) - signs
         return float(np.abs(wrong).max())
 
@@ -110,6 +110,7 @@ class SolverState:
     h: Array = field(init=False)  # outputs at all points
     drift: Array = field(init=False)  # bound on the difference between h and the outputs of x
     width: int = field(init=False)  # number of variables off the margin set that are followed
+    rows: Array = field(init=False, repr=False)  # memory for kernel rows, used by each epoch
     budget: int = field(init=False)  # number of epochs left; a usual path needs a tenth of them
 
     def __post_init__(self) -> None:
@@ -117,6 +118,7 @@ class SolverState:
         self.x = np.zeros(n)
         self.side = np.full(n, LOW, np.int8)
         self.h = self.drift = np.zeros(len(self.programme.K))
+        self.rows = np.empty((0, len(self.programme.K)))
         self.width = max(64, n // 8)
         self.budget = 500 + 4 * n
 
@@ -275,7 +277,7 @@ class SolverState:
             terms=np.empty((length + 4, len(d))),
             scale=np.zeros(length + 4),
             d=d,
-            now=np.rec.array([(m, 0, m, self.zeros, *numbers)], dtype=NUMBERS)[0],
+            now=np.array([(m, 0, m, self.zeros, *numbers)], dtype=NUMBERS)[0],
         )
         return problem, moved
 

@@ -177,9 +177,7 @@ def fit_without(
     return found
 
 
-def _fewer_prices(
-    selection: Any, names: Sequence[str], columns: Sequence[int]
-) -> dict[str, Any]:
+def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) -> dict[str, Any]:
     """Return the parameters for a table without some columns: their prices, and the same limit."""
     omitted = {*columns, *(names[column] for column in columns)}
 
@@ -354,7 +352,7 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
             if one.share
             else None,
             "rivals": [[rank[u], round(100 * one.share[u])] for u in rivals[:MOST_RIVALS]] or None,
-            "price": _short(one.price),
+            "price": _short(one.price, 12),
             "without": [rank[unit] for unit in one.without] or None,
             "folds": True if one.units is None else None,
         }

@@ -540,8 +540,9 @@ class Judge:
         spread = losses.drawn.std(axis=0, ddof=1)
         points = []
         for one in among:
-            loss = float(losses.whole[one]), float(spread[one])
-            points.append(CurvePoint(*self.keys[one], *loss, *self._error_rate(one)))
+            path, model, size = self.keys[one]
+            loss, error = float(losses.whole[one]), float(spread[one])
+            points.append(CurvePoint(path, model, size, loss, error, *self._error_rate(one)))
         return points
 
     def _error_rate(self, one: int) -> tuple[float | None, float | None]:

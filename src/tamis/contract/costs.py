@@ -225,9 +225,8 @@ class Limit:
         there = position[units] >= 0
         units, numbers = units[there], numbers[there]
 
-        def total(values: Array | None) -> Array:
-            found: Array = np.bincount(numbers, values, minlength=len(fees))
-            return found
+        def total(values: Array | None) -> Any:
+            return np.bincount(numbers, values, minlength=len(fees))
 
         useful = total(None) >= (1 if unpaid is None else 2)
         if unpaid is not None:

@@ -189,7 +189,7 @@ def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) 
             if key not in omitted
         }
 
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in selection.get_params().items():
         if isinstance(value, FeatureCosts):
             prices = {new: value.prices[old] for old, new in kept(value.prices).items()}

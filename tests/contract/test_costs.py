@@ -103,7 +103,7 @@ def test_units_have_the_price_of_all_their_columns():
         (FeatureCosts({9: 1}, default=1), "indices from 0 to 4, not 9"),
         (FeatureCosts({"a": 1, 0: 2}, default=1), "has two prices for 'a'"),
         (FeatureCosts({"a": 1, "b": 1}), "no price for c, d, e. Add .* default=1.0"),
-        (FeatureCosts({"a": -1}, default=1), "the price of 'a' to be .* at least 0, got -1"),
+        (FeatureCosts({"a": -1}, default=1), "the price of 'a' to be .* from 0 to .*, got -1"),
         (FeatureCosts({"a": float("nan")}, default=1), "the price of 'a' .* got nan"),
         (FeatureCosts({"a": float("inf")}, default=1), "the price of 'a' .* got inf"),
         (FeatureCosts({"a": True}, default=1), "the price of 'a' .* got True"),

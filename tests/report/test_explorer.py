@@ -166,6 +166,29 @@ def test_lists_of_auto_have_the_losses_of_its_curve(wine):
     assert [at.share.get(j, 0.0) for j in range(13)] == chosen.stability_.frequency.tolist()
 
 
+def test_lists_of_auto_under_a_price_limit_have_its_error_rates(wine):
+    """The lists without a column have the same limit."""
+    costs = FeatureCosts({j: j + 5 for j in range(13)}, shared={"lab": (4.0, [6, 9, 12])})
+    chosen = Auto(budget=0.5, random_state=0, feature_costs=costs, cost_limit="20%")
+    chosen.fit(wine.X, wine.y)
+    without = fit_without(chosen, wine.X, wine.y)
+    assert without[-1].name == "lab"
+    limit = 0.2 * costs.of(range(13))
+    for one in without:
+        rest = np.delete(np.arange(13), one.columns)
+        assert one.selection.cost_ == costs.of(rest[one.selection.support_]) <= limit
+    page = report(chosen, wine.X, wine.y, without=without)
+    assert page.price_limit == pytest.approx(limit)
+    rates = {point.size: 100 * point.wrong
+             for point in sorted(chosen.curve_, key=lambda point: -point.loss)
+             if point.path == chosen.path_}  # fmt: skip
+    for one in own(page):
+        assert one.error == pytest.approx(rates[one.size])
+        assert one.price == costs.of(one.units)
+        assert one.size == len(one.units)
+    assert page.n_kept in [one.size for one in own(page)]
+
+
 def test_lists_of_results_have_their_errors(wine):
     chosen = tamis.select(wine.X, wine.y, "ridge-rfe", n_features_to_select=3)
     results = resampled(chosen, wine.X, wine.y, 4)

@@ -189,6 +189,27 @@ def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp
     assert words(gathered, lists[0]) in text(page, "#explore-words")
 
 
+def test_a_price_limit_holds_when_a_column_is_left_out(browser, gathered, tmp_path):
+    lists = [one._replace(price=10.0 + one.size) for one in gathered.candidates]
+    limit = 10.5 + gathered.n_kept
+    replace(gathered, candidates=lists, price_limit=limit).save(tmp_path / "limited.html")
+    page = opened(browser, tmp_path / "limited.html")
+    unit = gathered.kept[0]
+    press(page, "#explore-list tbody button", 0)
+    usable = [
+        one
+        for one in lists
+        if one.price <= limit and set(one.without) <= {unit} and unit not in one.units
+    ]
+    best = min(usable, key=lambda one: one.error)
+    assert words(gathered, best) in text(page, "#explore-words")
+    assert shown(page) == ranks(gathered, best.units)
+    assert text(page, "#explore-cap") == f"at most {limit:g}"
+    press(page, "#explore-reset")
+    assert text(page, "#explore-at").startswith(f"{gathered.n_kept} column")
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize("width", [1180, 400, 320])
 def test_hostile_names_run_no_script(browser, path, gathered, width):
     browser.resize(width, 900)

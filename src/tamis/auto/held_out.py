@@ -123,6 +123,8 @@ class CurvePoint(NamedTuple):
         Number of units (columns or groups) that the model was trained on.
     loss, standard_error : float
         The loss by which candidates are compared, and its standard error.
+    wrong, wrong_error : float or None
+        Error rate and its standard error, for classification.
     limit : float or None
         The price limit, with ``cost_limit``. The size is then that of the list on all rows.
 
@@ -137,6 +139,8 @@ class CurvePoint(NamedTuple):
     size: int
     loss: float
     standard_error: float
+    wrong: float | None = None
+    wrong_error: float | None = None
     limit: float | None = None
 
 
@@ -539,10 +543,16 @@ class Judge:
         points = []
         for one in among:
             path, model, size = self.keys[one]
-            points.append(
-                CurvePoint(path, model, size, float(losses.whole[one]), float(spread[one]))
-            )
+            loss, error = float(losses.whole[one]), float(spread[one])
+            points.append(CurvePoint(path, model, size, loss, error, *self._error_rate(one)))
         return points
+
+    def _error_rate(self, one: int) -> tuple[float | None, float | None]:
+        """Return the error rate of a candidate on all rows, and its standard error."""
+        if self.truth.codes is None:
+            return None, None
+        (wrong,) = WRONG.losses(self.candidates[one], self.truth, self._draws.weights[:1])
+        return float(wrong), float(np.sqrt(wrong * (1 - wrong) / len(self.truth.codes)))
 
 
 def _spread(values: Array) -> float:

@@ -688,10 +688,10 @@ class Auto(InRounds):
     def _front(self, points: Any) -> list[PricedList]:
         """Return the lists of the front from the facts in a record."""
         prices, names, found = self._units.prices, self._unit_names(), []
-        for units, *errors, blind in points:
+        for units, loss, error, blind in points:
             assert prices is not None
             columns = tuple(names[unit] for unit in sorted(units))
-            found.append(PricedList(prices.of(units), *errors, columns, blind))
+            found.append(PricedList(prices.of(units), loss, error, columns, blind))
         return undominated(found)
 
     def _unit_names(self) -> list[Any]:

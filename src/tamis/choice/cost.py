@@ -341,12 +341,11 @@ class _Guide:
 
     def _replaced(self, subset: Subset, value: float, free: Subset) -> Step | None:
         """Return a step that replaces a unit or a group by several others, or None."""
-        groups = [np.intersect1d(free, sharing) for _, sharing in self.limit.prices.fees]
+        groups = self.limit.groups(free, np.zeros(len(free)))
         for out in [*groups, *free[:MOST_TRIED, None]]:
-            if len(out):
-                found = self._refilled(np.setdiff1d(subset, out), out)
-                if improves(found.value, value):
-                    return found
+            found = self._refilled(np.setdiff1d(subset, out), out)
+            if improves(found.value, value):
+                return found
         return None
 
     def _admitted(self, subset: Subset, value: float, free: Subset) -> Step | None:
@@ -354,10 +353,10 @@ class _Guide:
         left = others(subset, self.n_units)
         if not len(left):
             return None
-        groups = [np.intersect1d(left, sharing) for _, sharing in self.limit.prices.fees]
-        best = left[np.argsort(-self.source.gain(subset, left), kind="stable")]
+        gains = self.source.gain(subset, left)
+        groups, best = self.limit.groups(left, gains), left[np.argsort(-gains, kind="stable")]
         for new in [*groups, *best[:MOST_TRIED, None]]:
-            if not len(new) or not self.limit.affords(np.union1d(self.fixed, new)):
+            if not self.limit.affords(np.union1d(self.fixed, new)):
                 continue
             larger, stays = np.union1d(subset, new), np.union1d(self.fixed, new)
             while not self.limit.affords(larger):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import compress
-from math import fsum, isfinite
+from math import fsum
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +25,10 @@ from tamis.exceptions import InvalidParameter, InvalidTable, NothingToAdd
 
 #: Relative rounding error of a sum of prices. Prices of 0.1 and 0.2 fit under a limit of 0.3.
 ROUNDING = 1e-9
+#: Number of groups with a shared fee that are tried in a step of a search.
+MOST_GROUPS = 10
+#: Largest price. Sums of prices stay finite.
+MOST = 1e100
 #: Smallest price by which a score is divided.
 TINY = 1e-300
 #: Columns of a CSV file with prices.
@@ -209,12 +213,32 @@ class Limit:
         price = self.prices.of(larger) - self.prices.of(subset)
         return gain / price if price > 0 else np.inf * np.sign(gain)
 
-    def open_groups(self, subset: Subset, candidates: Subset) -> list[Subset]:
-        """Return the candidates of each fee that is not paid yet, if there are at least two."""
-        held, free = set(subset.tolist()), set(candidates.tolist())
-        unpaid = [units for _, units in self.prices.fees if held.isdisjoint(units)]
-        groups = [sorted(free.intersection(units)) for units in unpaid]
-        return [np.array(group, dtype=np.intp) for group in groups if len(group) > 1]
+    def groups(
+        self, candidates: Subset, gains: Array, unpaid: Subset | None = None
+    ) -> list[Subset]:
+        """Return the candidates of each fee, for the fees with the greatest gain per price.
+
+        At most ``MOST_GROUPS`` groups are returned. If ``unpaid`` is given, it is a subset of which
+        no member has paid the fee, and a group has at least two candidates.
+        """
+        own, fees = self.prices._arrays
+        position = np.full(len(own), -1)
+        position[candidates] = np.arange(len(candidates))
+        units, numbers = self.prices._dues
+        there = position[units] >= 0
+        units, numbers = units[there], numbers[there]
+
+        def total(values: Array | None) -> Any:
+            return np.bincount(numbers, values, minlength=len(fees))
+
+        useful = total(None) >= (1 if unpaid is None else 2)
+        if unpaid is not None:
+            useful &= self.prices._members(unpaid) == 0
+        price = np.maximum(fees + total(own[units]), TINY)
+        rates = total(np.maximum(gains, 0)[position[units]]) / price
+        best = np.flatnonzero(useful)
+        best = np.sort(best[np.argsort(-rates[best], kind="stable")[:MOST_GROUPS]])
+        return [np.sort(units[numbers == number]) for number in best]
 
 
 @dataclass(eq=False, repr=False)
@@ -287,15 +311,15 @@ class FeatureCosts(BaseEstimator):
         shared = {group: (_rounded(min(fees[group])), held) for group, held in members.items()}
         return cls(prices, shared=shared or None, default=default)
 
-    def of(self, columns: Iterable[Any]) -> float:
+    def of(self, columns: str | int | Iterable[Any]) -> float:
         """Return the price of some columns: their own parts, and each shared fee once.
 
         Parameters
         ----------
-        columns : iterable of str or int
+        columns : str, int, or iterable of them
             The columns, as in ``prices``.
         """
-        wanted = [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))
+        wanted = [columns] if isinstance(columns, str | int) else list(dict.fromkeys(columns))
         position = {column: index for index, column in enumerate(wanted)}
         return self.resolve(position, len(wanted), wanted).full
 
@@ -406,9 +430,9 @@ def _list_columns(mask: Mask, names: Sequence[Any] | None) -> str:
 
 
 def _check_price(what: str, price: Any) -> None:
-    if not (is_real(price) and isfinite(price) and price >= 0):
+    if not (is_real(price) and 0 <= price <= MOST):
         raise InvalidParameter(
-            f"FeatureCosts needs {what} to be a number of at least 0, got {price!r}."
+            f"FeatureCosts needs {what} to be a number from 0 to {MOST:g}, got {price!r}."
         )
 
 

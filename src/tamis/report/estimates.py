@@ -371,7 +371,8 @@ def _own_lost(lost: Any, mine: Estimate, whole: Estimate | None) -> Estimate | N
 def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
     """Return the held-out losses of a selection, for the order that it chose.
 
-    At each size, the loss is that of the best model.
+    At each size, the loss is that of the best model. For classes, the error rates of these models
+    are returned if they are known.
     """
     selection = inner_selection(selection)
     points = getattr(selection, "curve_", None)
@@ -380,12 +381,15 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
         path = getattr(selection, "path_", None)
         mine = [p for p in points if path is None or p.path == path]
         best = {p.size: p for p in sorted(mine[::-1], key=lambda p: p.loss, reverse=True)}
-        rows = [(size, best[size].loss, best[size].standard_error) for size in sorted(best)]
         of_all = getattr(selection, "curve_all_", None) or getattr(selection, "error_all_", None)
-        whole = getattr(of_all, "loss", NAN)
-        nothing = getattr(getattr(selection, "error_guess_", None), "loss", NAN)
-        if getattr(selection.error_, "wrong", None) is None:
+        fields = ("loss", "standard_error")
+        if getattr(points[0], "wrong", None) is not None:
+            fields, measure = ("wrong", "wrong_error"), METRICS["error"]
+        elif getattr(selection.error_, "wrong", None) is None:
             measure = METRICS["mse"]
+        rows = [(n, *(getattr(best[n], field) for field in fields)) for n in sorted(best)]
+        whole = getattr(of_all, fields[0], NAN)
+        nothing = getattr(getattr(selection, "error_guess_", None), fields[0], NAN)
     elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
         # no root is taken, because the kind of the target is unknown
         rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))

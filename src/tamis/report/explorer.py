@@ -191,7 +191,7 @@ def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) 
             if key not in omitted
         }
 
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in selection.get_params().items():
         if isinstance(value, FeatureCosts):
             prices = {new: value.prices[old] for old, new in kept(value.prices).items()}
@@ -200,9 +200,15 @@ def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) 
                 for group, (fee, held) in (value.shared or {}).items()
             }
             found[name] = FeatureCosts(prices, shared=shared, default=value.default)
-        elif name.rpartition("__")[2] == "cost_limit" and value is not None:
-            found[name] = CostLimit(value).of(selection.units_.prices).amount
+        elif name.rpartition("__")[2] == "cost_limit":
+            found[name] = price_limit(selection)
     return found
+
+
+def price_limit(selection: Any) -> float | None:
+    """Return the price limit of an automatic selection. None if it has no limit."""
+    given = getattr(inner_selection(selection), "cost_limit", None)
+    return None if given is None else CostLimit(given).of(selection.units_.prices).amount
 
 
 def _position(units: ChosenUnits, column: Any) -> int:
@@ -357,7 +363,7 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
             if one.share
             else None,
             "rivals": [[rank[u], round(100 * one.share[u])] for u in rivals[:MOST_RIVALS]] or None,
-            "price": _short(one.price),
+            "price": _short(one.price, 12),
             "without": [rank[unit] for unit in one.without] or None,
             "folds": True if one.units is None else None,
         }
@@ -373,6 +379,7 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
         "baseline": measure.format(nothing) if np.isfinite(nothing) else None,
         "own": not report.curve.values.size,
         "selected": len(report.kept),
+        "limit": report.price_limit,
         "omitted": [[one.name, [rank[unit] for unit in one.columns]] for one in report.omissions],
         "q": None if q is None else [format_p_value(float(q[unit])) for unit in units.order],
     }

@@ -38,7 +38,13 @@ from tamis.report.estimates import (
     own_errors,
     ranks_of_results,
 )
-from tamis.report.explorer import Candidate, Omission, alternative_lists, find_candidates
+from tamis.report.explorer import (
+    Candidate,
+    Omission,
+    alternative_lists,
+    find_candidates,
+    price_limit,
+)
 from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
 from tamis.report.template import BARS
@@ -133,6 +139,8 @@ class Report(Page):
         The lists whose error was measured on held-out rows.
     omissions : list of Omission
         Fits without some of the columns.
+    price_limit : float or None
+        The price limit of an automatic selection.
     alternatives : list of (str, list of int, str)
         Other lists of an automatic selection: name, units, and error as text.
     made : date
@@ -184,6 +192,7 @@ class Report(Page):
     environments: dict[str, Any] | None = None
     ranks: RankSpan | None = None
     candidates: Sequence[Candidate] = ()
+    price_limit: float | None = None
     omissions: Sequence[Omission] = ()
     alternatives: Sequence[tuple[str, list[int], str]] = ()
 
@@ -458,6 +467,7 @@ def _measured(
             "curve": curve,
             "agreement": own_agreement(selection, units),
             "candidates": find_candidates(selection, units, curve, without=without),
+            "price_limit": price_limit(selection),
             "omissions": without,
             "alternatives": alternative_lists(selection, units),
         }

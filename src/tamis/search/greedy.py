@@ -63,8 +63,9 @@ def _with_group(
 
     A group is better if its gain per price is greater. A fee often pays only for several units.
     """
+    assert step.scores is not None
     best, most = step, limit.rate(_gain_of(step, subset), subset, step.subset)
-    for free in limit.open_groups(subset, candidates):
+    for free in limit.groups(candidates, step.scores.values, unpaid=subset):
         larger, total, last = Step(subset, value), 0.0, -np.inf
         while len(free):
             try:

@@ -18,8 +18,10 @@ const explore = D => {
   const at = k => best(lists.filter(l => l.size === k && usable(l)));
   const sizes = () => [...new Set([...own, ...lists.filter(usable)].map(l => l.size))].sort((a, b) => a - b);
   const full = k => own.find(l => l.size === k);
-  const current = () => limit == null ? at(size)
-    : best(lists.filter(l => l.price != null && l.price <= limit && usable(l)));
+  const within = found => found.filter(l => l.price != null && l.price <= limit);
+  const current = () => limit == null ? at(size) : best(within(lists.filter(usable)));
+  // the list with all columns available, with which a list without some of them is compared
+  const peer = l => limit == null ? full(l.size) : best(within(own));
 
   // writing: elements, names that keep their direction, and sentences of both
   const element = (tag, ...content) => {
@@ -53,9 +55,9 @@ const explore = D => {
             : ["Only a selection with its own error estimate, such as Auto or HonestSize, can be evaluated without a column."])];
     }
     const said = [...prefix, element("b", `${columns(l.size)}, ${E.measure} ${value(l)}`), " on held-out rows"];
-    const reference = out.size ? full(l.size) : best(own);
+    const reference = out.size ? peer(l) : best(own);
     if (out.size && reference && reference !== l)
-      said.push(`, ${than(l, reference)} the ${value(reference)} of the list of ${columns(l.size)} with all available`);
+      said.push(`, ${than(l, reference)} the ${value(reference)} of the list of ${columns(reference.size)} with all available`);
     else if (!out.size && reference !== l)
       said.push(`, ${than(l, reference)} the best, ${value(reference)} with ${reference.size}`);
     said.push(".");
@@ -69,7 +71,7 @@ const explore = D => {
     if (!l) return [];
     if (l.folds) return ["The search on all rows stopped before this size. These are the columns that at least half of the resamples select at this size."];
     const smaller = own[own.findIndex(o => o.size === l.size) - 1];
-    const reference = out.size ? full(l.size) : smaller;
+    const reference = out.size ? peer(l) : smaller;
     const said = [];
     if (reference && !reference.folds && reference !== l) {
       const entered = l.columns.filter(j => !reference.columns.includes(j));
@@ -87,7 +89,11 @@ const explore = D => {
   };
 
   // the table of the list, and the columns that were left out
-  const leave = columns => { for (const j of columns) out.add(j); show(); focusOut(); };
+  const leave = columns => {
+    for (const j of columns) out.add(j);
+    limit ??= E.limit ?? null; // the selection had a price limit, which still holds
+    show(); focusOut();
+  };
   const focusOut = () => $("#explore-out button")?.focus();
   const button = (label, names, press) => {
     const b = element("button", label); b.type = "button"; b.className = "quiet";
@@ -154,12 +160,15 @@ const explore = D => {
     let end = -99;
     for (const o of all) if (X(x(o)) - end > 30) { end = X(x(o)); add("text", "soft", {x: end, y: H - 24, "text-anchor": "middle"}, byPrice ? money(o.price) : o.size); }
     add("text", "soft", {x: (W + 18) / 2, y: H - 6, "text-anchor": "middle"}, byPrice ? "price" : "columns");
-    const path = found => found.map(o => `${X(x(o)).toFixed(1)},${Y(o.error).toFixed(1)}`).join(" ");
-    const edge = (o, sign) => `${X(x(o)).toFixed(1)},${Y(o.error + sign * (o.se ?? 0)).toFixed(1)}`;
-    add("polygon", "band", {points: [...all.map(o => edge(o, 1)), ...all.map(o => edge(o, -1)).reverse()].join(" ")});
-    add("polyline", "own", {points: path(all)});
-    add("polyline", "other", {points: path(other)});
-    for (const o of all) add("circle", "own", {cx: X(x(o)), cy: Y(o.error), r: 3});
+    // by price, a step for each list that is better than all cheaper ones
+    const front = found => byPrice ? found.filter(o => best(found.filter(p => p.price <= o.price)) === o) : found;
+    const edge = (found, sign) => found.flatMap((o, i) => [...(byPrice && i ? [[o, found[i - 1]]] : []), [o, o]])
+      .map(([o, p]) => `${X(x(o)).toFixed(1)},${Y(p.error + sign * (p.se ?? 0)).toFixed(1)}`);
+    const line = front(all);
+    add("polygon", "band", {points: [...edge(line, 1), ...edge(line, -1).reverse()].join(" ")});
+    add("polyline", "own", {points: edge(line, 0).join(" ")});
+    add("polyline", "other", {points: edge(front(other), 0).join(" ")});
+    for (const o of all) add("circle", line.includes(o) ? "own" : "own rest", {cx: X(x(o)), cy: Y(o.error), r: 3});
     for (const o of other) add("circle", "other", {cx: X(x(o)), cy: Y(o.error), r: 3.5});
     if (other.length && all.length) {
       const ends = [all.at(-1), other.at(-1)], above = ends[1].error > ends[0].error, what = group()?.[0] ?? (out.size === 1 ? D.name[[...out][0]] : `${out.size} columns`);
@@ -193,7 +202,7 @@ const explore = D => {
     $("#explore-at").textContent = columns(size);
     if (prices.length) {
       const cap = limit ?? full(size)?.price ?? prices[0];
-      priceSlider.value = prices.indexOf(cap);
+      priceSlider.value = Math.max(0, prices.findLastIndex(p => p <= cap));
       priceSlider.setAttribute("aria-valuetext", `at most ${money(cap)}`);
       $("#explore-cap").textContent = `at most ${money(cap)}`;
     }

@@ -76,6 +76,15 @@ def test_an_environment_without_information_is_left_out_of_the_test():
     assert equal_slopes(np.zeros((2, 1)), np.zeros((2, 1, 1))) == 1.0
 
 
+def test_an_environment_with_a_single_class_is_left_out_of_the_test():
+    X, y = flipped(seed=1)
+    labels = np.where(SITES == "a", "no", np.where(X[:, 1] + y > 0, "yes", "no"))
+    whole = InvariantSelection(top(2), random_state=0).fit(X, labels, environments=SITES)
+    assert np.isnan(whole.slopes_[0]).all()
+    assert np.isfinite(whole.slopes_[1:, 1]).all()
+    assert whole.support_[1]
+
+
 def test_chows_test_compares_pooled_and_separate_regressions():
     X, y = flipped()
     table = np.column_stack([np.ones(300), X, y])
@@ -196,5 +205,13 @@ def test_missing_and_small_environments_are_refused():
         search.fit(X, y, environments=np.r_[["x"] * 3, SITES[3:]])
     with pytest.raises(InvalidParameter, match="one label for each of the 300 rows"):
         HonestSize(top(2)).fit(X, y, environments=SITES[:7])
+    with pytest.raises(InvalidParameter, match="a label for each row, but 100 labels are NaN"):
+        search.fit(X, y, environments=np.where(SITES == "a", np.nan, 1.0))
+    with pytest.raises(InvalidTarget, match="target varies in only 1 of 3"):
+        search.fit(X, (SITES == "a") & (y > 0), environments=SITES)
+    with pytest.raises(InvalidParameter, match="6 of 30 columns, which are 768212"):
+        InvariantSelection(top(2), how="subset", max_columns=6, n_candidates=30).fit(
+            np.random.default_rng(0).normal(size=(300, 30)), y, environments=SITES
+        )
     with pytest.raises(InvalidTarget, match="how='columns'"):
         InvariantSelection(top(2), how="subset").fit(X, y > 0, environments=SITES)

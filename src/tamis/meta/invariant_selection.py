@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from tamis._arrays import Array, Subset, scaled_columns
 from tamis._checks import Constraints, integer, number, one_of
-from tamis._format import shorten_list
+from tamis._format import format_count, shorten_list
 from tamis._seeds import seed_of
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -24,6 +24,8 @@ from tamis.meta.search_repeats import Rounds, task_of
 
 #: Minimum number of rows in an environment.
 FEWEST = 10
+#: Maximum number of sets that are compared. Each takes about 0.1 ms.
+MOST_SETS = 100_000
 #: Number of Newton steps of a logistic regression, and its penalty on slopes of standardised
 #: columns. The penalty keeps slopes finite if a column separates the classes.
 STEPS, PENALTY = 25, 1.0
@@ -74,9 +76,10 @@ class InvariantSelection(Rounds, InRounds):
         The p-value of equal slopes for each unit. NaN if the unit was not tested.
     slopes_, slope_errors_ : array of shape (n_environments, n_columns)
         Slope of the target on each column in each environment, per standard deviation of the
-        column, and its standard error. NaN if the column was not tested. For classes they are
-        slopes of the log-odds; with more than two classes, of the class that differs most. With
-        ``how="subset"`` they are slopes of the regression on all selected columns.
+        column, and its standard error. NaN if the column was not tested, or if the column or the
+        target is constant in the environment. For classes they are slopes of the log-odds; with
+        more than two classes, of the class that differs most. With ``how="subset"`` they are slopes
+        of the regression on all selected columns.
 
     References
     ----------
@@ -141,6 +144,23 @@ class InvariantSelection(Rounds, InRounds):
 
     def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
         check_environments("InvariantSelection", self._labels["environments"])
+        codes = self._row_codes("environments")
+        assert y is not None
+        assert codes is not None
+        parts = [y[codes == code] for code in range(codes.max() + 1)]
+        if (n := sum((part != part[0]).any() for part in parts)) < 2:
+            raise InvalidTarget(
+                "InvariantSelection compares slopes between environments, but the target varies in "
+                f"only {n} of {len(parts)}. Join environments, or leave those with a single value "
+                "out."
+            )
+        n = min(self.n_candidates, self._units.n_units)
+        n_sets = sum(comb(n, size) for size in range(self.max_columns + 1))
+        if self.how == "subset" and n_sets > MOST_SETS:
+            raise InvalidParameter(
+                f"InvariantSelection compares all sets of at most {self.max_columns} of {n} "
+                f"columns, which are {n_sets}. Reduce max_columns or n_candidates."
+            )
         super()._check_memory(X, y)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
@@ -268,10 +288,10 @@ class SlopeTests(NamedTuple):
 def robust_slopes(Z: Array, truth: Array, *, logistic: bool) -> tuple[Array, Array]:
     """Return the slopes of a regression with an intercept, and their robust covariance (HC3).
 
-    The slope and the variance of a column that is constant in these rows are 0.
+    The slope and the variance of a column are 0 if it is constant in these rows, or the target is.
     """
     n, d = Z.shape
-    varies = np.ptp(Z, axis=0) > 0
+    varies = (np.ptp(Z, axis=0) > 0) & (np.ptp(truth) > 0)
     A = np.column_stack([np.ones(n), Z[:, varies]])
     penalty = np.diag(np.r_[0.0, np.full(varies.sum(), PENALTY if logistic else 0.0)])
     weights = np.zeros(A.shape[1])
@@ -338,7 +358,7 @@ def check_environments(name: str, given: tuple[NDArray[Any], Subset] | None) -> 
     counts = np.bincount(codes)
     if len(labels) < 2 or counts.min() < FEWEST:
         few = f"{len(labels)} environment" if len(labels) < 2 else (
-            f"{counts.min()} rows in environment {str(labels[counts.argmin()])!r}"
+            f"{format_count(counts.min(), 'row')} in environment {str(labels[counts.argmin()])!r}"
         )  # fmt: skip
         raise InvalidParameter(
             f"{name} needs at least 2 environments with {FEWEST} rows each, got {few}. Join small "

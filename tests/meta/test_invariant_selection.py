@@ -11,10 +11,11 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from tamis.contract import Record
+from tamis.contract.units import Grouping
 from tamis.criteria import Correlation
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.meta import HonestSize, InvariantSelection
-from tamis.meta.invariant_selection import chow_test, equal_slopes, robust_slopes
+from tamis.meta.invariant_selection import SlopeTests, chow_test, equal_slopes, robust_slopes
 from tamis.search import Ranking
 
 SITES = np.repeat(["a", "b", "c"], 100)
@@ -85,6 +86,48 @@ def test_an_environment_with_a_single_class_is_left_out_of_the_test():
     assert whole.support_[1]
 
 
+def test_indicators_of_all_levels_are_tested_as_without_one_of_them():
+    rng = np.random.default_rng(3)
+    level = rng.integers(4, size=300)
+    y = level * np.where(SITES == "c", -1, 1) + rng.normal(size=300)
+    level[SITES == "a"] = np.minimum(level[SITES == "a"], 2)  # site a has no level 3
+    X, codes = np.eye(4)[level], np.repeat([0, 1, 2], 100)
+    for target in (y, 1e-2 * y + 1):
+        p = []
+        for wide in (X, X[:, 1:]):
+            units = Grouping(wide.shape[1], (("level", tuple(range(wide.shape[1]))),))
+            tests = SlopeTests(wide, target[:, None], codes, "regression", units)
+            p.append(tests.test(np.array([0]), 0).p)
+        assert_allclose(np.log(p[0]), np.log(p[1]), rtol=1e-6)
+
+
+def test_the_level_holds_for_a_category_with_a_level_that_some_environments_lack():
+    rejected, units = 0, Grouping(4, (("level", (0, 1, 2, 3)),))
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        level = rng.integers(4, size=300)
+        level[:100] = np.minimum(level[:100], 2)
+        y = 10 + level + rng.normal(size=300)
+        tests = SlopeTests(
+            np.eye(4)[level], y[:, None], np.repeat([0, 1, 2], 100), "regression", units
+        )
+        rejected += tests.test(np.array([0]), 0).p < 0.05
+    assert rejected <= 20
+
+
+def test_the_level_holds_for_rare_classes():
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(450, 1))
+        y = rng.random(450) < 1 / (1 + np.exp(4 - x[:, 0]))  # about four rows in an environment
+        tests = SlopeTests(
+            x, y[:, None].astype(float), np.repeat([0, 1, 2], 150), "classification", Grouping(1)
+        )
+        rejected += tests.test(np.array([0]), 0).p < 0.05
+    assert rejected <= 20
+
+
 def test_chows_test_compares_pooled_and_separate_regressions():
     X, y = flipped()
     table = np.column_stack([np.ones(300), X, y])
@@ -98,8 +141,9 @@ def test_chows_test_compares_pooled_and_separate_regressions():
 
     pooled, apart = squares(np.arange(300)), sum(map(squares, parts))
     F = (pooled - apart) / 6 / (apart / (300 - 9))
-    p, rss = chow_test(grams, at, 300)
+    p, rss, rank = chow_test(grams, at, 300)
     assert_allclose([p, rss], [stats.f.sf(F, 6, 291), pooled])
+    assert rank == 3
 
 
 def test_a_column_whose_relation_flips_is_dropped():

@@ -146,6 +146,14 @@ def test_chows_test_compares_pooled_and_separate_regressions():
     assert rank == 3
 
 
+def test_a_set_with_as_many_columns_as_rows_is_not_taken_as_equal():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([np.ones(12), rng.normal(size=(12, 6))])
+    grams = [rows.T @ rows for rows in (table[:6], table[6:])]
+    assert chow_test(grams, np.arange(6), 12)[0] == 0.0
+    assert chow_test(grams, np.arange(4), 12)[0] > 0.0
+
+
 def test_a_column_whose_relation_flips_is_dropped():
     X, y = flipped()
     found = InvariantSelection(top(2), random_state=0).fit(X, y, environments=SITES)

@@ -359,8 +359,8 @@ def chow_test(grams: list[Array], at: Subset, n_rows: int) -> tuple[float, float
     pooled, rank = _sum_of_squares(np.sum(grams, axis=0), at)
     apart, ranks = np.sum([_sum_of_squares(gram, at) for gram in grams], axis=0)
     df1, df2 = ranks - rank, n_rows - ranks
-    if df1 < 1 or df2 < 1:
-        return 1.0, pooled, rank
+    if df1 < 1 or df2 < 1:  # without residuals, equality cannot be tested, and is not assumed
+        return float(df2 >= 1), pooled, rank
     F = (pooled - apart) / df1 / max(apart / df2, 1e-300)
     return float(stats.f.sf(F, df1, df2)), pooled, rank
 

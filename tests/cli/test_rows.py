@@ -1,6 +1,7 @@
 """``tamis select`` with options about rows: folds, groups, weights and scores."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -60,6 +61,20 @@ def test_environments_are_a_column_that_is_not_offered(tamis, table):
     assert "(north, south)" in found["summary"][1]
 
 
+def test_slopes_that_differ_between_environments_are_printed_and_shown(tamis, table):
+    flips = pl.Series([1.0, -1.0] * 120) * (table["y"] == "yes") + table["c"]
+    numbers = table.select("a", "b", "y").with_columns(flips=flips)
+    numbers.with_columns(site=pl.Series(["north", "south"] * 120)).write_csv("sites.csv")
+    search = "InvariantSelection(Ranking(Correlation(), n_features_to_select=1.0), random_state=0)"
+    asked = ("select", "sites.csv", "-t", "y", search, "--environments", "site", "--report")
+    result = tamis(*asked)
+    assert "slopes of flips differ (p < 0.001): north 0." in " ".join(result.output.split())
+    assert "Slope of the target on each column" in Path("tamis-sites/report.html").read_text()
+    result = tamis(*asked, "--force", "--resamples", "5")
+    assert result.exit_code == 2
+    assert "--resamples cannot be used with InvariantSelection" in " ".join(result.output.split())
+
+
 def test_confirm_adds_q_values(tamis, table):
     found = answer(tamis("select", "shop.csv", "-t", "y", "--drop", "customer", "--drop", "weight",
                          "--confirm", *QUICK))  # fmt: skip
@@ -69,7 +84,7 @@ def test_confirm_adds_q_values(tamis, table):
     assert result.exit_code == 2
     assert "confirm is for the automatic selection" in result.output
     text = tamis("select", "shop.csv", "-t", "y", "ConditionalTest(Ranking(Correlation()))").output
-    assert "q: conditional test of a column given all others" in " ".join(text.split())
+    assert "q tests a column given all others" in " ".join(text.split())
 
 
 def test_folds_in_time_order(tamis, table):

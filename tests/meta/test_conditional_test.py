@@ -14,7 +14,7 @@ from sklearn.svm import SVC, SVR
 from tamis.contract import Record
 from tamis.contract.units import Grouping
 from tamis.criteria import Correlation, CoxScore, FisherScore
-from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTarget
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidScore, InvalidTarget
 from tamis.meta import ConditionalTest, HonestSize
 from tamis.meta.conditional_test import (
     conditional_residuals,
@@ -245,6 +245,12 @@ def test_a_decoy_is_not_found_and_its_relevant_column_is():
     assert found.q_values_[2] < 0.001
     assert found.p_values_[3] > 0.05
     assert "given all other columns" in found.choice_.reason
+
+
+def test_values_that_are_too_large_are_refused_without_other_warnings():
+    X, y = decoyed()
+    with pytest.raises(InvalidScore, match="target in other units"):
+        ConditionalTest(TOP, random_state=0).fit(X, y * 1e200)
 
 
 @pytest.mark.parametrize(

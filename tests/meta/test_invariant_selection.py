@@ -11,10 +11,11 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from tamis.contract import Record
+from tamis.contract.units import Grouping
 from tamis.criteria import Correlation
 from tamis.exceptions import InvalidParameter, InvalidTarget
 from tamis.meta import HonestSize, InvariantSelection
-from tamis.meta.invariant_selection import chow_test, equal_slopes, robust_slopes
+from tamis.meta.invariant_selection import SlopeTests, chow_test, equal_slopes, robust_slopes
 from tamis.search import Ranking
 
 SITES = np.repeat(["a", "b", "c"], 100)
@@ -76,6 +77,57 @@ def test_an_environment_without_information_is_left_out_of_the_test():
     assert equal_slopes(np.zeros((2, 1)), np.zeros((2, 1, 1))) == 1.0
 
 
+def test_an_environment_with_a_single_class_is_left_out_of_the_test():
+    X, y = flipped(seed=1)
+    labels = np.where(SITES == "a", "no", np.where(X[:, 1] + y > 0, "yes", "no"))
+    whole = InvariantSelection(top(2), random_state=0).fit(X, labels, environments=SITES)
+    assert np.isnan(whole.slopes_[0]).all()
+    assert np.isfinite(whole.slopes_[1:, 1]).all()
+    assert whole.support_[1]
+
+
+def test_indicators_of_all_levels_are_tested_as_without_one_of_them():
+    rng = np.random.default_rng(3)
+    level = rng.integers(4, size=300)
+    y = level * np.where(SITES == "c", -1, 1) + rng.normal(size=300)
+    level[SITES == "a"] = np.minimum(level[SITES == "a"], 2)  # site a has no level 3
+    X, codes = np.eye(4)[level], np.repeat([0, 1, 2], 100)
+    for target in (y, 1e-2 * y + 1):
+        p = []
+        for wide in (X, X[:, 1:]):
+            units = Grouping(wide.shape[1], (("level", tuple(range(wide.shape[1]))),))
+            tests = SlopeTests(wide, target[:, None], codes, "regression", units)
+            p.append(tests.test(np.array([0]), 0).p)
+        assert_allclose(np.log(p[0]), np.log(p[1]), rtol=1e-6)
+
+
+def test_the_level_holds_for_a_category_with_a_level_that_some_environments_lack():
+    rejected, units = 0, Grouping(4, (("level", (0, 1, 2, 3)),))
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        level = rng.integers(4, size=300)
+        level[:100] = np.minimum(level[:100], 2)
+        y = 10 + level + rng.normal(size=300)
+        tests = SlopeTests(
+            np.eye(4)[level], y[:, None], np.repeat([0, 1, 2], 100), "regression", units
+        )
+        rejected += tests.test(np.array([0]), 0).p < 0.05
+    assert rejected <= 20
+
+
+def test_the_level_holds_for_rare_classes():
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(450, 1))
+        y = rng.random(450) < 1 / (1 + np.exp(4 - x[:, 0]))  # about four rows in an environment
+        tests = SlopeTests(
+            x, y[:, None].astype(float), np.repeat([0, 1, 2], 150), "classification", Grouping(1)
+        )
+        rejected += tests.test(np.array([0]), 0).p < 0.05
+    assert rejected <= 20
+
+
 def test_chows_test_compares_pooled_and_separate_regressions():
     X, y = flipped()
     table = np.column_stack([np.ones(300), X, y])
@@ -89,8 +141,17 @@ def test_chows_test_compares_pooled_and_separate_regressions():
 
     pooled, apart = squares(np.arange(300)), sum(map(squares, parts))
     F = (pooled - apart) / 6 / (apart / (300 - 9))
-    p, rss = chow_test(grams, at, 300)
+    p, rss, rank = chow_test(grams, at, 300)
     assert_allclose([p, rss], [stats.f.sf(F, 6, 291), pooled])
+    assert rank == 3
+
+
+def test_a_set_with_as_many_columns_as_rows_is_not_taken_as_equal():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([np.ones(12), rng.normal(size=(12, 6))])
+    grams = [rows.T @ rows for rows in (table[:6], table[6:])]
+    assert chow_test(grams, np.arange(6), 12)[0] == 0.0
+    assert chow_test(grams, np.arange(4), 12)[0] > 0.0
 
 
 def test_a_column_whose_relation_flips_is_dropped():
@@ -196,5 +257,13 @@ def test_missing_and_small_environments_are_refused():
         search.fit(X, y, environments=np.r_[["x"] * 3, SITES[3:]])
     with pytest.raises(InvalidParameter, match="one label for each of the 300 rows"):
         HonestSize(top(2)).fit(X, y, environments=SITES[:7])
+    with pytest.raises(InvalidParameter, match="a label for each row, but 100 labels are NaN"):
+        search.fit(X, y, environments=np.where(SITES == "a", np.nan, 1.0))
+    with pytest.raises(InvalidTarget, match="target varies in only 1 of 3"):
+        search.fit(X, (SITES == "a") & (y > 0), environments=SITES)
+    with pytest.raises(InvalidParameter, match="6 of 30 columns, which are 768212"):
+        InvariantSelection(top(2), how="subset", max_columns=6, n_candidates=30).fit(
+            np.random.default_rng(0).normal(size=(300, 30)), y, environments=SITES
+        )
     with pytest.raises(InvalidTarget, match="how='columns'"):
         InvariantSelection(top(2), how="subset").fit(X, y > 0, environments=SITES)

@@ -289,6 +289,13 @@ def _n_resamples(asked: SelectOptions, data: LabelledTable, selection: Selection
     n = (0 if measured or by_name else RESAMPLES) if asked.resamples is None else asked.resamples
     if n == 0 or data.task == SURVIVAL or not selection.support_.any():
         return 0
+    if hasattr(inner, "slopes_"):  # resamples do not pass environments
+        if asked.resamples is None:
+            return 0
+        raise InvalidParameter(
+            "--resamples cannot be used with InvariantSelection, which needs environments. Leave "
+            "it out."
+        )
     if by_name:
         raise InvalidParameter(
             "--resamples needs columns that are selected one by one, without --group and --fixed. "

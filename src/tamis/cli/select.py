@@ -75,6 +75,7 @@ from tamis.report.units import (
     Q_MEANING,
     ChosenUnits,
     chosen_units,
+    describe_slopes,
     inner_selection,
     strongest_pairs,
 )
@@ -332,6 +333,7 @@ def _print_results(result: SelectionResult) -> None:
     else:
         if not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
             heading.append(selection.choice_.reason)
+            heading += describe_slopes(selection)
         heading += selection.describe_price()
     if selection.record_.places:
         heading.append(selection.record_.places)

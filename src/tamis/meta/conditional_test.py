@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
-from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.linear_model import Ridge
 
 from tamis._arrays import Array, Subset, class_codes, scaled_columns
 from tamis._checks import Constraints, instance_of, integer, number, one_of
-from tamis._format import format_p_value
+from tamis._format import format_count, format_p_value
 from tamis._seeds import fix_seeds, seed_of, stream
 from tamis.contract.fit_warnings import caller_level
 from tamis.contract.units import Grouping
@@ -176,8 +175,9 @@ class ConditionalTest(Rounds, InRounds):
             counts = np.bincount(codes)
             if counts.min() < ROWS_PER_CLASS:
                 warn(
-                    f"ConditionalTest: class {str(labels[counts.argmin()])!r} has {counts.min()} "
-                    f"rows, fewer than {ROWS_PER_CLASS}; p-values may be too small. Join classes.",
+                    f"ConditionalTest: class {str(labels[counts.argmin()])!r} has "
+                    f"{format_count(counts.min(), 'row')}, fewer than {ROWS_PER_CLASS}; p-values "
+                    "may be too small. Join classes.",
                     DegenerateData,
                     stacklevel=caller_level(),
                 )
@@ -297,7 +297,8 @@ class HeldOutRows(NamedTuple):
                 predicted = self._trained(known[:, rest], truth).outputs(new[:, rest])
             else:
                 predicted = truth[self.train].mean(axis=0)
-            found[i] = -((truth[self.test] - predicted) * changes[i]).sum(axis=1)
+            with np.errstate(over="ignore"):
+                found[i] = -((truth[self.test] - predicted) * changes[i]).sum(axis=1)
         if not np.isfinite(found).all():
             raise InvalidScore(
                 "ConditionalTest needs finite predictions on held-out rows, but the estimator "
@@ -364,9 +365,25 @@ def conditional_residuals(
 
 def _shrunk_residuals(known: Array, new: Array, blocks: list[Subset]) -> Iterator[list[Array]]:
     columns = np.unique(np.concatenate(blocks))
-    shrinkage = max(float(ledoit_wolf_shrinkage(known, assume_centered=True)), LEAST)
+    n, d = known.shape
+    gram = known.T @ known if d <= n else known @ known.T
+    shrinkage = max(_ledoit_wolf(known, gram), LEAST)
     for amount in (shrinkage, max(shrinkage * LESS, LEAST)):
-        yield _residuals(new, blocks, columns, _inverse_columns(known, columns, amount))
+        yield _residuals(new, blocks, columns, _inverse_columns(known, gram, columns, amount))
+
+
+def _ledoit_wolf(Z: Array, gram: Array) -> float:
+    """Return the Ledoit-Wolf shrinkage of the covariance of centred columns Z.
+
+    ``gram`` holds the cross products of the columns, or of the rows if they are fewer. The function
+    of scikit-learn computes two matrices of columns instead, which is slow for wide tables.
+    """
+    n, d = Z.shape
+    squares = (Z**2).sum(axis=1)
+    size = float((gram**2).sum()) / n**2
+    noise = (float((squares**2).sum()) / n - size) / n
+    spread = size - (squares.sum() / n) ** 2 / d
+    return min(noise, spread) / spread if min(noise, spread) > 0 else 0.0
 
 
 def _predicted_residuals(sampler: Any, known: Array, new: Array, block: Subset) -> Array:
@@ -395,18 +412,15 @@ def _residuals(rows: Array, blocks: list[Subset], columns: Subset, inverse: Arra
     return found
 
 
-def _inverse_columns(Z: Array, columns: Subset, shrinkage: float) -> Array:
+def _inverse_columns(Z: Array, gram: Array, columns: Subset, shrinkage: float) -> Array:
     """Return columns of the inverse of the shrunk covariance of centred columns Z."""
     n, d = Z.shape
-    added = shrinkage * float((Z**2).sum() / (n * d) or 1.0)
-    A = Z * np.sqrt((1 - shrinkage) / n)
+    added, kept = shrinkage * float((Z**2).sum() / (n * d) or 1.0), (1 - shrinkage) / n
+    C = kept * gram
+    C[np.diag_indices(len(C))] += added
     if d <= n:
-        C = A.T @ A
-        C[np.diag_indices(d)] += added
         return np.asarray(np.linalg.solve(C, np.eye(d)[:, columns]))
-    K = A @ A.T  # Woodbury, with a matrix of rows instead of columns
-    K[np.diag_indices(n)] += added
-    found = -A.T @ np.linalg.solve(K, A[:, columns])
+    found = -kept * (Z.T @ np.linalg.solve(C, Z[:, columns]))  # Woodbury
     found[columns, np.arange(len(columns))] += 1.0
     return np.asarray(found / added)
 

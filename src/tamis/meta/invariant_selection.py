@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from tamis._arrays import Array, Subset, scaled_columns
 from tamis._checks import Constraints, integer, number, one_of
-from tamis._format import shorten_list
+from tamis._format import format_count, shorten_list
 from tamis._seeds import seed_of
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -24,6 +24,10 @@ from tamis.meta.search_repeats import Rounds, task_of
 
 #: Minimum number of rows in an environment.
 FEWEST = 10
+#: Maximum number of sets that are compared. Each takes about 0.1 ms.
+MOST_SETS = 100_000
+#: Eigenvalues below this share of the largest one are treated as rounding errors.
+RANK = 1e-10
 #: Number of Newton steps of a logistic regression, and its penalty on slopes of standardised
 #: columns. The penalty keeps slopes finite if a column separates the classes.
 STEPS, PENALTY = 25, 1.0
@@ -45,7 +49,8 @@ class InvariantSelection(Rounds, InRounds):
       then differs too. The target must be numeric, with equal noise in all environments.
 
     The test of equal slopes has a level of ``alpha`` for each column. A column that passes may
-    still differ: few rows or few environments detect only large differences.
+    still differ: few rows or few environments detect only large differences. Categories with fewer
+    than about ten rows per level and environment are dropped too often.
 
     Parameters
     ----------
@@ -74,9 +79,10 @@ class InvariantSelection(Rounds, InRounds):
         The p-value of equal slopes for each unit. NaN if the unit was not tested.
     slopes_, slope_errors_ : array of shape (n_environments, n_columns)
         Slope of the target on each column in each environment, per standard deviation of the
-        column, and its standard error. NaN if the column was not tested. For classes they are
-        slopes of the log-odds; with more than two classes, of the class that differs most. With
-        ``how="subset"`` they are slopes of the regression on all selected columns.
+        column, and its standard error. NaN if the column was not tested, or if the column or the
+        target is constant in the environment. For classes they are slopes of the log-odds; with
+        more than two classes, of the class that differs most. With ``how="subset"`` they are slopes
+        of the regression on all selected columns.
 
     References
     ----------
@@ -137,6 +143,23 @@ class InvariantSelection(Rounds, InRounds):
 
     def _check_memory(self, X: Array, y: NDArray[Any] | None) -> None:
         check_environments("InvariantSelection", self._labels["environments"])
+        codes = self._row_codes("environments")
+        assert y is not None
+        assert codes is not None
+        parts = [y[codes == code] for code in range(codes.max() + 1)]
+        if (n := sum((part != part[0]).any() for part in parts)) < 2:
+            raise InvalidTarget(
+                "InvariantSelection compares slopes between environments, but the target varies in "
+                f"only {n} of {len(parts)}. Join environments, or leave those with a single value "
+                "out."
+            )
+        n = min(self.n_candidates, self._units.n_units)
+        n_sets = sum(comb(n, size) for size in range(self.max_columns + 1))
+        if self.how == "subset" and n_sets > MOST_SETS:
+            raise InvalidParameter(
+                f"InvariantSelection compares all sets of at most {self.max_columns} of {n} "
+                f"columns, which are {n_sets}. Reduce max_columns or n_candidates."
+            )
         super()._check_memory(X, y)
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
@@ -252,9 +275,9 @@ class SlopeTests(NamedTuple):
             for subset in combinations(candidates, size):
                 units = np.array(subset, dtype=np.intp)
                 at = 1 + np.searchsorted(columns, self.grouping.columns(np.sort(units)))
-                p, rss = chow_test(grams, np.r_[0, at], len(Z))
-                n, k = len(Z), len(at)
-                value = n * log(rss / n) + k * log(n) + 2 * log(comb(self.grouping.n_units, size))
+                p, rss, rank = chow_test(grams, np.r_[0, at], n := len(Z))
+                value = n * log(rss / n) + (rank - 1) * log(n)
+                value += 2 * log(comb(self.grouping.n_units, size))
                 if p >= alpha and value < lowest:
                     best, lowest = units, value
         return best
@@ -263,25 +286,43 @@ class SlopeTests(NamedTuple):
 def robust_slopes(Z: Array, truth: Array, *, logistic: bool) -> tuple[Array, Array]:
     """Return the slopes of a regression with an intercept, and their robust covariance (HC3).
 
-    The slope and the variance of a column that is constant in these rows are 0.
+    The slope and the variance of a column are 0 if it is constant in these rows, or the target is.
     """
     n, d = Z.shape
-    varies = np.ptp(Z, axis=0) > 0
-    A = np.column_stack([np.ones(n), Z[:, varies]])
+    varies = (np.ptp(Z, axis=0) > 0) & (np.ptp(truth) > 0)
+    # centred, so that slopes of columns that add up to a constant do not depend on the intercept
+    A = np.column_stack([np.ones(n), Z[:, varies] - Z[:, varies].mean(axis=0)])
     penalty = np.diag(np.r_[0.0, np.full(varies.sum(), PENALTY if logistic else 0.0)])
     weights = np.zeros(A.shape[1])
     for _ in range(STEPS if logistic else 1):
         mean = expit(A @ weights) if logistic else A @ weights
         v = np.maximum(mean * (1 - mean), 1e-6) if logistic else np.ones(n)
-        inverse = np.linalg.pinv(A.T @ (A * v[:, None]) + penalty, hermitian=True)
+        inverse, _ = pseudo_inverse(A.T @ (A * v[:, None]) + penalty)
         weights = weights + inverse @ (A.T @ (truth - mean) - penalty @ weights)
     mean = expit(A @ weights) if logistic else A @ weights
     leverage = np.minimum(np.einsum("ij,jk,ik->i", A, inverse, A) * v, 0.99)
     scores = A * ((truth - mean) / (1 - leverage))[:, None]
+    # the penalty is the variance of the bias that it causes, if slopes have variance 1 / penalty
+    found = inverse @ (scores.T @ scores + penalty) @ inverse
     slopes, covariance = np.zeros(d), np.zeros((d, d))
     slopes[varies] = weights[1:]
-    covariance[np.ix_(varies, varies)] = (inverse @ (scores.T @ scores) @ inverse)[1:, 1:]
+    covariance[np.ix_(varies, varies)] = found[1:, 1:]
     return slopes, covariance
+
+
+def pseudo_inverse(M: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the inverse and the rank of symmetric matrices. Small eigenvalues count as 0.
+
+    Indicators of all levels of a category have such eigenvalues.
+
+    >>> pseudo_inverse(np.array([[2.0, 2.0], [2.0, 2.0]]))
+    (array([[0.125, 0.125],
+           [0.125, 0.125]]), np.int64(1))
+    """
+    values, vectors = np.linalg.eigh(M)
+    used = values > RANK * values[..., -1:]
+    inverse = used / np.where(used, values, 1.0)
+    return (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2), used.sum(axis=-1)
 
 
 def equal_slopes(slopes: Array, covariances: Array) -> float:
@@ -296,31 +337,33 @@ def equal_slopes(slopes: Array, covariances: Array) -> float:
     >>> equal_slopes(np.array([[1.0], [1.0], [4.0]]), np.ones((3, 1, 1))) < 0.05
     True
     """
-    W = np.linalg.pinv(covariances, hermitian=True)
-    total, pulled = W.sum(axis=0), np.einsum("ejk,ek->j", W, slopes)
-    Q = np.einsum("ej,ejk,ek->", slopes, W, slopes) - pulled @ np.linalg.pinv(total) @ pulled
-    df = int(np.linalg.matrix_rank(W).sum() - np.linalg.matrix_rank(total))
+    W, ranks = pseudo_inverse(covariances)
+    pulled = np.einsum("ejk,ek->j", W, slopes)
+    pooled, rank = pseudo_inverse(W.sum(axis=0))
+    Q = np.einsum("ej,ejk,ek->", slopes, W, slopes) - pulled @ pooled @ pulled
+    df = int(ranks.sum() - rank)
     return float(stats.chi2.sf(max(Q, 0.0), df)) if df > 0 else 1.0
 
 
-def chow_test(grams: list[Array], at: Subset, n_rows: int) -> tuple[float, float]:
-    """Return the p-value of equal regressions in all environments, and the pooled sum of squares.
+def chow_test(grams: list[Array], at: Subset, n_rows: int) -> tuple[float, float, int]:
+    """Test for equal regressions in all environments: p-value, pooled sum of squares and rank.
 
     ``grams`` holds the cross products of intercept, columns and target in each environment. The
     regression is on the columns ``at``.
     """
-    pooled = _sum_of_squares(np.sum(grams, axis=0), at)
-    apart = sum(_sum_of_squares(gram, at) for gram in grams)
-    df1, df2 = (len(grams) - 1) * len(at), n_rows - len(grams) * len(at)
-    if df2 < 1:
-        return 1.0, pooled
+    pooled, rank = _sum_of_squares(np.sum(grams, axis=0), at)
+    apart, ranks = np.sum([_sum_of_squares(gram, at) for gram in grams], axis=0)
+    df1, df2 = ranks - rank, n_rows - ranks
+    if df1 < 1 or df2 < 1:  # without residuals, equality cannot be tested, and is not assumed
+        return float(df2 >= 1), pooled, rank
     F = (pooled - apart) / df1 / max(apart / df2, 1e-300)
-    return float(stats.f.sf(F, df1, df2)), pooled
+    return float(stats.f.sf(F, df1, df2)), pooled, rank
 
 
-def _sum_of_squares(gram: Array, at: Subset) -> float:
-    A, b = gram[np.ix_(at, at)], gram[at, -1]
-    return max(float(gram[-1, -1] - b @ np.linalg.pinv(A, hermitian=True) @ b), 1e-300)
+def _sum_of_squares(gram: Array, at: Subset) -> tuple[float, int]:
+    inverse, rank = pseudo_inverse(gram[np.ix_(at, at)])
+    b = gram[at, -1]
+    return max(float(gram[-1, -1] - b @ inverse @ b), 1e-300), int(rank)
 
 
 def check_environments(name: str, given: tuple[NDArray[Any], Subset] | None) -> None:
@@ -333,7 +376,7 @@ def check_environments(name: str, given: tuple[NDArray[Any], Subset] | None) -> 
     counts = np.bincount(codes)
     if len(labels) < 2 or counts.min() < FEWEST:
         few = f"{len(labels)} environment" if len(labels) < 2 else (
-            f"{counts.min()} rows in environment {str(labels[counts.argmin()])!r}"
+            f"{format_count(counts.min(), 'row')} in environment {str(labels[counts.argmin()])!r}"
         )  # fmt: skip
         raise InvalidParameter(
             f"{name} needs at least 2 environments with {FEWEST} rows each, got {few}. Join small "

@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Mask, Subset
+from tamis._format import format_p_value
 from tamis.contract.record import Interaction
 from tamis.contract.units import Grouping
 from tamis.exceptions import InvalidParameter
 
 #: What a q-value means, as a part of a sentence.
 Q_MEANING = (
-    "q: conditional test of a column given all others, corrected over all columns; a small q means "
-    "that the column has information that no other column has"
+    "conditional test: q tests a column given all others and is corrected over all columns; a "
+    "small q means that the column has information that no other column has"
 )
 
 
@@ -102,6 +103,26 @@ def unit_values(selection: Any, name: str) -> Array | None:
     found = np.full(selection.units_.n_units, np.nan)
     found[selection._outside] = values
     return found
+
+
+def describe_slopes(selection: Any) -> list[str]:
+    """Return a line for each column that InvariantSelection dropped, with its slopes."""
+    inner, lines = inner_selection(selection), []
+    p, names = unit_values(selection, "p_equal_"), chosen_units(selection).names
+    if p is None:
+        return []
+    outside = np.arange(len(p)) if inner is selection else selection._outside
+    for unit in np.flatnonzero(np.isfinite(inner.p_equal_) & ~inner.unit_support_):
+        line = f"slopes of {names[outside[unit]]} differ (p {format_p_value(inner.p_equal_[unit])})"
+        columns = inner.units_.columns(np.array([unit]))
+        if len(columns) == 1:
+            slopes = inner.slopes_[:, columns[0]], inner.slope_errors_[:, columns[0]]
+            each = zip(inner.environments_.tolist(), *slopes, strict=True)
+            line += ": " + ", ".join(
+                f"{label} {slope:.2g} ± {error:.1g}" for label, slope, error in each
+            )
+        lines.append(line)
+    return lines
 
 
 def _columns_of_any(selection: Any) -> tuple[Mask, Subset, Array]:

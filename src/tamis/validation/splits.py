@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 )
 
 from tamis._arrays import class_codes
+from tamis._format import format_count
 from tamis.exceptions import (
     DegenerateData,
     InvalidParameter,
@@ -105,12 +106,19 @@ def read_labels(owner: str, name: str, given: Any, n_rows: int) -> tuple[NDArray
             f"shape {labels.shape}."
         )
     try:
-        return class_codes(labels)
+        missing = int(np.sum(labels != labels))  # NaN differs from itself
+        found = class_codes(labels)
     except TypeError as error:  # labels of several types cannot be sorted
         raise InvalidParameter(
             f"{owner} needs {name} with labels of one type, but they mix several ({error}). "
             f"Convert them, for example with {name}.astype(str)."
         ) from error
+    if missing:
+        raise InvalidParameter(
+            f"{owner} needs {name} with a label for each row, but {format_count(missing, 'label')} "
+            f"{'is' if missing == 1 else 'are'} NaN. Leave these rows out, or give them a label."
+        )
+    return found
 
 
 def read_row_weights(

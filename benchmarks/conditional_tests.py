@@ -199,7 +199,7 @@ def tails(X: np.ndarray) -> np.ndarray:
 
 
 def binary(X: np.ndarray) -> np.ndarray:
-    """Return columns of 0 and 1, the rarest of which has 10 % ones."""
+    """Return columns of 0 and 1. The first has 50 % ones, and the last has 10 %."""
     return (np.linspace(0, 1.28, X.shape[1]) < X).astype(float)
 
 

@@ -21,9 +21,9 @@ from tamis.search import Ranking
 #
 # *Uniform*: the probability that the training error of *some* hyperplane differs from its true
 # error by more than 0.1. *Excess*: the probability that the hyperplane with the smallest training
-# error is more than 0.1 worse than the best hyperplane. The second bound needs four times the
-# rows. Dotted lines show the number of rows at which, by the sample-complexity formula, the second
-# bound is at most 0.05. This number is larger still.
+# error is more than 0.1 worse than the best hyperplane. The second bound needs about four times as
+# many rows for the same value. Dotted lines show the sample complexity, a number of rows at which
+# the second bound is at most 0.05. It is not tight: the bound falls to 0.05 (grey line) earlier.
 
 rows = np.unique(np.logspace(3.5, 7.2, 300).astype(int))
 fig, ax = plt.subplots(layout="constrained")

@@ -1,4 +1,4 @@
-"""Failures: everything except a result without NaN, or a clear error message."""
+"""Checks of random cases. A case must return a valid result or raise a clear error message."""
 
 import traceback
 import warnings

@@ -170,7 +170,8 @@ class Auto(InRounds):
     random_state : int, generator or None, default=None
         Seed of the folds, the models and the bootstrap draws.
     n_jobs : int or None, default=None
-        Number of processes for orders and folds. The result does not depend on it.
+        Number of processes, for rankings of the columns and for cross-validation folds. The result
+        does not depend on it.
 
     Attributes
     ----------

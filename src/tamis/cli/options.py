@@ -151,7 +151,7 @@ class GroupOptions(TableOptions):
 
     calendar: bool = flag("Add month, day, weekday and hour of dates as columns.", "--calendar")
     group: list[str] = option(
-        "Columns that are selected as one; may be repeated.", "NAME=A,B", default=()
+        "Columns to select as one group; may be repeated.", "NAME=A,B", default=()
     )
     fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
     safe_csv: bool = option(
@@ -303,7 +303,7 @@ class CompareOptions(GroupOptions):
     resamples: int = option("Number of resamples.", "N", "--resamples", "-r", default=20, min=2)
     test_share: float = option("Share of held-out rows.", "SHARE", default=0.25, min=0.01, max=0.99)
     dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
-    store: Path | None = option("Store finished fits; the command continues from them.", "FILE")
+    store: Path | None = option("Save finished fits to FILE, and resume from it.", "FILE")
     output: list[Path] = option(
         "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
     )
@@ -334,7 +334,7 @@ class TuneOptions(TableOptions):
 
     command: ClassVar[str] = "tune"
 
-    file: Path = argument("A table in a format of tamis select; - for stdin.", "FILE")
+    file: Path = argument("A table, as for tamis select; - for stdin.", "FILE")
     kernel: str = option("rbf or linear.", "NAME", default="rbf")
     gamma: list[str] = option(
         "Values for rbf: numbers, scale or auto (default: scale).", "G,G,...", default=()

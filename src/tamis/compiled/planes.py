@@ -262,7 +262,10 @@ def _words(packed):
 
 @njit(cache=True, nogil=True)
 def _width(n_words, run):
-    """Return the number of words in the run that begins at word ``run``."""
+    """Return the number of words per bit plane in the run that begins at word ``run``.
+
+    Only the last run may be shorter than ``RUN``.
+    """
     return min(RUN, n_words - run)
 
 

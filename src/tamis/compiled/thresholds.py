@@ -15,13 +15,13 @@ from tamis._parallel import in_order, is_shared, threads_for
 COUNTED_ENTRIES = 200_000
 
 #: A contingency table with up to this many cells is counted with bit sets. For larger tables a
-#: histogram is faster. Bit sets take 0.67 ns for each cell and 128 samples. A histogram takes 1 ns
-#: for each sample, whatever the number of cells.
+#: histogram is faster. For 128 samples, bit sets take 0.67 ns per cell. A histogram takes 1 ns per
+#: sample, for any number of cells.
 CELLS_BY_BITS = 240
 
-#: The same limit if row blocks are stored as bit planes, from which bit sets are recomputed. Bit
-#: planes take 1 ns for each cell and 450 samples. A histogram takes 0.67 ns for each sample, or
-#: twice that if most samples are in the same cell.
+#: The same limit if row blocks are stored as bit planes, from which bit sets are recomputed. For
+#: 450 samples, bit planes take 1 ns per cell. A histogram takes 0.67 ns per sample, or twice that
+#: if most samples are in the same cell.
 CELLS_BY_PLANES = 300
 
 #: From this many exponentials per step on, kernel sums use compiled loops. Including the distances,
@@ -36,8 +36,8 @@ NEIGHBOUR_COLUMNS = 16
 NEIGHBOUR_ROWS = 10_000
 
 #: Compiled loops compare pairs of rows if the number of pairs times the number of columns is at
-#: least this. numpy takes 5 ns for each difference, and a compiled loop takes 0.2 ns. At this
-#: number the gain covers half the loading time, and resamples and folds repeat the comparison.
+#: least this. numpy takes 5 ns per difference, and a compiled loop takes 0.2 ns. At this number,
+#: one comparison of all pairs saves about half the loading time. Resamples and folds repeat it.
 COMPARED_PAIRS = 50_000_000
 
 #: Compiled loops compute the mean outputs of a tree ensemble if it would have to predict at least

@@ -214,7 +214,8 @@ class Fraction(Choice):
     Parameters
     ----------
     share : float
-        Share in (0, 1]. The number of units is rounded down, but is at least 1.
+        Share of the units to select, in (0, 1]. A unit is a column, or a group of columns that is
+        selected as a whole. The number of selected units is rounded down, but is at least 1.
 
     Examples
     --------

@@ -452,13 +452,17 @@ def _weights(name: str, weights: str, value: Any) -> Array:
 
 
 class ChanceAdjusted:
-    """Mixin for criteria that subtract the losses of a permuted copy of the columns.
+    """Mixin for criteria that correct the losses of units for chance.
 
-    In a trained model, columns without information have losses above 0, which add up over the
-    columns of a unit (a column, or a group of columns that is selected as one). The copy has the
-    same columns with their rows permuted, all in the same order, so that their correlations remain.
-    The model is trained on both, and the loss of a unit is its excess over the loss of its copy.
-    For noise this is about 0, for any number of columns.
+    A unit is a column, or a group of columns that is selected as a whole. Its loss is how much
+    quality is lost when it is removed. In a trained model, the losses of noise columns are above 0,
+    and they add up in a group. The correction is as follows:
+
+    1. The rows of all columns are permuted in the same way, so that correlations remain.
+    2. The model is trained on the table and on this copy of it, side by side.
+    3. The adjusted loss of a unit is its loss minus the loss of its copy.
+
+    The adjusted loss of noise is about 0 for any number of columns.
 
     A criterion calls :meth:`_with_copies` on its table, scores :meth:`_units`, and returns
     :meth:`_above_chance`.

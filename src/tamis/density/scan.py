@@ -196,7 +196,10 @@ def _starts(n_levels: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def _column_blocks(n_levels: NDArray[np.int64], most: int) -> list[slice]:
-    """Return slices of columns with at most ``most`` levels in total, or a single column."""
+    """Split the columns into slices with at most ``most`` levels in total.
+
+    A column with more levels gets its own slice.
+    """
     blocks, start, total = [], 0, 0
     for j, n in enumerate(n_levels):
         if j > start and total + n > most:

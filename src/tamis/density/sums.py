@@ -1,8 +1,9 @@
-"""Sums of Gaussian kernels over the classes, for a subset of columns and each change of it.
+"""Sums of Gaussian kernels over the rows of each class, for several subsets of columns at once.
 
-The first result is for the members of the subset. The other results are for the members after
-removing (sign -1) or adding (sign +1) each altered column. For small tables, all
-distances are kept in memory. For large tables, compiled loops compute a row of distances at a time.
+The first result is for the given subset, whose columns are the members. There is one more result
+for each altered column, which is removed from the members (sign -1) or added to them (sign +1). For
+small tables, all distances are kept in memory. For large tables, compiled loops compute a row of
+distances at a time.
 """
 
 from collections import deque

@@ -28,8 +28,8 @@ def grown(
 ) -> Step:
     """Return the step that adds the best candidate.
 
-    Ties go to the best tie-breaking score, then to the lowest index. Under a price limit, several
-    candidates that share a fee can be added at once, unless ``alone``.
+    Ties go to the best tie-breaking score, then to the lowest index. If gains are divided by
+    prices, the step may add several candidates that share a fee. With ``alone``, it adds only one.
     """
     limit = criterion.limit
     if limit is not None and not alone:

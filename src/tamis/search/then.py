@@ -43,8 +43,8 @@ class Then(Composed):
     Parameters
     ----------
     first, second : Search, Then or an embedded selector
-        The two searches. The ``categories`` of their criteria are column positions in the full
-        table, for both searches.
+        The two searches. In both, the ``categories`` of a criterion are column positions in the
+        full table. This also holds for ``second``, although it gets fewer columns.
     feature_groups, fixed_features, feature_costs
         Columns that are selected together, columns that are always selected, and prices, for both
         searches; see :class:`Forward`.

@@ -12,9 +12,10 @@ from tamis.table.kinds import TableProfile, blocks, holds_numbers, numbers
 #: A column that avoids this share of the baseline's errors on its own is reported as a possible
 #: leak. The best columns of published tables avoid less: at most 0.94 (iris).
 LEAKS = 0.95
-#: A column is reported as strong, in case it is a leak, if the share of the baseline's errors that
-#: it avoids, or the square of its rank-based strength, is at least STRONG, and AHEAD times that of
-#: any other column. In many tables, several columns are strong.
+#: A strong column may be a leak, and is reported. The strength of a column is the share of the
+#: baseline's errors that it avoids, or the square of its rank-based measure if that is greater. It
+#: must be at least STRONG, and at least AHEAD times that of any other column. The second condition
+#: is needed because several columns are strong in many tables.
 STRONG, AHEAD = 0.5, 2.0
 #: Limits for the numbers of rows and cells that are used. They are large enough to distinguish a
 #: share of 0.95 from 0.9, and small enough to examine 10^5 columns in seconds.
@@ -30,8 +31,8 @@ CODED_ROWS = 30
 #: Duplicate rows are reported if their share of all rows is at least FEW, and if at least the share
 #: SAME of rows with equal features also have equal targets. Copied rows always do.
 FEW, SAME = 0.05, 0.95
-#: Number of columns compared first to find duplicate rows, and number of rows compared first to
-#: find recoded columns. The others often need not be read.
+#: Duplicate rows are first looked for in this number of columns, and recoded columns in this number
+#: of rows. More columns or rows are compared only if the first ones agree.
 FIRST = 50
 
 

@@ -251,7 +251,7 @@ def test_ties_do_not_favour_the_first_columns():
 
 @pytest.mark.parametrize("answer", [[0, 0], [9], [0.5], [[0, 1]], "text"])
 def test_methods_that_do_not_return_columns_are_refused(answer):
-    with pytest.raises(InvalidParameter, match="different columns from 0 to 2, best first"):
+    with pytest.raises(InvalidParameter, match="distinct column indices from 0 to 2, best first"):
         MethodSelector(lambda X, y, k, rng: answer, (1,)).fit(np.zeros((4, 3)), np.arange(4))
 
 

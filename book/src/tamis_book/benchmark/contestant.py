@@ -112,7 +112,7 @@ def _checked(order: Any, n_columns: int) -> NDArray[np.intp]:
         or not set(order) <= set(range(n_columns))
     ):
         raise InvalidParameter(
-            f"A method of the benchmark needs to return different columns from 0 to "
+            f"A method of the benchmark needs to return distinct column indices from 0 to "
             f"{n_columns - 1}, best first, or a fitted selector, got {order!r}."
         )
     return order.astype(np.intp)

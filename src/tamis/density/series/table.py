@@ -192,7 +192,7 @@ class KernelStrip(NamedTuple):
     low: Any
 
     def exponents(self) -> Any:
-        """Return the exponents of the kernel."""
+        """Return the exponents of the kernel, summed over near and far columns."""
         return self.near if self.high is None else self.near - self.high - self.low
 
     def without(self, apart: Any) -> Any:

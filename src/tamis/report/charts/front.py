@@ -126,7 +126,7 @@ def _row(one: PricedList, label: str) -> dict[str, Any]:
 
 
 def _labels(lists: Sequence[PricedList]) -> list[str]:
-    """Return, for each list, the names of the columns that it has and the cheaper one has not."""
+    """Return, for each list, the names of the columns that are not in the next cheaper list."""
     found = []
     for before, after in pairwise([PricedList(0, 0), *lists]):
         new = [format_name(str(c), LETTERS) for c in after.columns if c not in before.columns]

@@ -229,10 +229,11 @@ def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCoun
 def _find_swaps(
     lam: Array, h: Array, tie: Array, pairs: OrderPairs, state: Array
 ) -> tuple[Array, Array]:
-    """Return each lambda at which a pair changes its order, and the change of the ordered weight.
+    """Return each lambda at which the order of a pair changes, and the change of the weight there.
 
-    The compiled loop is called for a block of rows at a time, so that it can be interrupted. Each
-    block starts with the last row of the block before.
+    The weight is that of the correctly ordered pairs, as in :func:`order_steps`. The compiled loop
+    is called for a block of rows at a time, so that it can be interrupted. Each block starts with
+    the last row of the block before.
     """
     height = max(1, PAIRS // max(1, state.size))
     lams, changes = [], []

@@ -159,7 +159,10 @@ class SolutionPath:
         return (1 - t) * above + t * below
 
     def _doubtful(self, part: Segment, sizes: Array) -> tuple[Array, Array]:
-        """Return the arrays ``rounding`` and ``zero`` of :class:`PathOutputs` for a segment."""
+        """Return the output sizes below which signs are uncertain, at each row of a segment.
+
+        They are the arrays ``rounding`` and ``zero`` of :class:`PathOutputs`.
+        """
         terms = np.multiply.outer(part.mass, sizes)
         terms += np.abs(part.b[:, None]) * self.programme.unit
         zero = ZERO * self.lam_unit if len(part.variables) else 0.0

@@ -84,10 +84,10 @@ def test_near_duplicates_are_moved_to_the_end():
         (moved if max(r, default=0) > 0.9 else stays).append(unit)
     assert len(moved) == 2
     assert_array_equal(distinct_order(Order(ranking), X, Grouping(12)).ranking, stays + moved)
-    grouped = Grouping(12, (("g", (3, 4)),))
-    found = distinct_order(Order(np.arange(11)), X, grouped).ranking
-    assert found[-1] == 8  # column 9, a near-duplicate of column 2 and of the group
-    assert found[-2] == 3  # the group, whose second column is a near-duplicate of column 2
+    grouped = Grouping(12, (("g", (3, 4)), ("h", (7, 9))))
+    found = distinct_order(Order(np.arange(10)), X, grouped).ranking
+    assert found[-1] == 6  # the group of column 9, a near-duplicate of column 2, and a constant
+    assert found[-2] == 9  # column 11, because only one column of "g" is a near-duplicate
 
 
 def test_selected_columns_stand_for_the_columns_that_are_closest_to_them():
@@ -126,3 +126,14 @@ def test_losses_are_smoothed_along_their_curve():
                 gap = losses[:, j] - losses[:, i]
                 expected += np.where(abs(gap) <= STEEP * errors[i, j], gap / 4, 0)
         np.testing.assert_allclose(found[:, i], expected)
+
+
+def test_units_with_the_same_missing_rows_do_not_stand_for_each_other():
+    rng = np.random.default_rng(0)
+    values, missing = rng.normal(size=(200, 2)), (np.arange(200) % 10 == 0).astype(float)
+    near = values[:, 0] + 0.01 * rng.normal(size=200)
+    X = np.column_stack([values[:, 0], missing, values[:, 1], missing, near, np.ones(200)])
+    units = Grouping(6, (("a", (0, 1)), ("b", (2, 3)), ("c", (4, 5))))
+    assert similar_units(X, units, np.array([0])) == {0: [2]}
+    assert similar_units(X, units, np.array([2])) == {}
+    assert_array_equal(distinct_order(Order(np.arange(3)), X, units).ranking, [0, 1, 2])

@@ -227,6 +227,15 @@ def test_the_similarity_of_a_category_is_computed_from_its_levels():
     assert_allclose(found[0, 1], 1)
 
 
+def test_columns_with_the_same_missing_rows_are_not_similar():
+    rng = np.random.default_rng(0)
+    values, missing = rng.normal(size=(200, 2)), (np.arange(200) % 10 == 0).astype(float)
+    X = np.column_stack([values[:, 0], missing, values[:, 1], missing])
+    found = similarities(X, np.array([0]), Grouping(4, (("a", (0, 1)), ("b", (2, 3)))), None)
+    assert found[0, 1] < 0.3
+    assert_allclose(found[0, 0], 1)
+
+
 def test_sparse_and_dense_tables_give_the_same_result():
     X, y = doubled()
     X[np.abs(X) < 0.3] = 0

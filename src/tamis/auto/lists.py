@@ -67,7 +67,7 @@ def similar_units(X: Array, units: Grouping, selected: Subset) -> dict[int, list
     others = np.setdiff1d(np.arange(units.n_units), selected)
     if not len(others) or not len(selected):
         return {}
-    found = correlated_units(X, units, selected, others)
+    found = correlated_units(X, units, others, selected).T
     closest, most = found.argmax(axis=0), found.max(axis=0)
     similar: dict[int, list[int]] = {}
     for other in np.argsort(-most, kind="stable"):

@@ -177,7 +177,7 @@ def distinct_order(order: Order, X: Array, units: Grouping) -> Order:
     """Return an order in which near-duplicates of earlier units are moved to the end.
 
     A near-duplicate has an absolute correlation above 0.9 with a unit that comes earlier and stays.
-    Of two groups of columns, the largest correlation counts.
+    In a group of columns, this holds for each column.
     """
     ranking, n_fixed = order.ranking, len(units.fixed)
     first = ranking[:COMPARED]
@@ -189,16 +189,21 @@ def distinct_order(order: Order, X: Array, units: Grouping) -> Order:
 
 
 def correlated_units(X: Array, units: Grouping, one: Subset, other: Subset) -> Array:
-    """Return the largest absolute correlation between the columns of each pair of units."""
+    """Return the absolute correlation of each unit in ``one`` with each unit in ``other``.
+
+    For a group, it is the correlation of its column that is least similar to the other unit. Two
+    columns with the same missing rows, for example, are not similar for this reason alone.
+    Constant columns are ignored.
+    """
     if units.plain:
         return np.nan_to_num(column_correlations(X[:, one], X[:, other]))
     assert units.members is not None
     parts = [[units.members[unit] for unit in of] for of in (one, other)]
     starts = [np.cumsum([0, *(len(part) for part in of)])[:-1] for of in parts]
     columns = [np.concatenate(of) for of in parts]
-    found = np.nan_to_num(column_correlations(X[:, columns[0]], X[:, columns[1]]))
-    found = np.maximum.reduceat(np.maximum.reduceat(found, starts[0], axis=0), starts[1], axis=1)
-    return np.asarray(found)
+    found = column_correlations(X[:, columns[0]], X[:, columns[1]])
+    found = np.fmin.reduceat(np.fmax.reduceat(found, starts[1], axis=1), starts[0], axis=0)
+    return np.nan_to_num(found)
 
 
 def floating_order(

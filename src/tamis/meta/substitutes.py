@@ -40,8 +40,8 @@ class Substitute(NamedTuple):
     column, substitute : str or int
         The selected column and its replacement, by name if the table had names, else by index.
     correlation : float
-        Absolute correlation between the two columns. For a categorical column or a group, it is the
-        largest correlation that a linear combination of the indicators or columns can have.
+        Absolute correlation between the two columns. For categorical columns or groups, it is the
+        smallest canonical correlation of their indicators or columns.
     score_change : float
         Gain of adding the substitute to the other selected columns, minus the gain of adding the
         column. NaN if the criterion does not score additions.

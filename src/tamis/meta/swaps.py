@@ -25,9 +25,10 @@ RANK = 1e-10
 def similarities(X: Array, units: Subset, grouping: Grouping, categories: Mask | None) -> Array:
     """Return the absolute correlations between the given units and all units.
 
-    For a unit with several columns, it is the largest correlation that a linear combination of the
-    columns can have. A categorical column is replaced by the indicators of its levels. For two
-    numeric columns, rows in which either value is missing are left out.
+    For units with several columns, it is the smallest canonical correlation. Every linear
+    combination of the columns of the smaller unit has at least this correlation with the other
+    unit. A categorical column is replaced by the indicators of its levels. For two numeric columns,
+    rows in which either value is missing are left out.
 
     Examples
     --------
@@ -75,8 +76,8 @@ def _fill_wide(
         basis = _basis(X, members[other], categories) if own is None else own
         for i in rows:
             product = bases[int(units[i])].T @ basis
-            largest = np.linalg.norm(product, 2) if product.size else 0.0
-            found[i, other] = min(float(largest), 1.0)
+            smallest = np.linalg.norm(product, -2) if product.size else 0.0
+            found[i, other] = min(float(smallest), 1.0)
 
 
 def _basis(X: Array, columns: Subset, categories: Mask | None) -> Array:

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +25,8 @@ from tamis.search.greedy import Forward, grown, others
 
 #: Number of units whose exchange for several others is tried when no swap is better.
 MOST_TRIED = 10
+#: Number of units of which pairs are exchanged.
+MOST_PAIRED = 6
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
 
@@ -337,9 +339,10 @@ class _Guide:
         return next(filter(None, (trial(subset, value, free) for trial in trials)), None)
 
     def _replaced(self, subset: Subset, value: float, free: Subset) -> Step | None:
-        """Return a step that replaces a unit or a group by several others, or None."""
+        """Return a step that replaces a unit, a group or a pair by several others, or None."""
         groups = self.limit.groups(free, np.zeros(len(free)))
-        for out in [*groups, *free[:MOST_TRIED, None]]:
+        pairs = [np.array(pair) for pair in combinations(free[:MOST_PAIRED].tolist(), 2)]
+        for out in [*groups, *free[:MOST_TRIED, None], *pairs]:
             found = self._refilled(np.setdiff1d(subset, out), out)
             if improves(found.value, value):
                 return found

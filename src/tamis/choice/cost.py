@@ -125,7 +125,13 @@ class CostLimit(Choice):
             least = format_price(min(prices.of([unit]) for unit in range(trace.n_units)))
             return Chosen(step, f"No column fits within {within}; the cheapest costs {least}.")
         price = format_price(prices.of(units))
-        return Chosen(step, f"{context.counted(len(units))} for {price}, within {within}.")
+        reason = f"{context.counted(len(units))} for {price}, within {within}."
+        gap = trace.state.get("gap")  # only a search with a proof has one
+        if gap == 0:
+            reason += " No list within the limit has a greater value (proven)."
+        elif gap is not None:
+            reason += f" The greatest value within the limit is at most {gap:.4g} higher."
+        return Chosen(step, reason)
 
     @staticmethod
     def _excess(limit: Limit, trace: Trace, step: int) -> int:

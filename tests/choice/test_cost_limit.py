@@ -102,6 +102,8 @@ def test_exact_searches_agree_with_brute_force(cls, seed):
     assert search.get_support(indices=True).tolist() == best.tolist()
     assert search.cost_ == costs.of(best)
     assert cls is Exhaustive or (search.gap_ == 0 and search.n_evaluations_ < 2**d)
+    if cls is BranchAndBound and len(best):
+        assert search.choice_.reason.endswith("has a greater value (proven).")
 
 
 def test_greedy_searches_come_close_to_the_optimum():
@@ -312,6 +314,7 @@ def test_a_spent_budget_leaves_a_list_within_the_limit_and_a_bound():
         short = fit(BranchAndBound, "50%", X, y, costs, max_evaluations=1)
     assert short.cost_ <= 0.5 * costs.of(range(X.shape[1]))
     assert value_of(short) + short.gap_ >= value_of(whole) - 1e-12
+    assert f"is at most {short.gap_:.4g} higher." in short.choice_.reason
     resumed = BranchAndBound(
         LinearFit(), n_features_to_select=CostLimit("50%"), feature_costs=costs
     ).resume(X, y, record=short.record_)

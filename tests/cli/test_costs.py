@@ -51,6 +51,33 @@ def test_a_share_and_prices_without_a_limit(file):
     assert "of 29.37 in all." in result.output
 
 
+def test_a_limit_below_every_price_keeps_nothing(file):
+    words = ["Forward(Scatter())", "--costs", "costs.csv", "--cost-limit", "0.5"]
+    result = invoke(file, *words)
+    assert result.exit_code == 0, result.output
+    assert "No column fits within the limit of 0.5; the cheapest costs 1." in result.output
+    assert "0 of 7 columns kept" in result.output
+
+
+def test_the_automatic_selection_prints_its_front(file, tmp_path):
+    folder = tmp_path / "results"
+    words = [
+        "--costs",
+        "costs.csv",
+        "--cost-limit",
+        "50%",
+        "--budget",
+        "1",
+        "--folder",
+        str(folder),
+    ]
+    result = invoke(file, *words)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("Price: ") == 1
+    assert "error within each price:" in result.output
+    assert (folder / "report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -62,11 +89,16 @@ def test_a_share_and_prices_without_a_limit(file):
         (["--costs", "costs.csv", "--cost-limit", "-1"], "CostLimit needs limit to be"),
         (["--costs", "costs.csv", "--cost-limit", "5", "-k", "2"], "Leave one of them out"),
         (["--costs", "nowhere.csv"], "cannot be read"),
+        (
+            ["HonestSize(Ranking(FisherScore()))", "--costs", "costs.csv", "--cost-limit", "5"],
+            "HonestSize takes no cost_limit (--cost-limit)",
+        ),
         (["--costs", "costs.csv", "--drop", "a"], "names the column 'a', which does not exist"),
     ],
     ids=str,
 )
 def test_invalid_prices_are_one_sentence(file, words, sentence):
-    result = invoke(file, "Forward(Scatter())", *words)
+    words = words if "(" in words[0] else ["Forward(Scatter())", *words]
+    result = invoke(file, *words)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.split())

@@ -78,6 +78,20 @@ def test_a_fee_is_paid_once():
     assert FeatureCosts({"a": 2}, default=0.5).of(["a", "z"]) == 2.5
 
 
+def test_the_groups_with_the_greatest_gain_per_price_are_tried():
+    """Group i has the units 2 i and 2 i + 1, and costs i + 1 + 2."""
+    prices = Prices((1.0,) * 40, tuple((i + 1.0, (2 * i, 2 * i + 1)) for i in range(20)))
+    limit = Limit(prices, 100.0, per_price=True)
+    candidates, gains = np.arange(40), np.ones(40)
+    found = limit.groups(candidates, gains)
+    assert [group.tolist() for group in found] == [[2 * i, 2 * i + 1] for i in range(10)]
+    gains[30:] = 100.0
+    found = limit.groups(candidates, gains, unpaid=np.array([39]))
+    assert [group[0] for group in found] == [0, 2, 4, 6, 8, 10, 30, 32, 34, 36]
+    found = limit.groups(candidates[1:], gains[1:], unpaid=np.array([39]))
+    assert [group[0] for group in found] == [2, 4, 6, 8, 10, 12, 30, 32, 34, 36]
+
+
 def test_rounding_does_not_exceed_a_limit():
     limit = Limit(Prices((0.1, 0.2, 1e-3)), 0.3)
     assert limit.affords([0, 1])

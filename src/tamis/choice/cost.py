@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Number of units whose exchange for several others is tried when no swap is better.
 MOST_TRIED = 10
+#: Number of units of which pairs are exchanged.
+MOST_PAIRED = 6
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
 
@@ -126,7 +128,13 @@ class CostLimit(Choice):
             least = format_price(min(prices.of([unit]) for unit in range(trace.n_units)))
             return Chosen(step, f"No column fits within {within}; the cheapest costs {least}.")
         price = format_price(prices.of(units))
-        return Chosen(step, f"{context.counted(len(units))} for {price}, within {within}.")
+        reason = f"{context.counted(len(units))} for {price}, within {within}."
+        gap = trace.state.get("gap")  # only a search with a proof has one
+        if gap == 0:
+            reason += " No list within the limit has a greater value (proven)."
+        elif gap is not None:
+            reason += f" The greatest value within the limit is at most {gap:.4g} higher."
+        return Chosen(step, reason)
 
     @staticmethod
     def _excess(limit: Limit, trace: Trace, step: int) -> int:
@@ -340,9 +348,10 @@ class _Guide:
         return next(filter(None, (trial(subset, value, free) for trial in trials)), None)
 
     def _replaced(self, subset: Subset, value: float, free: Subset) -> Step | None:
-        """Return a step that replaces a unit or a group by several others, or None."""
+        """Return a step that replaces a unit, a group or a pair by several others, or None."""
         groups = self.limit.groups(free, np.zeros(len(free)))
-        for out in [*groups, *free[:MOST_TRIED, None]]:
+        pairs = [np.array(pair) for pair in combinations(free[:MOST_PAIRED].tolist(), 2)]
+        for out in [*groups, *free[:MOST_TRIED, None], *pairs]:
             found = self._refilled(np.setdiff1d(subset, out), out)
             if improves(found.value, value):
                 return found

@@ -383,7 +383,9 @@ def print_ranking(
             cells.append(text("" if q[unit] != q[unit] else format_p_value(float(q[unit]))))
         table.add_row(*cells, text("yes" if kept else ""), style="" if kept else "dim")
     if not console.is_terminal:  # wide enough for all names
-        console.width = max(PIPED, 50 + max(len(ranking.names[unit]) for unit in shown))
+        console.width = max(
+            PIPED, 50 + max((len(ranking.names[unit]) for unit in shown), default=0)
+        )
     for line in heading:
         indent = len(line) - len(line.lstrip()) + 2
         for part in wrap_line(line, console.width, indent):

@@ -507,10 +507,17 @@ def _set_cost_limit(selector: Selection, cost_limit: Any, n_features_to_select: 
             "got both. Leave one of them out."
         )
     last = last_search(selector)
-    if "cost_limit" in last.get_params(deep=False):
+    known = last.get_params(deep=False)
+    if "cost_limit" in known:
         last.set_params(cost_limit=cost_limit)
+    elif "n_features_to_select" in known:
+        last.set_params(n_features_to_select=choice.CostLimit(cost_limit))
     else:
-        _resize(selector, choice.CostLimit(cost_limit))
+        raise InvalidParameter(
+            f"{type(last).__name__} takes no cost_limit (--cost-limit), because it determines the "
+            "number of columns itself. Write Then(..., Forward(...)), or leave the method "
+            "out."
+        )
 
 
 def _set_measures(selector: Any, asked: Any, **given: Any) -> None:

@@ -179,8 +179,8 @@ class _Relation(NamedTuple):
     """Relation between the targets of two rows, as an integer kind.
 
     For classes, the kind is the class of the second row. For a real target, it is 1 if the two
-    targets are near each other, otherwise 0. ``codes`` holds, for each row, the kind of the rows that
-    belong together with it.
+    targets are near each other, otherwise 0. ``codes`` holds, for each row, the kind of the rows
+    that belong together with it.
     """
 
     codes: NDArray[np.intp]

@@ -586,7 +586,7 @@ class TestBadInput:
         with pytest.warns(UserWarning, match="least populated class"):
             expected = reference(model, X, y, [0, 1], cv=5)
         assert criterion.value(np.array([0, 1])) == expected
-        with pytest.raises(InvalidParameter, match=r"folds of 6 rows: n_splits=5 cannot .* fewer"):
+        with pytest.raises(InvalidParameter, match=r"the 6 rows.*n_splits=5 cannot .* fewer"):
             CrossValidated(model).fit(X[12:18], y[12:18])
 
     def test_a_class_missing_from_training_is_left_to_sklearn(self):

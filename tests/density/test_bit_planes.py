@@ -100,8 +100,8 @@ def packed_blocks(ends, seed=0):
 @pytest.mark.parametrize("by_planes", [True, False])
 def test_counts_agree_with_bincount(pivot, by_planes):
     # more than one run, one word, an empty block, complete words
-    codes, cuts, packing, blocks = packed_blocks([8500, 8510, 8510, 8638])
-    counting = PivotCounts(packing.first_plane, cuts.n_levels, pivot, slice(1, 6))
+    codes, cuts, _, blocks = packed_blocks([8500, 8510, 8510, 8638])
+    counting = PivotCounts(cuts, pivot, slice(1, 6))
     counting.by_planes = by_planes
     tables, sizes = KeptHere(blocks).reduce(counting)
     both = codes[:, pivot[0]]

@@ -1,9 +1,9 @@
 """Forests of extremely randomised trees: their predictions and importances."""
 
-import numpy as np
-from numpy.typing import NDArray
+# mypy: disable-error-code="no-untyped-def"
 
-from tamis._arrays import Array
+import numpy as np
+
 from tamis.compiled import njit
 
 # A column whose scaled values in a node differ by less than this is treated as constant.
@@ -11,16 +11,7 @@ CONSTANT = 1e-7
 
 
 @njit(cache=True, nogil=True)
-def grow_forest(
-    columns: Array,
-    codes: NDArray[np.intp],
-    values: Array,
-    asked: Array,
-    n_outputs: int,
-    n_tried: int,
-    n_trees: int,
-    rng: np.random.Generator,
-) -> tuple[Array, Array]:
+def grow_forest(columns, codes, values, asked, n_outputs, n_tried, n_trees, rng):
     """Return the sums over ``n_trees`` trees of their predictions and of their importances.
 
     ``columns`` and ``asked`` have one row per column. The target of training row i has the value
@@ -75,13 +66,7 @@ def grow_forest(
 
 
 @njit(cache=True, nogil=True)
-def _add_up(
-    node: NDArray[np.intp],
-    codes: NDArray[np.intp],
-    values: Array,
-    held: tuple[NDArray[np.intp], Array],
-    sums: Array,
-) -> tuple[float, bool]:
+def _add_up(node, codes, values, held, sums):
     """Copy the rows of a node, and write the weighted sums of the outputs.
 
     Return the weight, and whether all rows are equal.
@@ -100,17 +85,7 @@ def _add_up(
 
 
 @njit(cache=True, nogil=True)
-def _best_split(
-    columns: Array,
-    node: NDArray[np.intp],
-    held: tuple[NDArray[np.intp], Array],
-    sums: Array,
-    total: float,
-    features: NDArray[np.intp],
-    n_tried: int,
-    left: Array,
-    rng: np.random.Generator,
-) -> tuple[int, float, float]:
+def _best_split(columns, node, held, sums, total, features, n_tried, left, rng):
     """Return the best of some random columns, its threshold and its gain.
 
     The column is -1 if all columns are constant.
@@ -149,7 +124,7 @@ def _best_split(
 
 
 @njit(cache=True, nogil=True)
-def _split(column: Array, rows: NDArray[np.intp], threshold: float) -> int:
+def _split(column, rows, threshold):
     """Move the rows up to the threshold to the front, and return their number."""
     n_left = 0
     for index in range(len(rows)):

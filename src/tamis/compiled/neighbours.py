@@ -1,9 +1,9 @@
 """Votes of nearest neighbours, and weighted differences between pairs of rows in each column."""
 
-import numpy as np
-from numpy.typing import NDArray
+# mypy: disable-error-code="no-untyped-def"
 
-from tamis._arrays import Array, Subset
+import numpy as np
+
 from tamis.compiled import njit
 
 # Number of distances in a block. A block takes half a megabyte, so it stays in the L2 cache while
@@ -16,18 +16,7 @@ UNDECIDED = -1
 
 
 @njit(cache=True, nogil=True)
-def votes(
-    X: Array,
-    codes: NDArray[np.intp],
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    subset: Subset,
-    candidates: Subset,
-    sign: float,
-    k: int,
-    n_classes: int,
-    squared: bool,
-) -> Array:
+def votes(X, codes, train, test, subset, candidates, sign, k, n_classes, squared):
     """Return the predicted class, or the squared loss, for each candidate column and test row.
 
     The squared loss compares the shares of votes with the true class. If the result depends on how
@@ -75,7 +64,7 @@ def votes(
 
 
 @njit(cache=True, nogil=True)
-def _summed(X: Array, train: NDArray[np.intp], rows: NDArray[np.intp], subset: Subset) -> Array:
+def _summed(X, train, rows, subset):
     """Return the squared distances in a subset of columns, of shape (test rows, training rows)."""
     base = np.zeros((len(rows), len(train)))
     for j in subset:
@@ -87,14 +76,14 @@ def _summed(X: Array, train: NDArray[np.intp], rows: NDArray[np.intp], subset: S
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
-def _add_column(base: Array, known: Array, x: float, sign: float, out: Array) -> None:
+def _add_column(base, known, x, sign, out):
     for row in range(len(out)):
         difference = known[row] - x
         out[row] = base[row] + sign * (difference * difference)
 
 
 @njit(cache=True, nogil=True)
-def _greatest(distances: Array, rows: NDArray[np.intp]) -> float:
+def _greatest(distances, rows):
     greatest = 0.0
     for row in rows:
         greatest = max(greatest, distances[row])
@@ -102,9 +91,7 @@ def _greatest(distances: Array, rows: NDArray[np.intp]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _nearest(
-    distances: Array, labels: NDArray[np.intp], bound: float, near: Array, voters: NDArray[np.intp]
-) -> None:
+def _nearest(distances, labels, bound, near, voters):
     """Write the smallest distances in increasing order, and the labels of their rows.
 
     Distances above ``bound`` are skipped.
@@ -127,7 +114,7 @@ def _nearest(
 
 
 @njit(cache=True, nogil=True)
-def _counted(voters: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
+def _counted(voters, n_classes):
     """Count the votes for each class."""
     counts = np.zeros(n_classes, dtype=np.int64)
     for label in voters:
@@ -136,7 +123,7 @@ def _counted(voters: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
 
 
 @njit(cache=True, nogil=True)
-def _squared(counts: NDArray[np.intp], k: int, truth: int) -> float:
+def _squared(counts, k, truth):
     """Return the squared loss of the shares of votes, or nan if there are not exactly k votes."""
     if counts.sum() != k:
         return np.nan
@@ -147,9 +134,7 @@ def _squared(counts: NDArray[np.intp], k: int, truth: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _split_votes(
-    distances: Array, labels: NDArray[np.intp], cut: float, tie: float, n_classes: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split_votes(distances, labels, cut, tie, n_classes):
     """Count the rows of each class at a distance below ``cut``, and those tied with ``cut``.
 
     The second count is also by class. Distances within ``tie`` of ``cut`` are ties.
@@ -164,7 +149,7 @@ def _split_votes(
 
 
 @njit(cache=True, nogil=True)
-def _certain(sure: NDArray[np.intp], rest: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def _certain(sure, rest, k):
     """Return the number of votes for each class.
 
     ``sure`` counts the rows nearer than the tie, and ``rest`` counts the tied rows. If all tied
@@ -176,7 +161,7 @@ def _certain(sure: NDArray[np.intp], rest: NDArray[np.intp], k: int) -> NDArray[
 
 
 @njit(cache=True, nogil=True)
-def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
+def _elected(voters, n_classes):
     """Return the class with the most votes. Ties go to the first class."""
     counts = _counted(voters, n_classes)
     leader = 0
@@ -187,7 +172,7 @@ def _elected(voters: NDArray[np.intp], n_classes: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _tied(sure: NDArray[np.intp], rest: NDArray[np.intp], k: int) -> int:
+def _tied(sure, rest, k):
     """Return the class that wins no matter which of the tied rows are among the k neighbours.
 
     Returns UNDECIDED if there is no such class.
@@ -211,7 +196,7 @@ TILE = 16
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _city_block(a: Array, b: Array) -> float:
+def _city_block(a, b):
     total = 0.0
     for k in range(len(a)):
         total += abs(a[k] - b[k])
@@ -219,7 +204,7 @@ def _city_block(a: Array, b: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def city_block(points: Array, start: int, stop: int) -> Array:
+def city_block(points, start, stop):
     """Return the city-block distances between the rows from ``start`` to ``stop`` and all rows."""
     found = np.zeros((stop - start, len(points)))
     for top in range(start, stop, TILE):
@@ -235,16 +220,14 @@ def city_block(points: Array, start: int, stop: int) -> Array:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _add_differences(
-    sums: Array, a: Array, b: Array, weight: float, scale: Array, cut: Array
-) -> None:
+def _add_differences(sums, a, b, weight, scale, cut):
     for k in range(len(sums)):
         distance = abs(a[k] - b[k])
         sums[k] += weight * (1.0 if distance > cut[k] else distance * scale[k])
 
 
 @njit(cache=True, nogil=True)
-def weighted_sums(table: Array, start: int, weights: Array, scale: Array, cut: Array) -> Array:
+def weighted_sums(table, start, weights, scale, cut):
     """Return, for each column, the weighted sum of its differences over pairs of rows.
 
     The pair of the rows ``start`` + i and j has the weight weights[i, j]. The difference of two

@@ -28,7 +28,7 @@ from tamis._arrays import EMPTY, Array, Mask, Subset
 from tamis._checks import Constraints, number
 from tamis.blocks.table import BlockTable
 from tamis.contract import ForwardCriterion
-from tamis.density.binned import MISSING_CONSTRAINT, BinnedCriterion
+from tamis.density.bins import MISSING_CONSTRAINT, BinnedCriterion
 from tamis.density.discrete import QUANTUM, coding_cost
 from tamis.density.joint import AvailablePair, CompletePair, Pair, available_relevance
 

@@ -18,7 +18,7 @@ from tamis.blocks.table import BlockTable
 from tamis.contract.record import Interaction
 from tamis.criteria.information import PairwiseInformation
 from tamis.criteria.univariate import Univariate
-from tamis.density.binned import BinnedCriterion
+from tamis.density.bins import BinnedCriterion
 from tamis.density.discrete import Coded, coding_cost, rounded, settled
 from tamis.density.joint import Pair
 from tamis.density.planes import BlockLevels

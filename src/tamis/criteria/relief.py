@@ -127,9 +127,9 @@ class Relief(Univariate):
     def _relation(self, y: NDArray[Any]) -> "_Relation":
         if self.task_ == "classification":
             classes, codes = class_codes(y)
-            return _Relation(codes, None, len(classes))
+            return _Relation(codes, len(classes))
         target = in_range(y.astype(float)[:, None])[:, 0]
-        return _Relation(None, target, 2)
+        return _Relation(np.ones(len(y), dtype=np.intp), 2, target)
 
 
 class Scales(NamedTuple):
@@ -179,28 +179,20 @@ class _Relation(NamedTuple):
     """Relation between the targets of two rows, as an integer kind.
 
     For classes, the kind is the class of the second row. For a real target, it is 1 if the two
-    targets are near each other, otherwise 0.
+    targets are near each other, otherwise 0. ``codes`` holds, for each row, the kind of the rows
+    that belong together with it.
     """
 
-    codes: NDArray[np.intp] | None
-    target: Array | None
+    codes: NDArray[np.intp]
     n_kinds: int
+    target: Array | None = None
 
     def kinds(self, rows: slice) -> NDArray[np.intp]:
         """Return the kind of every row relative to each given row, of shape (rows, all rows)."""
-        if self.codes is not None:
-            n_rows = len(self.codes[rows])
-            return np.broadcast_to(self.codes, (n_rows, len(self.codes)))
-        assert self.target is not None
+        if self.target is None:
+            return np.broadcast_to(self.codes, (len(self.codes[rows]), len(self.codes)))
         distance = np.abs(self.target[rows, None] - self.target)
         return (distance < self.target.std(ddof=1)).astype(np.intp)
-
-    def own(self, rows: slice) -> NDArray[np.intp]:
-        """Return, for each given row, the kind of the rows that belong to the same class."""
-        if self.codes is not None:
-            return self.codes[rows]
-        assert self.target is not None
-        return np.ones(len(self.target[rows]), dtype=np.intp)
 
 
 class _Block(NamedTuple):
@@ -250,7 +242,7 @@ class _Neighbours:
         reach: Any = self._mean_distance() if self.algorithm == "surf" else 0.0
         for rows in self._row_slices():
             distances, kinds = self._distances(rows), self.relation.kinds(rows)
-            own = self.relation.own(rows)
+            own = self.relation.codes[rows]
             if self.algorithm == "relieff":
                 near = self._nearest(rows, distances, kinds)
             else:

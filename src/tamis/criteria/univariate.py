@@ -14,7 +14,7 @@ from tamis._checks import Constraints
 from tamis.blocks.moments import ClassMoments, TargetMoments, ratio
 from tamis.blocks.table import BlockTable
 from tamis.contract import SubsetCriterion
-from tamis.density.binned import MISSING_CONSTRAINT, BinnedCriterion
+from tamis.density.bins import MISSING_CONSTRAINT, BinnedCriterion
 from tamis.density.discrete import coded_columns
 from tamis.density.distributions import largest_distances
 from tamis.density.joint import available_relevance

@@ -31,7 +31,7 @@ from tamis.criteria.model import (
     for_columns,
     is_estimator,
 )
-from tamis.exceptions import InvalidParameter, InvalidScore
+from tamis.exceptions import InvalidScore
 from tamis.response.fold_models import fit_clone, take_rows
 from tamis.response.outputs import check_scored, one_scorer
 from tamis.validation import FoldAccuracies, Splits, most_frequent
@@ -40,7 +40,7 @@ from tamis.validation.block_lda import SummedLDA
 from tamis.validation.held_out import squared_losses
 from tamis.validation.knn import KNNFolds
 from tamis.validation.lda import LDAFolds, is_plain_lda
-from tamis.validation.splits import list_splits, retold
+from tamis.validation.splits import split_rows
 
 
 class ConstantRisk(BaseEstimator):
@@ -256,26 +256,12 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
         self._summed = None
         metadata = self._route(params, X.shape[0])
-        with retold():
-            self._splits = self._make_splits(X, y, metadata)
+        classes = is_classifier(self.estimator)
+        self._splits = split_rows(
+            type(self).__name__, self.cv, X, y, classes=classes, **metadata.split
+        )
         self._learn_model(X, y, metadata)
         self._worth_of_nothing = self._constant_score()
-
-    def _make_splits(
-        self, X: Array, y: NDArray[Any] | None, metadata: Metadata
-    ) -> list[tuple[Subset, Subset]]:
-        """Return the training rows and test rows of each fold."""
-        try:
-            splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-            return [
-                (np.asarray(train), np.asarray(test))
-                for train, test in list_splits(splitter, X, y, **metadata.split)
-            ]
-        except ValueError as error:
-            raise InvalidParameter(
-                f"{type(self).__name__} cannot make its folds of {X.shape[0]} rows: "
-                f"{str(error).rstrip('.')}. Write another cv, for example fewer folds."
-            ) from error
 
     def _prepare(self, estimator: Any) -> None:
         self._best: tuple[Subset, Subset, float] = EMPTY, EMPTY, 0.0

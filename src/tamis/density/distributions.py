@@ -87,6 +87,17 @@ class Distances:
         # a cell with a single row need not be refined: its distances are those at its two ends
         return np.asarray((most > self.best[columns, None]) & (counts.sum(axis=2) > 1))
 
+    def look_listed(
+        self, columns: NDArray[np.intp], before: NDArray[np.int64], listed: list[Any]
+    ) -> None:
+        """Update the distances with cells whose keys have been listed, class by class."""
+        for run, column in enumerate(columns):
+            own = [keys[run] for keys in listed]
+            values = np.unique(np.concatenate(own))
+            below = np.column_stack([np.searchsorted(one, values, side="right") for one in own])
+            counts = np.diff(below, axis=0, prepend=0)
+            self.look(np.array([column]), before[[run]], counts[None])
+
     def _shares(self, below: NDArray[np.int64]) -> tuple[Array, Array]:
         """Return the share of rows below, among the rows of each class and among all others."""
         rest = below.sum(axis=2, keepdims=True) - below
@@ -118,24 +129,9 @@ def largest_distances(table: BlockTable) -> Array:
         cells = KeyCells(start, beginnings, n_bits)
         if n_rows <= quantiles.LISTED:
             listed = table.reduce(ByClass(KeysListed(columns_of, cells), labels))
-            _look_through(known, columns, before, listed)
+            known.look_listed(columns, before, listed)
             return known.best
         finer = max(1, int(np.log2(quantiles.REFINED / len(columns))))
         finer = min(64 - n_bits, finer)
         found = table.reduce(ByClass(KeysWithin(columns_of, cells, finer), labels))
         counts = np.stack(found, axis=2)
-
-
-def _look_through(
-    known: Distances,
-    columns: NDArray[np.intp],
-    before: NDArray[np.int64],
-    listed: list[list[NDArray[np.uint64]]],
-) -> None:
-    """Update the distances with cells whose keys have been listed, class by class."""
-    for run, column in enumerate(columns):
-        own = [keys[run] for keys in listed]
-        values = np.unique(np.concatenate(own))
-        below = np.column_stack([np.searchsorted(one, values, side="right") for one in own])
-        counts = np.diff(below, axis=0, prepend=0)
-        known.look(np.array([column]), before[[run]], counts[None])

@@ -44,25 +44,19 @@ class PivotCounts(RowStatistic):
 
     Parameters
     ----------
-    first_plane, n_levels : array of int
-        First bit plane and number of levels of all columns, the target last.
+    cuts : Cuts
+        Cuts of all columns and the target.
     pivot : tuple of int
         Columns of the pivot.
     some : slice
         Columns to count with the pivot.
     """
 
-    def __init__(
-        self,
-        first_plane: NDArray[np.int64],
-        n_levels: NDArray[np.int64],
-        pivot: Variable,
-        some: slice,
-    ):
-        self.first_plane, self.n_levels = first_plane, n_levels
+    def __init__(self, cuts: Cuts, pivot: Variable, some: slice):
+        self.first_plane, self.n_levels = cuts.first_plane, cuts.n_levels
         self.pivot, self.some = np.array(pivot, dtype=np.int64), some
-        self.n_pivot = int(np.prod(n_levels[self.pivot]))
-        n_pairs = (self.n_pivot - 1) * (float(n_levels[some].mean()) - 1)
+        self.n_pivot = int(np.prod(self.n_levels[self.pivot]))
+        n_pairs = (self.n_pivot - 1) * (float(self.n_levels[some].mean()) - 1)
         #: Whether bit planes are counted. The cells of level 0 are then computed from the margins.
         self.by_planes = n_pairs <= thresholds.CELLS_BY_PLANES
 
@@ -102,10 +96,10 @@ class BlockLevels:
 
     def __init__(self, planes: Reducible, cuts: Cuts, n_samples: int):
         self._planes, self.n_samples = planes, n_samples
-        self._levels, self._first_plane = cuts.n_levels, cuts.first_plane
+        self._cuts, self._levels = cuts, cuts.n_levels
         self.n_levels, self.has_missing = cuts.n_levels[:-1], cuts.has_missing[:-1]
         self.target: Variable = (len(self.n_levels),)
-        sizes = planes.reduce(LevelSizes(self._first_plane, self._levels))
+        sizes = planes.reduce(LevelSizes(cuts.first_plane, cuts.n_levels))
         sizes[:, 0] = n_samples - sizes[:, 1:].sum(axis=1)
         self._sizes = sizes
         self._all_entropies = self._entropies(sizes)
@@ -242,7 +236,7 @@ class BlockLevels:
 
         The counts have the shape (columns, levels of the pivot, levels of the column).
         """
-        counting = PivotCounts(self._first_plane, self._levels, pivot, some)
+        counting = PivotCounts(self._cuts, pivot, some)
         tables, sizes = self._planes.reduce(counting)
         if not counting.by_planes:
             return np.asarray(tables)

@@ -60,16 +60,22 @@ def pair_blocks(
     over the counts with and without the target, divided by N. The counts of all pairs of levels in
     a class are a product of indicator matrices.
     """
-    classes, table = _classes(target), n_log_n(coded.n_samples)
+    counting, classes = PairCounts(coded), _classes(target)
     chance = level_chances(coded, target) if adjusted else None
     if device_asked() is not None:
-        yield from _device_blocks(coded, classes, table, chance)
+        yield from _device_blocks(coded, classes, counting.table, chance)
         return
     blocks = _column_blocks(coded.n_levels, LEVELS)
     size = coded.codes.size * len(blocks)  # computes the cached codes before threads use them
 
     def block(pair: tuple[slice, slice]) -> PairBlock:
-        return PairBlock(*pair, *_information(coded, classes, table, chance, *pair))
+        total: Array | float = 0.0
+        sums: Array | float = 0.0
+        for members in classes:
+            counts = counting.counts(members, *pair)
+            total, sums = total + counts, sums + counting.sums(counts, counting.table, *pair)
+        without = counting.without(np.asarray(total), chance, *pair)
+        return PairBlock(*pair, *(np.asarray(sums - one) / coded.n_samples for one in without))
 
     yield from in_order(block, _block_pairs(blocks), threads_for(size), blas=True)
 
@@ -96,23 +102,23 @@ def permuted_blocks(
     class are computed by subtraction. With two classes each target takes about half the work of
     :func:`pair_blocks`.
     """
+    counting = PairCounts(coded)
     by_target = [sorted(_classes(target), key=len) for target in targets]
-    table = n_log_n(coded.n_samples)
     chances = [level_chances(coded, target) if adjusted else None for target in targets]
-    for rows, columns in _block_pairs(_column_blocks(coded.n_levels, LEVELS)):
-        total = _counts(coded, np.arange(coded.n_samples), rows, columns)
-        plain = None if adjusted else _without(coded, total, table, None, rows, columns)
+    for pair in _block_pairs(_column_blocks(coded.n_levels, LEVELS)):
+        total = counting.counts(np.arange(coded.n_samples), *pair)
+        plain = None if adjusted else counting.without(total, None, *pair)
         for index, (*classes, _) in enumerate(by_target):
-            without = plain or _without(coded, total, table, chances[index], rows, columns)
+            without = plain or counting.without(total, chances[index], *pair)
             left, found = total, [-other for other in without]
             for members in classes:
-                counts = _counts(coded, members, rows, columns)
+                counts = counting.counts(members, *pair)
                 left = left - counts
-                own = _sum_levels(coded, counts, table, rows, columns)
+                own = counting.sums(counts, counting.table, *pair)
                 found = [sums + own for sums in found]
-            own = _sum_levels(coded, left, table, rows, columns)
+            own = counting.sums(left, counting.table, *pair)
             found = [(sums + own) / coded.n_samples for sums in found]
-            yield index, PairBlock(rows, columns, *found)
+            yield index, PairBlock(*pair, *found)
 
 
 def _classes(target: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -126,69 +132,54 @@ def _block_pairs(blocks: list[slice]) -> list[tuple[slice, slice]]:
     return list(combinations_with_replacement(blocks, 2))
 
 
-def _information(
-    coded: Coded,
-    classes: list[NDArray[np.intp]],
-    table: Array,
-    chance: Chance | None,
-    rows: slice,
-    columns: slice,
-) -> list[Array]:
-    total: Array | float = 0.0
-    sums: Array | float = 0.0
-    for members in classes:
-        counts = _counts(coded, members, rows, columns)
-        total = total + counts
-        sums = sums + _sum_levels(coded, counts, table, rows, columns)
-    without = _without(coded, np.asarray(total), table, chance, rows, columns)
-    return [np.asarray((sums - other) / coded.n_samples) for other in without]
+class PairCounts:
+    """Joint counts of the levels of two slices of columns, and sums over the levels."""
 
+    def __init__(self, coded: Coded):
+        self.coded, self.table = coded, n_log_n(coded.n_samples)
 
-def _without(
-    coded: Coded, total: Array, table: Array, chance: Chance | None, rows: slice, columns: slice
-) -> list[Array]:
-    """Return, for each pair of columns, the sum of n log n over its counts in all classes together.
+    def counts(self, members: NDArray[np.intp], rows: slice, columns: slice) -> Array:
+        """Count the given rows for each pair of levels."""
+        widest = max(self.coded.n_levels[some].sum() for some in (rows, columns))
+        step = max(1, CELLS // int(widest))
+        counts: Array | float = 0.0
+        for start in range(0, len(members), step):
+            some = members[start : start + step]
+            one = self._indicators(some, rows)
+            other = one if rows == columns else self._indicators(some, columns)
+            counts = counts + one @ other.T
+        return np.asarray(counts)
 
-    If ``chance`` is given, return two expected sums over the counts in single classes instead: the
-    first given the levels of the second column, the second given those of the first.
-    """
-    if chance is None:
-        return [_sum_levels(coded, total, table, rows, columns)]
-    ends = np.append(_starts(coded.n_levels), coded.n_levels.sum())
-    first, second = (chance.start[ends[some.start] : ends[some.stop]] for some in (rows, columns))
-    given = second, first[:, None]
-    return [_sum_levels(coded, total, chance.values, rows, columns, own) for own in given]
+    def _indicators(self, members: NDArray[np.intp], some: slice) -> Array:
+        """Return an array of shape (levels, members) that is 1 if a row has a level, else 0."""
+        n_levels, codes = self.coded.n_levels[some], self.coded.codes[some][:, members]
+        kind = np.float32 if self.coded.n_samples < EXACT else np.float64
+        flat = np.zeros((int(n_levels.sum()), len(members)), dtype=kind)
+        flat[_starts(n_levels)[:, None] + codes, np.arange(len(members))] = 1
+        return flat
 
+    def sums(
+        self, counts: Array, table: Array, rows: slice, columns: slice, offset: Any = 0
+    ) -> Array:
+        """Sum a table's values at the joint counts, over the levels of each pair of columns."""
+        first, second = (_starts(self.coded.n_levels[some]) for some in (rows, columns))
+        values = table[counts.astype(np.intp) + offset]
+        return np.asarray(np.add.reduceat(np.add.reduceat(values, second, axis=1), first, axis=0))
 
-def _sum_levels(
-    coded: Coded, counts: Array, table: Array, rows: slice, columns: slice, offset: Any = 0
-) -> Array:
-    """Sum a table's values at the joint counts, over the levels of each pair of columns."""
-    first, second = (_starts(coded.n_levels[some]) for some in (rows, columns))
-    values = table[counts.astype(np.intp) + offset]
-    return np.asarray(np.add.reduceat(np.add.reduceat(values, second, axis=1), first, axis=0))
+    def without(
+        self, total: Array, chance: Chance | None, rows: slice, columns: slice
+    ) -> list[Array]:
+        """Return, for each pair, the sum of n log n over its counts in all classes together.
 
-
-def _counts(coded: Coded, members: NDArray[np.intp], rows: slice, columns: slice) -> Array:
-    """Count the given rows for each pair of levels of two slices of columns."""
-    widest = max(coded.n_levels[some].sum() for some in (rows, columns))
-    step = max(1, CELLS // int(widest))
-    counts: Array | float = 0.0
-    for start in range(0, len(members), step):
-        some = members[start : start + step]
-        one = _indicators(coded, some, rows)
-        other = one if rows == columns else _indicators(coded, some, columns)
-        counts = counts + one @ other.T
-    return np.asarray(counts)
-
-
-def _indicators(coded: Coded, members: NDArray[np.intp], some: slice) -> Array:
-    """Return an array of shape (levels, members) that is 1 if a row has a level, otherwise 0."""
-    starts, codes = _starts(coded.n_levels[some]), coded.codes[some][:, members]
-    kind = np.float32 if coded.n_samples < EXACT else np.float64
-    flat = np.zeros((int(coded.n_levels[some].sum()), len(members)), dtype=kind)
-    flat[starts[:, None] + codes, np.arange(len(members))] = 1
-    return flat
+        If ``chance`` is given, return two expected sums over the counts in single classes instead:
+        the first given the levels of the second column, the second given those of the first.
+        """
+        if chance is None:
+            return [self.sums(total, self.table, rows, columns)]
+        ends = np.append(_starts(self.coded.n_levels), self.coded.n_levels.sum())
+        first, second = (chance.start[ends[s.start] : ends[s.stop]] for s in (rows, columns))
+        given = second, first[:, None]
+        return [self.sums(total, chance.values, rows, columns, own) for own in given]
 
 
 def _starts(n_levels: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -37,11 +37,28 @@ class SparseCoded(Coded):
         n_values = self.n_levels - (np.diff(X.indptr) == self.n_samples)
         many = np.flatnonzero(n_values > most)
         for block in column_blocks(self.n_samples, len(many)):
-            _cut(X, many[block], n_bins, binning, codes, self.n_levels)
+            self._cut(X, many[block], n_bins, binning, codes)
         held = codes > 0
         columns = entry_columns(X)[held]
         self._start = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=n_columns))])
         self._rows, self._levels = X.indices[held].astype(np.intp), codes[held]
+
+    def _cut(
+        self, X: Any, some: NDArray[np.intp], n_bins: int, binning: str, codes: NDArray[np.intp]
+    ) -> None:
+        """Cut columns with many values as :class:`Coded` does.
+
+        The levels of their entries are written to ``codes``.
+        """
+        cuts, counts = level_cuts(
+            np.ascontiguousarray(X[:, some].toarray().T), n_bins, binning, compiled=False
+        )
+        for j, own, count in zip(some, cuts, counts, strict=True):
+            entries = slice(X.indptr[j], X.indptr[j + 1])
+            level = np.searchsorted(own[: count - 1], X.data[entries], side="right")
+            zero = int(np.searchsorted(own[: count - 1], 0.0, side="right"))
+            codes[entries] = np.where(level == zero, 0, level + (level < zero))
+            self.n_levels[j] = count
 
     def column(self, j: int) -> NDArray[np.intp]:
         """Return the level of each row in a single column."""
@@ -79,26 +96,3 @@ def _ranked(X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     codes = np.empty(len(order), dtype=np.intp)
     codes[order] = np.cumsum(new) - before
     return codes, n_values + 1
-
-
-def _cut(
-    X: Any,
-    some: NDArray[np.intp],
-    n_bins: int,
-    binning: str,
-    codes: NDArray[np.intp],
-    n_levels: NDArray[np.intp],
-) -> None:
-    """Cut columns with many values as :class:`Coded` does.
-
-    The levels of their entries are written to ``codes``, the numbers of levels to ``n_levels``.
-    """
-    cuts, counts = level_cuts(
-        np.ascontiguousarray(X[:, some].toarray().T), n_bins, binning, compiled=False
-    )
-    for j, own, count in zip(some, cuts, counts, strict=True):
-        entries = slice(X.indptr[j], X.indptr[j + 1])
-        level = np.searchsorted(own[: count - 1], X.data[entries], side="right")
-        zero = int(np.searchsorted(own[: count - 1], 0.0, side="right"))
-        codes[entries] = np.where(level == zero, 0, level + (level < zero))
-        n_levels[j] = count

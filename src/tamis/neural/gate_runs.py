@@ -129,27 +129,14 @@ class GateRuns(NamedTuple):
 
 
 def learn_gates(
-    settings: GateSettings,
-    folds: GateFolds,
-    fold: Runs,
-    mu: Array,
-    lam: Array,
-    *,
-    start: Array | None = None,
-    first: Runs | None = None,
+    objective: GateLoss, *, start: Array | None = None, first: Runs | None = None
 ) -> GateRuns:
-    """Learn gates in R runs, each with its own fold, ``mu`` and ``lam``.
+    """Learn the gates of all runs of an objective.
 
     Parameters
     ----------
-    settings : GateSettings
-        Parameters of the selector.
-    folds : GateFolds
-        Training data of all folds.
-    fold : array of int, of shape (R,)
-        Fold of each run.
-    mu, lam : arrays of shape (R, 1 or number of classes)
-        Weights of sparsity and redundancy for each run and row of gates.
+    objective : GateLoss
+        The objective of R runs.
     start : array of shape (R, n_parameters), optional
         Starting points, which are ``points`` of an earlier call. By default all gates start open.
         If weights are learned jointly, they start at the weights of one network of the fold.
@@ -157,7 +144,7 @@ def learn_gates(
         Index, within its fold, of the network whose weights are the starting point. The default is
         0.
     """
-    objective = GateLoss(settings, folds, fold, mu, lam)
+    settings, folds, fold = objective.settings, objective.folds, objective.fold
     gate, n_gates = objective.gate, objective.n_gates
     seen: list[tuple[Runs, Array]] = []
     diverged = np.zeros(len(fold), dtype=bool)
@@ -188,7 +175,7 @@ def learn_gates(
         if not np.isfinite(values).all():
             raise InvalidParameter(
                 "GateSelector needs a finite objective with all gates open. Lower mu (up to "
-                f"{mu.max():.3g}) or lam (up to {lam.max():.3g})."
+                f"{objective.mu.max():.3g}) or lam (up to {objective.lam.max():.3g})."
             )
         objective(points, np.arange(len(points)))  # sets objective.pull at the final points
     b = points[:, :n_gates].reshape(len(points), objective.n_rows, -1)
@@ -265,7 +252,7 @@ class GateGrid:
         n_rows = self.settings.n_rows(int(self.codes.max()) + 1)
         mus, lams = (np.repeat(w[which, None], n_rows, axis=1) for w in (mu, level))
         start = unpacked(state["points"]) if "points" in state else None
-        runs = learn_gates(self.settings, folds, fold, mus, lams, start=start)
+        runs = learn_gates(GateLoss(self.settings, folds, fold, mus, lams), start=start)
         rows = [self.Z[used] for used in folds.used]
         chosen = [
             self.choose(close_constant(gates, rows[k], self.settings.units))
@@ -383,7 +370,8 @@ class GateTraining:
         for reached, level in enumerate(levels[done:], done + 1):
             mus, lams = (np.tile(w, (n_runs, 1)) for w in (mu, level))
             start = unpacked(state["points"]) if "points" in state else None
-            runs = learn_gates(self.settings, folds, every, mus, lams, start=start, first=first)
+            objective = GateLoss(self.settings, folds, every, mus, lams)
+            runs = learn_gates(objective, start=start, first=first)
             state = {**state, "levels": reached, "points": packed(runs.points)}
             if reached < len(levels):
                 yield state

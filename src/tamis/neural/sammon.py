@@ -192,11 +192,11 @@ class UFeSCoR(Embedded):
         ``alpha``, until the wanted number of gates is open. Later descents use the final ``alpha``.
         """
         (phi,) = group_dependences(dependences(self.redundancy, Z), units)
-        sample = Z[rows]
+        objective = SammonObjective(Z[rows], size, (0.0, 0.0, 0.0), phi, units)
 
         def descend(alpha: float, start: int) -> _Descent:
             weights = (alpha, self.beta, self.gamma)
-            return _descend(sample, size, weights, phi, units, stream(seed, "start", start))
+            return _descend(objective, weights, stream(seed, "start", start))
 
         if not state:
             state = _state(float(self.alpha), 1, descend(float(self.alpha), 0))
@@ -253,37 +253,30 @@ def _best(state: State) -> _Descent:
 
 
 def _descend(
-    rows: Array,
-    size: int | None,
-    weights: tuple[float, float, float],
-    phi: Dependence,
-    units: GateUnits,
-    draw: np.random.Generator,
+    objective: "SammonObjective", weights: tuple[float, float, float], draw: np.random.Generator
 ) -> _Descent:
     """Minimise the objective from a random starting point, first without the term with beta."""
-    n_gates, (alpha, beta, gamma) = len(units.sizes), weights
-    share = 0.5 if size is None else size / n_gates
+    n_gates, (alpha, beta, gamma) = len(objective.units.sizes), weights
+    share = 0.5 if objective.size is None else objective.size / n_gates
     # start near equal gates with the wanted sum, but not at b = 0, where the gradient is 0
     jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_gates)
     point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
     history: list[tuple[float, ...]] = []
+
+    def note_terms(b: Array) -> None:
+        history.append(objective.terms)
+
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are handled below
         for stage in STAGES:
-            objective = SammonObjective(rows, size, (alpha, stage * beta, gamma), phi, units)
-            found = minimize(
-                objective,
-                point,
-                jac=True,
-                method="L-BFGS-B",
-                callback=lambda b, seen=objective: history.append(seen.terms),
-            )
+            objective.weights = alpha, stage * beta, gamma
+            found = minimize(objective, point, jac=True, method="L-BFGS-B", callback=note_terms)
             point = found.x
     if not (np.isfinite(found.fun) and np.isfinite(point).all()):
         raise InvalidParameter(
             f"UFeSCoR needs a finite objective. Lower alpha ({alpha:.3g}), beta ({beta:.3g}) or "
             f"gamma ({gamma:.3g})."
         )
-    value = found.fun if size is None else objective.of_the_widest(point)
+    value = found.fun if objective.size is None else objective.of_the_widest(point)
     terms = np.reshape(history, (-1, len(SammonObjective.TERMS)))
     return _Descent(np.array(float(value)), np.exp(-(point**2)), terms)
 

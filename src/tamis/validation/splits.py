@@ -14,11 +14,12 @@ from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
+    check_cv,
     train_test_split,
 )
 
 from tamis._arrays import class_codes
-from tamis._format import format_count
+from tamis._format import first_line, format_count
 from tamis.exceptions import (
     DegenerateData,
     InvalidParameter,
@@ -73,6 +74,43 @@ def retold() -> Iterator[None]:
             warnings.warn_explicit(warning.message, warning.category, *place)
     for category, text in first.items():
         warnings.warn(text, category, stacklevel=3)
+
+
+def split_rows(name: str, cv: Any, X: Any, y: Any, *, classes: bool, **metadata: Any) -> list[Fold]:
+    """Return the row numbers of each fold of scikit-learn's parameter ``cv``.
+
+    ``classes`` is whether ``y`` contains classes. ``metadata`` is for the splitter, such as groups.
+    """
+    n_rows = X.shape[0]
+    try:
+        with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
+            given = list_splits(check_cv(cv, y, classifier=classes), X, y, **metadata)
+    except ValueError as error:
+        raise InvalidParameter(
+            f"{name} needs cv as an int from 2 to the {n_rows} rows, a splitter, or a list of "
+            f"(training rows, test rows), and cannot make folds with cv={cv!r} "
+            f"({first_line(error)}). Write another cv, for example fewer folds."
+        ) from error
+    if not given:
+        raise InvalidParameter(
+            f"{name} needs at least one fold in cv, but got none. Write cv=5, a splitter, or a "
+            "list of (training rows, test rows)."
+        )
+    return [(_row_numbers(name, a, n_rows), _row_numbers(name, b, n_rows)) for a, b in given]
+
+
+def _row_numbers(name: str, part: Any, n_rows: int) -> Rows:
+    """Return the row numbers of a fold, which is given by indices or by a mask."""
+    found = np.asarray(part)
+    if found.dtype == bool and found.shape == (n_rows,):
+        return np.flatnonzero(found)
+    whole = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
+    if not whole or (found.size and not -n_rows <= found.min() <= found.max() < n_rows):
+        raise InvalidParameter(
+            f"{name} needs folds of row numbers below {n_rows}, or of masks with {n_rows} entries; "
+            f"cv has an array of type {found.dtype} and shape {found.shape}."
+        )
+    return np.asarray(found, dtype=np.intp) % n_rows
 
 
 def folds_of(name: str, n_folds: int, y: NDArray[Any], groups: Any, *, classes: bool) -> list[Fold]:

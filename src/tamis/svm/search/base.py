@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import BaseCrossValidator, GroupKFold, StratifiedGroupKFold, check_cv
+from sklearn.model_selection import BaseCrossValidator, GroupKFold, StratifiedGroupKFold
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 from sklearn.utils import Tags, _safe_indexing, check_array, check_consistent_length, get_tags
@@ -22,14 +22,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from tamis._arrays import Array
 from tamis._checks import NONE, Constraint, Constraints, check_parameters, one_of
-from tamis._format import first_line
 from tamis._parallel import parallel_stream
 from tamis.exceptions import InvalidParameter, InvalidTable, NotCertified
 from tamis.svm.curves.certificate import PathAudit, TriedGamma, against
 from tamis.svm.inputs import RANGE, RISING, check_new_rows, check_rows, weigh_samples
 from tamis.svm.kernels import GAMMA, KernelEstimator
 from tamis.svm.machine import most_steps
-from tamis.validation.splits import Fold, list_splits, retold
+from tamis.validation.splits import Fold, retold, split_rows
 
 #: Relative difference up to which the best values of two gammas are tied.
 EQUAL = 1e-12
@@ -144,24 +143,11 @@ class TunedSVM(KernelEstimator):
 
         With groups, an int makes folds that keep each group together.
         """
-        name, cv, n, classes = type(self).__name__, self.cv, len(rows.y), is_classifier(self)
+        name, cv, classes = type(self).__name__, self.cv, is_classifier(self)
+        metadata = {} if groups is None else {"groups": groups}
         if groups is not None and (cv is None or isinstance(cv, int)):
             cv = (StratifiedGroupKFold if classes else GroupKFold)(5 if cv is None else cv)
-        try:
-            with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
-                splitter = check_cv(cv, rows.y, classifier=classes)
-                given = list_splits(splitter, rows.X, rows.y, groups=groups)
-        except ValueError as error:
-            raise InvalidParameter(
-                f"{name} needs cv as an int from 2 to the {n} rows, a splitter, or a list of "
-                f"(training rows, test rows), got {self.cv!r} ({first_line(error)}). Write cv=5."
-            ) from error
-        splits = [(_row_numbers(name, a, n), _row_numbers(name, b, n)) for a, b in given]
-        if not splits:
-            raise InvalidParameter(
-                f"{name} needs at least one fold in cv, but got none. Write cv=5, a splitter, or a "
-                "list of (training rows, test rows)."
-            )
+        splits = split_rows(name, cv, rows.X, rows.y, classes=classes, **metadata)
         for k, split in enumerate(splits):
             for part, numbers in zip(("training", "test"), split, strict=True):
                 if not rows.weight[numbers].sum() > 0:
@@ -387,20 +373,6 @@ class PathSearch(CallbackSupportMixin, ABC):
         high, low = (-np.log2(end) for end in self._lambdas)
         powers = 2.0 ** np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
         return np.union1d(powers, [C])
-
-
-def _row_numbers(name: str, part: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the row numbers of a fold, which is given by indices or by a mask."""
-    found = np.asarray(part)
-    if found.dtype == bool and found.shape == (n_rows,):
-        return np.flatnonzero(found)
-    whole = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
-    if not whole or (found.size and not -n_rows <= found.min() <= found.max() < n_rows):
-        raise InvalidParameter(
-            f"{name} needs folds of row numbers below {n_rows}, or of masks with {n_rows} entries; "
-            f"cv has an array of type {found.dtype} and shape {found.shape}."
-        )
-    return np.asarray(found, dtype=np.intp) % n_rows
 
 
 def _as_numbers(Z: Any) -> Array:

@@ -247,7 +247,11 @@ def search():
     )
 
 
-PLAIN = json.loads(json.dumps(search().fit(X, Y).record_.to_dict()))
+def plain_record(selection):
+    return json.loads(json.dumps(selection.fit(X, Y).record_.to_dict(), default=list))
+
+
+PLAIN = plain_record(search())
 
 
 def places(held, path=()):
@@ -259,9 +263,6 @@ def places(held, path=()):
             yield from places(value, (*path, key))
 
 
-PLACES = [path for path in places(PLAIN) if path[-1] != "checksum"]
-
-
 def sign(plain):
     """Give a record, and the records inside it, the checksum of its content."""
     for part in plain.get("parts") if isinstance(plain.get("parts"), list) else ():
@@ -271,9 +272,10 @@ def sign(plain):
     plain["checksum"] = _checksum(plain)
 
 
-def damaged_record(draw):
-    plain = copy.deepcopy(PLAIN)
-    *path, last = PLACES[draw.integers(len(PLACES))]
+def damaged_record(draw, whole):
+    plain = copy.deepcopy(whole)
+    known = [path for path in places(plain) if path[-1] != "checksum"]
+    *path, last = known[draw.integers(len(known))]
     holder = plain
     for key in path:
         holder = holder[key]
@@ -295,10 +297,14 @@ def resume(plain):
     assert resumed.support_.sum() == 3
 
 
+def resume_other(text, plain):
+    parse(text).resume(X, Y, record=Record.from_dict(plain))
+
+
 def check_records(first, last):
     before = largest_memory()
     for seed in range(first, last):
-        plain = damaged_record(np.random.default_rng([2, seed]))
+        plain = damaged_record(np.random.default_rng([2, seed]), PLAIN)
         with watched() as events:
             end = end_of(resume, plain)
         assert (end, [e for e in events if ".py" not in e]) == (None, []), seed
@@ -308,6 +314,23 @@ def check_records(first, last):
 @pytest.mark.parametrize("first", range(0, 500, 250))
 def test_damaged_records_with_a_valid_checksum(first):
     check_records(first, first + 250)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "StabilitySelection(Ranking(FisherScore()), n_pairs=6, random_state=0)",
+        "Genetic(Scatter(), n_features_to_select=3, n_generations=3, random_state=0)",
+        "RecursiveElimination(FisherScore(), n_features_to_select=3)",
+        "BranchAndBound(Scatter(), n_features_to_select=3)",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")
+def test_damaged_records_of_other_searches(text):
+    whole = plain_record(parse(text))
+    for seed in range(100):
+        plain = damaged_record(np.random.default_rng([5, seed]), whole)
+        assert end_of(resume_other, text, plain) is None, seed
 
 
 @pytest.mark.slow

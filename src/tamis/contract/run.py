@@ -166,7 +166,7 @@ class Run:
                 if self.size is not None:
                     raise
                 break
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
+            except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 if not known or isinstance(error, TamisError):
                     raise
                 raise InvalidTable(

@@ -216,7 +216,7 @@ def readable_rounds(selection: Embedded) -> Iterator[None]:
     """
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, TamisError):
             raise
         raise InvalidTable(

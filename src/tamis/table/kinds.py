@@ -262,7 +262,7 @@ def _count_numbers_and_prose(texts: pl.Series) -> tuple[int, int]:
         return int(numbers.sum()), int(texts.str.strip_chars().str.contains(r"\s").sum())
     counts = Counter(texts.to_list())
     maybe = pl.Series([text for text in counts if MAYBE_NUMBER.search(text)], dtype=pl.String)
-    sure = maybe.filter(maybe.cast(pl.Float64, strict=False).is_not_null()) if len(maybe) else []
+    sure = maybe.filter(maybe.cast(pl.Float64, strict=False).is_not_null()).to_list()
     n_prose = sum(n for text, n in counts.items() if len(text.split()) > 1)
     return sum(counts[text] for text in sure), n_prose
 

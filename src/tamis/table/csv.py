@@ -171,9 +171,10 @@ def parse_text(frame: pl.DataFrame) -> pl.DataFrame:
     """Strip whitespace in text columns, and convert those that hold only numbers to numbers."""
     for j, dtype in enumerate(frame.dtypes):  # in place: a new frame of 10^5 columns is slow
         if isinstance(dtype, pl.String):
-            text = nameless(frame.to_series(j)).str.strip_chars()
+            column = frame.to_series(j)
+            text = nameless(column).str.strip_chars()
             text = text.set(text.is_in(MISSING), None)
             numbers = text.cast(pl.Float64, strict=False)
             same = numbers.null_count() == text.null_count()
-            frame.replace_column(j, (numbers if same else text).alias(frame.columns[j]))
+            frame.replace_column(j, (numbers if same else text).alias(column.name))
     return frame

@@ -40,6 +40,8 @@ FEW_ROWS = 10_000
 TEXT_TYPES = (pl.String, pl.Categorical, pl.Enum)
 #: What every date and number contains.
 DIGIT = re.compile("[0-9]")
+#: What every text contains that polars reads as a number.
+MAYBE_NUMBER = re.compile("(?i)[0-9]|inf|nan")
 #: Date formats, unambiguous ones first. If both orders are possible, the day precedes the month.
 #: The format %+ is ISO 8601 with an offset from UTC.
 DATE_FORMATS = (
@@ -255,13 +257,24 @@ def _examine_other(column: pl.Series, j: int, seen: TableProfile) -> None:
 
 
 def _text_kind(texts: pl.Series, j: int, n_levels: int, seen: TableProfile) -> str:
-    n_numbers = int(texts.cast(pl.Float64, strict=False).is_not_null().sum())
+    n_numbers, n_prose = _count_numbers_and_prose(texts)
     seen.mixed[j] = 0 < n_numbers < len(texts)
-    is_prose = 2 * int(texts.str.strip_chars().str.contains(r"\s").sum()) > len(texts)
-    if n_levels == len(texts) and not is_prose:
+    if n_levels == len(texts) and 2 * n_prose <= len(texts):
         return "identifier"
     few = n_levels <= FEW_LEVELS and n_levels <= max(2, len(texts) // 2)
     return "category" if few or ROWS_PER_LEVEL * n_levels <= len(texts) else "text"
+
+
+def _count_numbers_and_prose(texts: pl.Series) -> tuple[int, int]:
+    """Return how many texts are numbers, and how many consist of several words."""
+    if len(texts) > FEW_ROWS:
+        numbers = texts.cast(pl.Float64, strict=False).is_not_null()
+        return int(numbers.sum()), int(texts.str.strip_chars().str.contains(r"\s").sum())
+    counts = Counter(texts.to_list())
+    maybe = pl.Series([text for text in counts if MAYBE_NUMBER.search(text)], dtype=pl.String)
+    sure = maybe.filter(maybe.cast(pl.Float64, strict=False).is_not_null()).to_list()
+    n_prose = sum(n for text, n in counts.items() if len(text.split()) > 1)
+    return sum(counts[text] for text in sure), n_prose
 
 
 # -- values that are not stored as they are meant: dates, amounts, codes for missing values -------

@@ -120,7 +120,7 @@ class SolverState:
         self.h = self.drift = np.zeros(len(self.programme.K))
         self.rows = np.empty((0, len(self.programme.K)))
         self.width = max(64, n // 8)
-        self.budget = 500 + 4 * n
+        self.budget = 500 + n
 
     @property
     def length(self) -> int:

@@ -282,16 +282,20 @@ def _on_processes(
         files = dict(zip(map(id, shared), sent, strict=False))
         packed = ((key, [files.get(id(part), part) for part in item]) for key, item in items)
         work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from work(delayed(on_one_thread)(function, key, *item) for key, item in packed)
+        yield from work(delayed(_keyed)(function, key, *item) for key, item in packed)
 
 
-def on_one_thread(function: Callable[..., Any], key: Any, *item: Any) -> tuple[Any, Any]:
+def _keyed(function: Callable[..., Any], key: Any, *item: Any) -> tuple[Any, Any]:
+    return key, on_one_thread(function, *item)
+
+
+def on_one_thread(function: Callable[..., Any], *item: Any) -> Any:
     """Run a function in a worker process, which uses one thread from then on."""
     _keep_to_one_thread()
     # otherwise a cluster worker would send its inner loops back to the cluster
     with parallel_config(backend="sequential"):
         parts = (part.inside if isinstance(part, _Parcel | Filed) else part for part in item)
-        return key, function(*parts)
+        return function(*parts)
 
 
 @cache
@@ -332,8 +336,7 @@ def _on_cluster(
                 work = Parallel(return_as="generator_unordered")
             # with a single worker, joblib runs the tasks in this process, so it needs the client
             with Notice.by(client):
-                one_by_one = delayed(on_one_thread)
-                yield from work(one_by_one(function, key, *item) for key, item in packed)
+                yield from work(delayed(_keyed)(function, key, *item) for key, item in packed)
         except (TimeoutError, OSError, CancelledError, KilledWorker) as error:
             raise ClusterLost(
                 f"The cluster {client.scheduler.address} lost workers and their data "

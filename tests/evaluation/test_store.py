@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -32,14 +33,12 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cann
 
 def content(path):
     """Return everything in a store except times and the order of rows."""
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         query = (
             "SELECT key, expression, data, fingerprint, realization, seed, version, protocol, "
             "outcome FROM task"
         )
-        rows = sorted(file.execute(query).fetchall())
-    file.close()
-    return rows
+        return sorted(file.execute(query).fetchall())
 
 
 def numbers(results):
@@ -146,9 +145,8 @@ def test_progress_includes_stored_tasks(tmp_path):
 
 def test_a_foreign_database_is_not_changed(tmp_path):
     path = tmp_path / "foreign.sqlite"
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute("CREATE TABLE task (mine)")
-    file.close()
     before = path.read_bytes()
     with pytest.raises(InvalidStore, match="another program and was not changed"):
         Store(path)
@@ -185,9 +183,8 @@ def test_a_truncated_store_is_reported(tmp_path):
 def test_a_different_format_is_refused(tmp_path):
     path = tmp_path / "s.sqlite"
     Store(path).close()
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute("PRAGMA user_version = 99")
-    file.close()
     with pytest.raises(InvalidStore, match=r"another version of tamis \(format 99"):
         Store(path)
 
@@ -201,9 +198,8 @@ def test_a_missing_folder_is_reported(tmp_path):
 
 def changed(path, statement, *values):
     """Change a store from outside."""
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute(statement, values)
-    file.close()
 
 
 DAMAGE = {
@@ -240,12 +236,11 @@ def test_an_invalid_outcome_with_a_correct_checksum_is_computed_again(tmp_path, 
     """A wrong outcome with a correct checksum causes no traceback either."""
     path = tmp_path / "s.sqlite"
     whole = evaluate({"f": FISHER}, WINE, Realizations(1), "n_features", store=path)
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         query = f"SELECT {', '.join(COLUMNS)} FROM task"
         *address, _, seconds = file.execute(query).fetchone()
         row = (text, checksum(*address, text, seconds))
         file.execute("UPDATE task SET outcome = ?, checksum = ?", row)
-    file.close()
     with pytest.warns(DamagedRow):
         again = evaluate({"f": FISHER}, WINE, Realizations(1), "n_features", store=path)
     assert numbers(again) == numbers(whole)
@@ -398,10 +393,8 @@ def started(path, n, pause):
 
 def rows_in(path):
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as file:
-            count = file.execute("SELECT count(*) FROM task").fetchone()[0]
-        file.close()
-        return count
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)) as file, file:
+            return file.execute("SELECT count(*) FROM task").fetchone()[0]
     except sqlite3.OperationalError:
         return 0
 

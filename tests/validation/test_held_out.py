@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -224,12 +225,11 @@ OLD_FIELDS = ("scores", "order", "support", "n_train", "n_test", "n_features")
 def test_a_changed_loss_is_detected(tmp_path):
     path = tmp_path / "store.db"
     asked = measured(store=path)
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute(
             'UPDATE task SET outcome = replace(outcome, \'"squared", "\', \'"squared", "A\') '
             "WHERE realization = 2"
         )
-    file.close()
     with pytest.warns(DamagedRow):
         again = measured(store=path)
     assert [t.outcome.losses for t in again.tasks] == [t.outcome.losses for t in asked.tasks]

@@ -3,12 +3,12 @@
     python -m benchmarks.conditional_tests --tables 200 --seed 0 --settings linear noise
 
 Columns follow an autoregressive process with coefficient 0.6. Five of them are relevant. Three
-decoys have a correlation of 0.85 with a relevant column, and are independent of the target given
-it. A column is null if it is independent of the target given all others. ``level`` is the share of
-decoys with p <= 0.05, and ``fdr`` and ``power`` follow the Benjamini-Hochberg procedure at 0.1 over
-all columns. ``any`` is the share of tables with a false discovery. Time is CPU time, in units of
-one search and one fit, on the first tables. hidimstat is compared if it is installed and
-``--peers`` is given.
+decoys have a correlation of 0.85 with a relevant column. Given this column, they are independent of
+the target. A column is null if it is independent of the target given all others. ``level`` is the
+share of decoys with p <= 0.05. ``fdr`` and ``power`` are those of the Benjamini-Hochberg procedure
+at 0.1 over all columns. ``any`` is the share of tables with a false discovery. Time is CPU time on
+the first tables, as a multiple of one search and one fit. hidimstat is compared if it is installed
+and ``--peers`` is given.
 """
 
 import warnings
@@ -36,8 +36,8 @@ from tamis.search import Ranking
 
 #: Correlation of neighbouring columns, and of a decoy with its relevant column.
 NEAR, DECOY = 0.6, 0.85
-#: Effect of each relevant column. At d = 20 and n = 300, least squares with all columns has a power
-#: of 0.76 to 0.81 with it (two sets of 200 tables).
+#: Effect of each relevant column. With this effect, least squares on all columns has a power of
+#: 0.76 to 0.81 at d = 20 and n = 300 (two sets of 200 tables).
 EFFECT = 0.36
 #: Number of columns that the searches select.
 SELECTED = 10
@@ -276,7 +276,7 @@ def tamis_test(setting: Setting, table: Known, seed: int) -> np.ndarray:
 
 
 def least_squares(setting: Setting, table: Known, seed: int) -> np.ndarray:
-    """Return the p-values of least squares on all columns, which is right for linear tables."""
+    """Return the p-values of least squares on all columns. They are valid for linear tables."""
     A = np.column_stack([np.ones(len(table.X)), table.X])
     inverse = np.linalg.pinv(A.T @ A)
     slopes = inverse @ A.T @ table.y

@@ -5,12 +5,13 @@
 
 Three columns are stable parents of the target. The relation of three other columns to the target
 flips or drifts between environments, and is reversed in the fifth. Each environment has 150 rows.
-The error is the mean squared error of least squares on the selected columns, divided by that of the
-parents alone. With ``shift``, the correlations between columns differ between environments too.
+The error is the mean squared error of least squares on the selected columns, divided by the error
+with the parents alone. With ``shift``, the correlations between columns also differ between
+environments.
 
 ``hearts`` selects on two thirds of the heart patients of two hospitals, from the folder
-``TAMIS_BENCH``. A logistic regression is trained on these patients of one hospital, and predicts
-the other patients of the other hospital.
+``TAMIS_BENCH``. A logistic regression is trained on these patients of one hospital. It predicts the
+remaining patients of the other hospital.
 """
 
 import os

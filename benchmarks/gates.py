@@ -2,12 +2,12 @@
 
     python -m benchmarks.gates
 
-Five folds times five seeds of one tanh layer with sigmoid gates on its inputs, weights and gates
-trained together on all rows of a fold. Both sides start from the same weights and minimise the
-same objective. A run of torch (Adam, single precision, best learning rate) stops when its objective
-is within SLACK of ours, or after MOST_EPOCHS. It is measured on one seed of each fold, and the time
-is scaled to all seeds. The data are sonar and SRBCT, if the folder in TAMIS_DATA has them, or
-random data of the same sizes.
+Each network has one tanh layer, with sigmoid gates on its inputs. Weights and gates are trained
+together, on the training rows of five folds with five seeds each. Both sides start from the same
+weights and minimise the same objective. A run of torch (Adam, single precision, best learning
+rate) stops when its objective is within SLACK of ours, or after MOST_EPOCHS. Torch is timed on one
+seed of each fold, and the time is scaled to all seeds. The data are sonar and SRBCT, if the folder
+in TAMIS_DATA has them, or random data of the same sizes.
 """
 
 import os
@@ -151,7 +151,7 @@ def best_rate(parts: GateFolds, target: float) -> float:
 
 
 def compare(size: Size) -> list[str]:
-    """Print the ratio for one size. Return it if it misses its goal."""
+    """Print the ratio for one size. Return missed goals."""
     parts = folds(*table(size))
     targets = (1 + SLACK) * learned(parts).values
     rate = best_rate(parts, targets[0])

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from tamis.evaluation import Realizations, evaluate
 
-#: Milliseconds per task.
+#: Largest accepted time per task, in milliseconds.
 GOAL = 5.0
 
 

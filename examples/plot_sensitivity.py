@@ -2,8 +2,8 @@
 Sensitivity of an SVM
 =====================
 
-Two of ten columns matter, and only together. The sensitivity of a trained SVM is how far its
-posterior probabilities move if the values of a column are replaced by those of other rows.
+Two of ten columns matter, and only together. The sensitivity of a trained SVM to a column is the
+change of the posterior probabilities if values of this column are replaced by those of other rows.
 """
 
 import matplotlib.pyplot as plt

@@ -43,9 +43,10 @@ from tamis.table.files import read_file
 from tamis.table.rows import resampled
 from tamis.table.table import Table, table_of
 
-#: File names in ``--folder``: the stem for all formats and the report, and the finished fits.
+#: File names in ``--folder``: the stem of the tables and of the report, and the file that stores
+#: finished fits.
 WRITTEN, FITS = "comparison", "fits.sqlite"
-#: Width in characters of a method and of the sizes, in the printed table of sizes.
+#: Widths in characters in the printed table of scores: of a method, and of the column of sizes.
 WIDE, NARROW = 14, 10
 #: Explanation printed above the table of methods.
 LEGEND = (
@@ -188,7 +189,7 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
         results = contest(source, methods, rules, bar, finished, **how)
     if bar.stop:
         stopped = f"stopped after {bar.main.done} of {bar.main.total} fits"
-        leave(stopped, store, "they are lost. Write --store FILE to continue the next time.")
+        leave(stopped, store, "they are lost. Write --store FILE to save finished fits.")
     order = [*names, *BASELINES]
     failed = sorted([*failed, *failed_methods(results)], key=lambda one: order.index(one.method))
     shape = len(data.y), len(data.names)
@@ -211,7 +212,7 @@ def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonRepor
         console.print(text(report.curve_sheet(outcome.rows).title, style="dim"))
         for sheet in _curve_sheets(outcome.rows, report, console.width):
             table = make_table(sheet.headings, right=sheet.headings)
-            for row in sheet.texts():  # a blank in place of the star aligns the numbers
+            for row in sheet.texts():  # a blank instead of a star aligns the numbers
                 cells = [cell.replace(" *", "*") if "*" in cell else f"{cell} " for cell in row]
                 table.add_row(*(text(cell, "bold" * cell.endswith("*")) for cell in cells))
             console.print(table)

@@ -53,7 +53,7 @@ def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any],
     """Add a command whose arguments and options are the fields of a dataclass."""
 
     def command(**values: Any) -> None:
-        # tuples like the defaults, because a command line omits options that equal their default
+        # lists become tuples like the defaults, so that ``command_line`` recognises a default value
         run(options(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
 
     hints = get_type_hints(options)
@@ -207,7 +207,7 @@ class SelectOptions(GroupOptions):
         "Number of columns to keep: 10, a share (0.2), best, Threshold(1).", "K", "--features", "-k"
     )
     costs: Path | None = option(
-        "Prices: a CSV file with name, cost and optionally group, fee.", "FILE"
+        "CSV file of prices, with the columns name, cost and optionally group, fee.", "FILE"
     )
     cost_limit: str | None = option(
         "Greatest price of the kept columns: 50, or 10% of all; needs --costs.", "PRICE"
@@ -241,8 +241,8 @@ class SelectOptions(GroupOptions):
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     environments: str | None = option(
-        "Column such as hospital or year: report the error in each, for a model trained on the "
-        "others.",
+        "Column such as hospital or year. For each of its values, report the error of a model "
+        "trained on the other values.",
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")
@@ -305,7 +305,11 @@ class CompareOptions(GroupOptions):
     dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
     store: Path | None = option("Save finished fits to FILE, and resume from it.", "FILE")
     output: list[Path] = option(
-        "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
+        "Write the results: *.csv, *.md, *.tex or *.json; may be repeated.",
+        "FILE",
+        "--output",
+        "-o",
+        default=(),
     )
     report: Path | None = option("Write an HTML report: *.html.", "FILE")
     folder: Path | None = option("Output folder for all formats, report and fits.", "FOLDER")
@@ -395,7 +399,7 @@ class DemoOptions(Options):
 
 
 def file_name(file: Path) -> str:
-    """Return the name by which messages call a file."""
+    """Return the name of a file for messages."""
     return "standard input" if str(file) == STDIN else file.name
 
 

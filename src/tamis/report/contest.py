@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 MOST = 20
 #: Ratio of successive larger numbers of columns, as in HonestSize.
 FACTOR = 2**0.5
-#: A size is left out if the largest size is less than this factor above it.
+#: A size is omitted if the largest size is at most this factor times the size.
 CLOSEST = 1.1
 
 
@@ -69,11 +69,11 @@ DEFAULTS = {
 
 
 class Contestant(NamedTuple):
-    """A method, and how its columns at each size are determined.
+    """A method, and which of its columns are measured at a size.
 
-    ``measured`` is "order" (the first columns of its ranking), "held" (the columns that the search
-    held at each size, for searches that also remove columns) or "own" (only the columns that it
-    selects).
+    ``measured`` is "order" (the first columns of the ranking), "held" (the columns that were
+    selected when the search had this size, for searches that also remove columns) or "own" (only
+    the final selection, at its own size).
     """
 
     method: Any
@@ -84,8 +84,8 @@ class Contestant(NamedTuple):
 class HeldSizes(Steps):
     """Sizes at which to measure a search that also removes columns.
 
-    At each size, the best columns that the search held are measured. If it skipped a size, the
-    first columns of its ranking are used.
+    At each size, the best set of columns on the search path is measured. If the path skips a size,
+    the first columns of the ranking are used.
     """
 
     def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
@@ -209,9 +209,9 @@ def contest(
     finished: Callable[[str], None] = lambda name: None,
     **how: Any,
 ) -> list[Results]:
-    """Measure the baselines and one method after another, and call ``finished`` after each.
+    """Measure the baselines and each method, and call ``finished`` after each method.
 
-    ``how`` holds jobs, cluster and store.
+    ``how`` contains further arguments of :func:`evaluate`: ``n_jobs``, ``cluster`` and ``store``.
     """
     estimator, source = table.estimator(rules.estimator), table.source
     guess = {GUESS: DEFAULTS[rules.task].guess()}
@@ -231,7 +231,7 @@ def contest(
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", DamagedRow)
             results = evaluate(
-                asked | guess,  # a method that always fails needs company, which costs nothing
+                asked | guess,  # evaluate raises an error if all methods fail
                 {source.name: source},
                 rules.plan,
                 rules.metric,

@@ -11,8 +11,8 @@ from tamis._arrays import Array, Mask, Subset, class_codes
 from tamis._format import format_name, format_number
 from tamis.report.svg import to_small_svg
 
-#: Largest number of classes with a line each. If there are more, one class is compared with all
-#: other rows.
+#: Largest number of classes with a line each. If there are more, the most unusual class is compared
+#: with all rows.
 MOST_GROUPS = 6
 #: In groups with fewer rows, each row has a tick.
 FEW = 40
@@ -24,7 +24,7 @@ SAMPLE = 5000
 OUTER = 0.005
 #: Number of levels shown for a category.
 LEVELS = 5
-#: Pixels: width of a strip, margin at either end for the dot at a median, and height of a line.
+#: Sizes in pixels: width of a strip, margin at both ends for a dot at a median, height of a line.
 WIDTH, EDGE, HEIGHTS = 212, 3, {"density": 17, "ticks": 10, "levels": 11}
 NAN = float("nan")
 #: Seconds in a day. Durations are shown in days.
@@ -58,10 +58,10 @@ class RowGroups(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Values of a column in a group of rows, on a scale from 0 to 1.
+    """Values of a column in a group of rows: median, quartiles, and points to draw.
 
-    ``points`` are heights of a density on a regular grid, positions of single rows, or shares of
-    levels.
+    ``points`` are on a scale from 0 to 1. They are heights of a density on a regular grid,
+    positions of single rows, or shares of levels.
     """
 
     median: float
@@ -78,7 +78,7 @@ class Strip:
     ----------
     kind : {"density", "ticks", "levels"}
     groups : tuple of int
-        The group of each shape. -1 means all other rows.
+        The group of each shape. -1 means all rows.
     shapes : tuple of Shape
         Shape of each group. Medians and quartiles are in the column's own units.
     span : (float, float)

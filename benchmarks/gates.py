@@ -71,7 +71,7 @@ def selector() -> GateSelector:
 
 
 def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
-    """Return the folds, with random networks for all seeds and correlations."""
+    """Return the folds, with random networks for all seeds, and correlations of the columns."""
     used = np.ones((N_FOLDS, len(y)), dtype=bool)
     for k, (_, test) in enumerate(StratifiedKFold(N_FOLDS).split(X, y)):
         used[k, test] = False
@@ -80,7 +80,7 @@ def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
 
 
 def learned(parts: GateFolds) -> GateRuns:
-    """Run our engine on all networks."""
+    """Train all networks with tamis."""
     fold = np.repeat(np.arange(N_FOLDS), N_SEEDS)
     weights = (np.full((len(fold), 1), weight) for weight in (MU, LAM))
     settings = selector()._settings(0, 0, parts.X.shape[1])

@@ -133,7 +133,7 @@ class Problem:
         return kernel_matrix(Kernel("rbf", gamma), rest, rest)
 
     def hsic(self) -> Round:
-        """HSIC: the loss of every column, with gamma = 1 / 2d."""
+        """Return a round of HSIC: the loss of every column, with gamma = 1 / 2d."""
         gamma = 1 / (2 * len(self.everything))
         target = TargetKernel(self.label, "classification", "gaussian", True)
         y, offset = self.put(target.y), self.put(target.offset)
@@ -148,7 +148,7 @@ class Problem:
         return self._pairs("HSIC", gamma, weights)
 
     def norms(self) -> Round:
-        """Weight norm: β'Kβ without each column, with gamma = 1 / d."""
+        """Return a round of the weight norm: β'Kβ without each column, with gamma = 1 / d."""
         beta = self.beta
 
         def weights(rows: slice, columns: slice) -> Any:
@@ -172,7 +172,7 @@ class Problem:
         return Round(name, work, lambda some: np.array([explicit(int(j)) for j in some]))
 
     def parzen(self) -> Round:
-        """Parzen information: the loss of every column, with sigma = 8 and leave-one-out."""
+        """Return a round of leave-one-out Parzen information: loss of every column, sigma = 8."""
         gamma, n = 1 / (2 * 8.0**2), self.X.shape[0]
         bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(int)
         codes = np.repeat(np.arange(2), np.diff(bounds))
@@ -198,7 +198,7 @@ class Problem:
         return Round("Parzen, leave-one-out", work, explicit)
 
     def posterior(self) -> Round:
-        """Sensitivity: mean change of the probability over quantiles of each column."""
+        """Return a round of sensitivities: mean change of the probability over quantiles."""
         gamma, xp = 1 / len(self.everything), namespace(self.X)
         kernel, n = Kernel("rbf", gamma), self.X.shape[0]
         levels = (np.arange(N_POINTS) + 0.5) / N_POINTS
@@ -234,7 +234,7 @@ class Problem:
         return Round("FSPP2", work, explicit)
 
     def machine(self) -> tuple[float, int]:
-        """Return the seconds of a training with C = 1, with its kernel, and the number of steps."""
+        """Return the seconds of training with C = 1, including the kernel, and the steps."""
         xp, gamma = namespace(self.X), 1 / self.X.shape[1]
         half = 0.5 * xp.ones_like(self.sign)
         steps = []
@@ -396,7 +396,7 @@ def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
 
 @threadpool_limits.wrap(limits=1, user_api="blas")  # one thread is one thread of BLAS too
 def by_threads() -> list[str]:
-    """Print the speed-up by threads, interleaved with one thread. Return missed goals."""
+    """Print the speed-up of several threads over one thread. Return missed goals."""
     print("seconds of one round, medians of five")
     missed, before = [], os.environ.get("OMP_NUM_THREADS")
     for name, work in rounds_by_threads():

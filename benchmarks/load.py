@@ -36,7 +36,7 @@ from tamis.criteria import FisherScore, WeightNorm
 from tamis.search import Ranking, RecursiveElimination
 
 HELP_GOAL, RATIO_GOAL, PEAK_GOAL, RANKING_GOAL = 0.5, 3.0, 2.5, 3.0
-#: Goals that are minima; the others are maxima.
+#: This goal is a minimum. The goals above are maxima.
 ELIMINATION_GOAL = 30.0
 REPEATS = 3
 

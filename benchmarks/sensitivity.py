@@ -1,4 +1,4 @@
-"""Sensitivity of an SVM: our engine, a loop over ``decision_function``, scikit-learn.
+"""Sensitivity of an SVM: tamis, a loop over ``decision_function``, and scikit-learn.
 
 python -m benchmarks.sensitivity
 """
@@ -22,7 +22,7 @@ from tamis.response.engines.base import FoldModel
 
 
 class Size(NamedTuple):
-    """Size of a problem, the smallest accepted ratio, and the columns that slow methods score."""
+    """Size of a problem, smallest accepted ratio, and number of columns for slow methods."""
 
     n_samples: int
     n_features: int

@@ -1,4 +1,4 @@
-"""Sensitivities of tree ensembles: our engine, a loop over ``predict``, scikit-learn, SHAP.
+"""Sensitivities of tree ensembles: tamis, a loop over ``predict``, scikit-learn and SHAP.
 
 python -m benchmarks.trees
 

@@ -36,7 +36,7 @@ class Sentences(TyperGroup):
         return [*super().list_commands(context), *sorted(found)]
 
     def get_command(self, context: Any, name: str) -> Any:
-        """Return the command with this name. If tamis has none, entry points are searched."""
+        """Return the command with this name, from tamis or from an entry point."""
         if (command := super().get_command(context, name)) is not None:
             return command
         for entry in _entries(name=name):

@@ -50,8 +50,9 @@ WRITTEN, FITS = "comparison", "fits.sqlite"
 WIDE, NARROW = 14, 10
 #: Explanation printed above the table of methods.
 LEGEND = (
-    "with the best number of columns (chosen on other resamples); p: vs. the first\n"
-    "enough: smallest number of columns within one standard error of the best"
+    "scores: with the number of columns that is best on the other resamples\n"
+    "enough: smallest number of columns within one standard error of the best\n"
+    "p: p-value of the difference from the first method"
 )
 #: Column names of the CSV file.
 LONG = (
@@ -70,7 +71,7 @@ class Compared(NamedTuple):
 
     @property
     def split(self) -> str:
-        """Description of the resamples, such as their number and size."""
+        """Sentence on the number of resamples, and on their numbers of training and test rows."""
         n_rows, plan = self.table.n_rows or 0, self.rules.plan
         n_train = round(plan.train * n_rows)
         return (
@@ -201,7 +202,7 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
 
 
 def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonReport) -> None:
-    """Print the comparison on a table. Scores at every size are printed only for a single table."""
+    """Print the comparison on a table. A single table also has its scores at every size."""
     console, measure = stdout(), report.measure
     console.print(text(f"{one.table.data}: {one.words}", style="bold"))
     console.print(text(one.split))
@@ -279,7 +280,7 @@ def _tables(found: Sequence[Compared], report: ComparisonReport) -> Iterator[She
 
 
 def _long_sheet(report: ComparisonReport) -> Sheet:
-    """Return one row per method and size, and one row for the chosen number of columns."""
+    """Return one row per method and size, and one row per method with its chosen size."""
     made: list[list[Value]] = []
     for row in report.standing.rows:
         for size, mean, error in row.curve:

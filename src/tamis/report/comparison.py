@@ -202,8 +202,8 @@ class ComparisonReport(Page):
         means = ", ".join(f"{name} {rank:.2f}" for rank, name in order)
         words = [
             f"Mean ranks over {ranks.n_rows} tables: {means}.",
-            f"Friedman's test: p {format_p_value(ranks.p_value)}; ranks further apart than "
-            f"{ranks.critical_difference:.2f} differ (Nemenyi, {ranks.level:.0%}).",
+            f"Friedman's test: p {format_p_value(ranks.p_value)}; ranks differ if they are more "
+            f"than {ranks.critical_difference:.2f} apart (Nemenyi, {ranks.level:.0%}).",
         ]
         best = order[0][1]
         same = next((group for group in ranks.groups if best in group), ())
@@ -253,7 +253,7 @@ class ComparisonReport(Page):
         )
 
     def pair_sheet(self, data: str, *, points: bool = False) -> Sheet:
-        """Return the tests of all pairs of methods on a table, optionally with points."""
+        """Return the tests of all pairs on a table. With ``points``, in percentage points."""
         pairs = [pair for pair in self.standing.pairs if pair.data == data]
         scale = 100 if points else 1
         return Sheet(

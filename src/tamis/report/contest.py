@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 #: Default for the largest number of columns. Wrappers reach it in seconds, and longer lists are
 #: rarely useful to read.
 MOST = 20
-#: Ratio of successive larger numbers of columns, as in HonestSize.
+#: Ratio of two successive numbers of columns, beyond the numbers of HonestSize.
 FACTOR = 2**0.5
 #: A size is omitted if the largest size is at most this factor times the size.
 CLOSEST = 1.1
@@ -39,8 +39,8 @@ CLOSEST = 1.1
 class TaskDefaults(NamedTuple):
     """Default methods, estimator and metric for a task.
 
-    The estimator is linear, quick and needs no tuning. The methods score columns on their own,
-    given the columns selected before, and by a model.
+    The estimator is linear, fast and needs no tuning. The three methods score columns alone, given
+    the columns that are already selected, and by a model.
     """
 
     estimator: type

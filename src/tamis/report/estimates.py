@@ -1,4 +1,7 @@
-"""Errors and stability of a selection, from resamples or from its own estimates."""
+"""Errors and stability of a selection, from resamples or from its own estimates.
+
+A unit is a single column, or a group of columns that are selected together.
+"""
 
 import re
 from collections.abc import Callable

@@ -43,7 +43,7 @@ def compare(
 
 
 def medians(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
-    """Return median processor seconds of each function, interleaved after a warm-up."""
+    """Return the median processor seconds of functions that run alternately after a warm-up."""
     with threadpool_limits(1):
         for function in functions[1:]:  # the first is a slow baseline without compilation
             function()

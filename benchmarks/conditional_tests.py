@@ -79,7 +79,7 @@ def chain(rng: Generator, n: int, d: int) -> np.ndarray:
 def columns(
     rng: Generator, n: int, d: int, shape: Any = lambda x: x, decoy: Any = lambda x: x
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns, the indices of the relevant ones, and decoys of three of them."""
+    """Return columns, the indices of the relevant columns, and the indices of the decoys."""
     X, step = shape(chain(rng, n, d)), d // 5
     relevant = rng.permutation(np.arange(5) * step + 1)
     decoys = np.sort(relevant)[:3] + step // 2
@@ -91,7 +91,7 @@ def columns(
 
 
 def linear(n: int, d: int, effect: float = EFFECT, **shapes: Any) -> Callable[[Generator], Known]:
-    """Return a maker of tables with a linear numeric target."""
+    """Return a function that draws tables with a linear numeric target."""
 
     def make(rng: Generator) -> Known:
         X, relevant, decoys = columns(rng, n, d, **shapes)
@@ -103,13 +103,13 @@ def linear(n: int, d: int, effect: float = EFFECT, **shapes: Any) -> Callable[[G
 
 
 def noise(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables without any relevant column."""
+    """Return a function that draws tables without any relevant column."""
     make = linear(n, d, 0.0)
     return lambda rng: make(rng)._replace(relevant=np.array([], dtype=int))
 
 
 def classes(n: int, d: int, n_classes: int = 2) -> Callable[[Generator], Known]:
-    """Return a maker of tables whose target is cut into classes of equal size."""
+    """Return a function that draws tables whose target is cut into classes of equal size."""
     make = linear(n, d, 0.6)
 
     def cut(rng: Generator) -> Known:
@@ -121,7 +121,7 @@ def classes(n: int, d: int, n_classes: int = 2) -> Callable[[Generator], Known]:
 
 
 def nonlinear(n: int, d: int, decoy: Any = lambda x: x) -> Callable[[Generator], Known]:
-    """Return a maker of tables with squares, absolute values and saturation in the target."""
+    """Return a function that draws tables whose target is not linear in the columns."""
 
     def make(rng: Generator) -> Known:
         X, relevant, decoys = columns(rng, n, d, decoy=decoy)
@@ -133,7 +133,7 @@ def nonlinear(n: int, d: int, decoy: Any = lambda x: x) -> Callable[[Generator],
 
 
 def squares(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables whose target and decoys depend on squares of relevant columns."""
+    """Return a function that draws tables with target and decoys that depend on squares."""
 
     def make(rng: Generator) -> Known:
         X, relevant, decoys = columns(rng, n, d, decoy=np.square)
@@ -145,7 +145,7 @@ def squares(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def waves(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables that neither the model nor the sampler can describe."""
+    """Return a function that draws tables that neither the model nor the sampler can describe."""
 
     def wave(x: np.ndarray) -> np.ndarray:
         return np.sin(3 * x)
@@ -158,7 +158,7 @@ def waves(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def duplicated(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables in which two relevant columns have a duplicate."""
+    """Return a function that draws tables in which two relevant columns have a duplicate."""
     make = linear(n, d)
 
     def copy(rng: Generator) -> Known:
@@ -172,7 +172,7 @@ def duplicated(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def grouped(n_groups: int, size: int, d: int, *, given: bool) -> Callable[[Generator], Known]:
-    """Return a maker of tables whose rows come in groups that share a part of X and y."""
+    """Return a function that draws tables whose rows form groups with similar X and y."""
 
     def make(rng: Generator) -> Known:
         groups, n = np.repeat(np.arange(n_groups), size), n_groups * size

@@ -1,4 +1,4 @@
-"""Selections within a price limit: the error on held-out rows, relative to a price-blind order.
+"""Selections within a price limit: held-out error, relative to an order that ignores prices.
 
     python -m benchmarks.costs --splits 8 --seed 0
     python -m benchmarks.costs heart --splits 40

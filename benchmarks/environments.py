@@ -1,4 +1,4 @@
-"""Selections on tables from four environments: the error in a fifth one, relative to the parents.
+"""Selections on tables from four environments: the error in a fifth one.
 
     python -m benchmarks.environments --tables 50 --seed 0
     python -m benchmarks.environments hearts --tables 20
@@ -72,7 +72,7 @@ def make(rng: np.random.Generator, shift: bool) -> Sites:
 
 
 def mrmr(n: int) -> Any:
-    """Return the search that all methods use."""
+    """Return the search for ``n`` columns that all methods use."""
     return method(f"mrmr(n_features_to_select={n})")
 
 

@@ -28,7 +28,7 @@ from tamis.neural.redundancy import dependences
 
 N_FOLDS, N_SEEDS, HIDDEN = 5, 5, 12
 MU, LAM, DECAY = 0.1, 0.1, 1e-3
-#: Relative excess over our objective at which torch stops, and greatest number of epochs.
+#: Torch stops if its objective exceeds ours by at most this share, or after this number of epochs.
 SLACK, MOST_EPOCHS = 0.01, 3000
 #: Learning rates of Adam that are tried, on the first run.
 RATES = (0.01, 0.02, 0.05, 0.1)
@@ -145,7 +145,10 @@ def trained(
 
 
 def best_rate(parts: GateFolds, target: float) -> float:
-    """Return the learning rate that reaches the target first, or the lowest objective."""
+    """Return the learning rate that reaches the target in the fewest epochs.
+
+    If no rate reaches the target, the rate with the lowest objective is returned.
+    """
     ends = {rate: trained(parts, 0, target, rate, MOST_EPOCHS) for rate in RATES}
     return min(RATES, key=lambda rate: (max(ends[rate][0], target), ends[rate][1]))
 

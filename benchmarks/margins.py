@@ -23,7 +23,7 @@ from tamis.svm.machine import kernel_machine, multipliers
 N_SAMPLES, N_FEATURES = 2000, 500
 #: Number of columns for which explicit kernels are built. The time is scaled up to all columns.
 SAMPLED = 25
-#: Columns of the points in the sphere.
+#: Number of points in the sphere, and number of their columns.
 N_POINTS, DIMENSION = 2000, 10
 #: Smallest accepted ratios: norms, norms including training, spheres.
 GOALS = (30, 15, 10)

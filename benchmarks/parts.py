@@ -91,7 +91,7 @@ def reading(path: str) -> float:
 
 
 def products(size: Size) -> float:
-    """Return the seconds for the products of all pairs of columns, for numbers in memory."""
+    """Return the seconds to compute the products of all pairs of columns of a table in memory."""
     rows, total = np.zeros((4096, size.n_columns), order="F"), None
     total = np.zeros((size.n_columns, size.n_columns), order="F")
     once = min(

@@ -63,7 +63,7 @@ class LabelledBlocks(NamedTuple):
 def is_read_in_blocks(asked: SelectOptions) -> bool:
     """Return whether the table is read in row blocks.
 
-    This is the case if the table is a folder, is remote, or does not fit into memory, and if
+    There are four cases: the table is a folder, it is remote, it does not fit into memory, or
     ``--dask`` is given.
     """
     where = written_path(asked.file)

@@ -137,7 +137,7 @@ def free_folder(folder: Path) -> Path:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file completely. After an error, an existing file is unchanged."""
+    """Write a file completely or not at all. After an error, an existing file is unchanged."""
     try:
         replace_text(path, text)
     except OSError as error:

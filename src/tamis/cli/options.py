@@ -141,7 +141,7 @@ class TableOptions(Options):
 
     @property
     def layout(self) -> dict[str, Any]:
-        """How the file is read, as keyword arguments for ``read_file``."""
+        """Options for reading the file, as keyword arguments of ``read_file``."""
         return {"header": self.header, "sheet": self.sheet, "encoding": self.encoding}
 
 
@@ -445,7 +445,7 @@ def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
 
 
 def parse_cost_limit(text: str | None) -> float | str | None:
-    """Return the number that ``--cost-limit`` names, or a share such as "10%"."""
+    """Parse ``--cost-limit``: a price is returned as a number, a share such as "10%" as text."""
     if text is None or text.strip().endswith("%"):
         return text
     try:

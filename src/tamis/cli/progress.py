@@ -18,7 +18,7 @@ from rich.progress import (
 from tamis._format import mask_control
 from tamis.cli.terminal import stderr
 
-#: Seconds between two updates, because a search may make 10^5 steps.
+#: Smallest number of seconds between two updates. A search may make 10^5 steps.
 PAUSE = 0.05
 #: Seconds after which a loop inside a step gets its own line. Quicker loops would only flicker.
 LONG = 2.0

@@ -27,7 +27,7 @@ def check_target(target: str | None, columns: Sequence[str], hint: str = "") -> 
 
 
 def check_censored(asked: SelectOptions) -> None:
-    """Raise an error if only one of ``--time`` and ``--event`` is given, or a target as well."""
+    """Raise an error unless ``--time`` and ``--event`` are given together, and without a target."""
     if asked.time is None and asked.event is None:
         return
     if asked.time is None or asked.event is None:

@@ -1,4 +1,4 @@
-"""Facts about a comparison of methods: the best method, and those that do not differ from it."""
+"""Facts about a comparison: the best method, and the methods that do not differ from it."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ BASELINES = (ALL, GUESS)
 
 
 class Failed(NamedTuple):
-    """A method that could not be used (``times`` is 0) or failed in ``times`` resamples."""
+    """A method that failed in ``times`` resamples, or could not be used (``times`` is 0)."""
 
     method: str
     times: int

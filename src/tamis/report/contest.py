@@ -171,7 +171,7 @@ def contestants(
 
 
 def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> Contestant:
-    """Return the method for a name or an expression, set to search up to the largest size.
+    """Return the method of a name or an expression, which searches up to the largest size.
 
     A method that chooses its own number of columns is measured only at that number.
     """
@@ -190,7 +190,7 @@ def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> C
     # if the default is not a number, the method chooses the number by its own rule
     if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
         return Contestant(made, "own")
-    # its columns at other sizes are unknown, or groups have different numbers of columns
+    # the columns at other sizes are unknown, or a size is ambiguous because columns form groups
     if not (walk.nested or walk.extends) or units.groups:
         return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
     size: int | float = min(reached(made, units.n_units), largest) if walk.grows else 1

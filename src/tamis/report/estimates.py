@@ -397,7 +397,7 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
         whole = getattr(of_all, fields[0], NAN)
         nothing = getattr(getattr(selection, "error_guess_", None), fields[0], NAN)
     elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
-        # no root is taken, because the kind of the target is unknown
+        # losses are shown without a root, because the kind of the target is unknown
         rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))
         nothing = next((loss for size, loss, _ in rows if size == 0), NAN)
     else:

@@ -181,7 +181,7 @@ def fit_without(
 
 
 def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) -> dict[str, Any]:
-    """Return the parameters for a table without some columns: their prices, and the same limit."""
+    """Return the prices and the price limit for a table without some columns, as parameters."""
     omitted = {*columns, *(names[column] for column in columns)}
 
     def kept(given: Iterable[Any]) -> dict[Any, Any]:

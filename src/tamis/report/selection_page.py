@@ -206,7 +206,7 @@ def _changes(report: Report, one: Candidate | None, before: Sequence[int]) -> li
 
 
 def _omissions(report: Report) -> list[list[Any]]:
-    """Return a row for each omission: its largest list that is not larger than the selection."""
+    """Return a row for each omission, with its largest list of at most the selected size."""
     own = next((one.units for one in report.candidates if one.size == len(report.kept)), ())
     rows = []
     for omission in report.omissions:

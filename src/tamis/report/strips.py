@@ -168,7 +168,7 @@ def _density(values: Array) -> Array:
         values = np.sort(values)[np.linspace(0, len(values) - 1, SAMPLE).astype(int)]
     spread = np.diff(np.quantile(values, [0.25, 0.75]))[0] / 1.34
     spread = min(values.std(), spread) if spread > 0 else values.std()
-    # Silverman's bandwidth, but at least as wide as can be drawn
+    # Silverman's bandwidth, or the smallest width that can be drawn
     width = max(0.9 * spread * len(values) ** -0.2, 0.012)
     away = (np.linspace(0, 1, GRID)[:, None] - values) / width
     heights = np.exp(-0.5 * away**2).sum(axis=1)

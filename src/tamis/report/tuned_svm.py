@@ -126,7 +126,7 @@ class TuningResult:
 
     @property
     def encodes(self) -> bool:
-        """Whether the table has text, dates or missing values, so that it must be encoded."""
+        """Whether the table must be encoded, because it has text, dates or missing values."""
         return hasattr(self.search.preprocessor, "steps")
 
     @property

@@ -109,7 +109,7 @@ def ranking(
 
 
 def _probe_score(selection: Any) -> float | None:
-    """Return the lowest score at which Probes selects a column, which belongs to p = E / d.
+    """Return the lowest score at which Probes selects a column: the score of the p-value E / d.
 
     E is the expected number of false selections, and d is the number of columns.
     """

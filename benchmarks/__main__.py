@@ -65,7 +65,7 @@ def slower() -> list[str]:
 
 
 def write() -> None:
-    """Replace the stored ratios by those of this run."""
+    """Store the ratios of this run in place of earlier ones."""
     today, machine = date.today().isoformat(), processor()
     rows = {row["task"]: row for row in stored()}
     for now in MEASURED:

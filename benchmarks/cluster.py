@@ -8,7 +8,7 @@ step of mRMR. Two clusters, with one and with two workers, run at the same time 
 alternately, so that other load affects both equally. The overhead is the time of a pick with few
 rows, minus the time of counting.
 
-Goals: two workers pick at least 1.5 times as fast as one; the overhead of a pick is at most 40 ms,
+Goals: two workers pick at least 1.5 times as fast as one. The overhead of a pick is at most 40 ms,
 with 64 and with 256 blocks.
 """
 

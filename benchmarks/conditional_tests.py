@@ -5,10 +5,10 @@
 Columns follow an autoregressive process with coefficient 0.6. Five of them are relevant. Three
 decoys have a correlation of 0.85 with a relevant column. Given this column, they are independent of
 the target. A column is null if it is independent of the target given all others. ``level`` is the
-share of decoys with p <= 0.05. ``fdr`` and ``power`` are those of the Benjamini-Hochberg procedure
-at 0.1 over all columns. ``any`` is the share of tables with a false discovery. Time is CPU time on
-the first tables, as a multiple of one search and one fit. hidimstat is compared if it is installed
-and ``--peers`` is given.
+share of decoys with p <= 0.05. For ``fdr`` and ``power``, columns are selected by the
+Benjamini-Hochberg procedure at 0.1. ``any`` is the share of tables with a false discovery. Time is
+CPU time on the first tables, as a multiple of one search and one fit. hidimstat is compared if it
+is installed and ``--peers`` is given.
 """
 
 import warnings
@@ -259,7 +259,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def model_of(setting: Setting) -> Any:
-    """Return the model that is tested, which is ridge regression by default."""
+    """Return the model of the target. The default is a ridge regression."""
     return Ridge() if setting.estimator is None else setting.estimator
 
 

@@ -13,7 +13,7 @@ Goals:
 * A pick counts at least 5 times as fast as ``np.bincount`` on all cores, at 10 levels.
 * The last picks take at most 1.1 times as long as the first.
 * J3 takes at most 1.5 times as long as reading and products.
-* The memory is at most that of the bit planes and 1 GiB.
+* The memory is at most the size of the bit planes plus 1 GiB.
 """
 
 import sys

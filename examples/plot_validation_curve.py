@@ -7,8 +7,8 @@ This example shows the whole function, for a linear kernel and five folds, and t
 fold. It corresponds to figure 6.2 of Yang (2011), Feature selection and model selection for
 supervised learning algorithms, National University of Singapore.
 
-If the folder named by the environment variable TAMIS_DATA contains svmguide3, the data are those
-of the figure. Otherwise they are the breast cancer data of scikit-learn.
+The data of the figure are svmguide3. They are used if the folder in the environment variable
+TAMIS_DATA contains them. Otherwise the breast cancer data of scikit-learn are used.
 """
 
 from pathlib import Path

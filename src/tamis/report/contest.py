@@ -71,9 +71,13 @@ DEFAULTS = {
 class Contestant(NamedTuple):
     """A method, and which of its columns are measured at a size.
 
-    ``measured`` is "order" (the first columns of the ranking), "held" (the columns that were
-    selected when the search had this size, for searches that also remove columns) or "own" (only
-    the final selection, at its own size).
+    Attributes
+    ----------
+    method : selector
+    measured : {"order", "held", "own"}
+        "order": the first columns of the ranking. "held": the columns that were selected when the
+        search had this size, for searches that also remove columns. "own": only the final
+        selection, at its own size.
     """
 
     method: Any

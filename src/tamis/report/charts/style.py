@@ -1,7 +1,7 @@
 """Colours, fonts, axes and layers of all charts.
 
-Properties are set in the chart itself, not in altair's ``config``, which is not allowed in
-concatenated charts.
+Properties are set in the chart itself. Altair's ``config`` is not used, because concatenated charts
+do not allow it.
 """
 
 from collections.abc import Sequence

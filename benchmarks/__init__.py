@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 
 class Ratio(NamedTuple):
-    """Time of another program divided by ours, and the smallest accepted value."""
+    """Time of another program divided by the time of tamis, and the smallest accepted ratio."""
 
     task: str
     peer: str
@@ -25,7 +25,9 @@ MEASURED: list[Ratio] = []
 def compare(
     task: str, peer: str, theirs: float, ours: float, goal: float, same: bool = True
 ) -> list[str]:
-    """Print and store a ratio of seconds. Return a sentence if it is too small, else None.
+    """Print and store a ratio of seconds. Return a sentence for each missed goal.
+
+    There are two goals: a ratio of at least ``goal``, and the same results.
 
     ``peer`` is the name of an installed package, whose version is added, or a description.
     """
@@ -41,7 +43,7 @@ def compare(
 
 
 def medians(*functions: Callable[[], object], repeats: int = 5) -> list[float]:
-    """Return median processor seconds of each function, interleaved after a warm-up."""
+    """Return the median processor seconds of functions that run alternately after a warm-up."""
     with threadpool_limits(1):
         for function in functions[1:]:  # the first is a slow baseline without compilation
             function()

@@ -1,4 +1,4 @@
-"""Run benchmarks one after the other, and compare their ratios with those stored.
+"""Run benchmarks one after the other, and compare their ratios with the stored ratios.
 
 python -m benchmarks            all of them; ratios.toml is replaced
 python -m benchmarks relief     some of them; their ratios are replaced
@@ -55,7 +55,7 @@ def stored() -> list[dict[str, object]]:
 
 
 def slower() -> list[str]:
-    """Return the ratios measured now that are far below the stored ones."""
+    """Return a sentence for each ratio of this run that is far below the stored one."""
     before = {row["task"]: float(row["ratio"]) for row in stored()}
     return [
         f"{now.task}: {now.ratio:.3g} times {now.peer}, {before[now.task]:.3g} when stored"
@@ -65,7 +65,7 @@ def slower() -> list[str]:
 
 
 def write() -> None:
-    """Replace in the file the ratios measured now."""
+    """Store the ratios of this run in place of earlier ones."""
     today, machine = date.today().isoformat(), processor()
     rows = {row["task"]: row for row in stored()}
     for now in MEASURED:

@@ -5,7 +5,7 @@
 
 The tables are read from the folders in TAMIS_DATA and TAMIS_BENCH. The tables in ``choose`` may be
 used to develop Auto, and those in ``report`` only to measure it. A split trains on two thirds of
-the rows, at most 1500. ``--before`` compares the errors with those of another version.
+the rows, at most 1500. ``--before`` compares with the results file of another version.
 """
 
 import os
@@ -38,7 +38,7 @@ FLOOR = 0.02
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return the columns as numbers, the target, and whether it holds classes."""
+    """Return the columns as numbers, the target, and whether the target consists of classes."""
     path = Path(os.environ["TAMIS_DATA"]) / f"{name}.npz"
     if path.exists():
         with np.load(path) as held:

@@ -3,11 +3,12 @@
     python -m benchmarks.cluster
     python -m benchmarks.cluster 8000000 100
 
-Arguments are rows and columns. Workers are processes with one thread on this machine. A cluster of
-one worker and one of two run at the same time with alternating picks, so that other load affects
-both equally. The overhead is the time of a pick with few rows minus the time of counting them.
+Arguments are rows and columns. Workers are processes with one thread on this machine. A pick is one
+step of mRMR. Two clusters, with one and with two workers, run at the same time and pick
+alternately, so that other load affects both equally. The overhead is the time of a pick with few
+rows, minus the time of counting.
 
-Goals: two workers pick at least 1.5 times as fast as one; the overhead of a pick is at most 40 ms,
+Goals: two workers pick at least 1.5 times as fast as one. The overhead of a pick is at most 40 ms,
 with 64 and with 256 blocks.
 """
 

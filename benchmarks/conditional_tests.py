@@ -3,12 +3,12 @@
     python -m benchmarks.conditional_tests --tables 200 --seed 0 --settings linear noise
 
 Columns follow an autoregressive process with coefficient 0.6. Five of them are relevant. Three
-decoys have a correlation of 0.85 with a relevant column, and are independent of the target given
-it. A column is null if it is independent of the target given all others. ``level`` is the share of
-decoys with p <= 0.05, and ``fdr`` and ``power`` follow the Benjamini-Hochberg procedure at 0.1 over
-all columns. ``any`` is the share of tables with a false discovery. Time is CPU time, in units of
-one search and one fit, on the first tables. hidimstat is compared if it is installed and
-``--peers`` is given.
+decoys have a correlation of 0.85 with a relevant column. Given this column, they are independent of
+the target. A column is null if it is independent of the target given all others. ``level`` is the
+share of decoys with p <= 0.05. For ``fdr`` and ``power``, columns are selected by the
+Benjamini-Hochberg procedure at 0.1. ``any`` is the share of tables with a false discovery. Time is
+CPU time on the first tables, as a multiple of one search and one fit. hidimstat is compared if it
+is installed and ``--peers`` is given.
 """
 
 import warnings
@@ -36,8 +36,8 @@ from tamis.search import Ranking
 
 #: Correlation of neighbouring columns, and of a decoy with its relevant column.
 NEAR, DECOY = 0.6, 0.85
-#: Effect of each relevant column. At d = 20 and n = 300, least squares with all columns has a power
-#: of 0.76 to 0.81 with it (two sets of 200 tables).
+#: Effect of each relevant column. With this effect, least squares on all columns has a power of
+#: 0.76 to 0.81 at d = 20 and n = 300 (two sets of 200 tables).
 EFFECT = 0.36
 #: Number of columns that the searches select.
 SELECTED = 10
@@ -79,7 +79,7 @@ def chain(rng: Generator, n: int, d: int) -> np.ndarray:
 def columns(
     rng: Generator, n: int, d: int, shape: Any = lambda x: x, decoy: Any = lambda x: x
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns, the indices of the relevant ones, and decoys of three of them."""
+    """Return columns, the indices of the relevant columns, and the indices of the decoys."""
     X, step = shape(chain(rng, n, d)), d // 5
     relevant = rng.permutation(np.arange(5) * step + 1)
     decoys = np.sort(relevant)[:3] + step // 2
@@ -91,7 +91,7 @@ def columns(
 
 
 def linear(n: int, d: int, effect: float = EFFECT, **shapes: Any) -> Callable[[Generator], Known]:
-    """Return a maker of tables with a linear numeric target."""
+    """Return a function that draws tables with a linear numeric target."""
 
     def make(rng: Generator) -> Known:
         X, relevant, decoys = columns(rng, n, d, **shapes)
@@ -103,13 +103,13 @@ def linear(n: int, d: int, effect: float = EFFECT, **shapes: Any) -> Callable[[G
 
 
 def noise(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables without any relevant column."""
+    """Return a function that draws tables without any relevant column."""
     make = linear(n, d, 0.0)
     return lambda rng: make(rng)._replace(relevant=np.array([], dtype=int))
 
 
 def classes(n: int, d: int, n_classes: int = 2) -> Callable[[Generator], Known]:
-    """Return a maker of tables whose target is cut into classes of equal size."""
+    """Return a function that draws tables whose target is cut into classes of equal size."""
     make = linear(n, d, 0.6)
 
     def cut(rng: Generator) -> Known:
@@ -121,7 +121,7 @@ def classes(n: int, d: int, n_classes: int = 2) -> Callable[[Generator], Known]:
 
 
 def nonlinear(n: int, d: int, decoy: Any = lambda x: x) -> Callable[[Generator], Known]:
-    """Return a maker of tables with squares, absolute values and saturation in the target."""
+    """Return a function that draws tables whose target is not linear in the columns."""
 
     def make(rng: Generator) -> Known:
         X, relevant, decoys = columns(rng, n, d, decoy=decoy)
@@ -133,7 +133,7 @@ def nonlinear(n: int, d: int, decoy: Any = lambda x: x) -> Callable[[Generator],
 
 
 def squares(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables whose target and decoys depend on squares of relevant columns."""
+    """Return a function that draws tables with target and decoys that depend on squares."""
 
     def make(rng: Generator) -> Known:
         X, relevant, decoys = columns(rng, n, d, decoy=np.square)
@@ -145,7 +145,7 @@ def squares(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def waves(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables that neither the model nor the sampler can describe."""
+    """Return a function that draws tables that neither the model nor the sampler can describe."""
 
     def wave(x: np.ndarray) -> np.ndarray:
         return np.sin(3 * x)
@@ -158,7 +158,7 @@ def waves(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def duplicated(n: int, d: int) -> Callable[[Generator], Known]:
-    """Return a maker of tables in which two relevant columns have a duplicate."""
+    """Return a function that draws tables in which two relevant columns have a duplicate."""
     make = linear(n, d)
 
     def copy(rng: Generator) -> Known:
@@ -172,7 +172,7 @@ def duplicated(n: int, d: int) -> Callable[[Generator], Known]:
 
 
 def grouped(n_groups: int, size: int, d: int, *, given: bool) -> Callable[[Generator], Known]:
-    """Return a maker of tables whose rows come in groups that share a part of X and y."""
+    """Return a function that draws tables whose rows form groups with similar X and y."""
 
     def make(rng: Generator) -> Known:
         groups, n = np.repeat(np.arange(n_groups), size), n_groups * size
@@ -259,7 +259,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def model_of(setting: Setting) -> Any:
-    """Return the model that is tested, which is ridge regression by default."""
+    """Return the model of the target. The default is a ridge regression."""
     return Ridge() if setting.estimator is None else setting.estimator
 
 
@@ -276,7 +276,7 @@ def tamis_test(setting: Setting, table: Known, seed: int) -> np.ndarray:
 
 
 def least_squares(setting: Setting, table: Known, seed: int) -> np.ndarray:
-    """Return the p-values of least squares on all columns, which is right for linear tables."""
+    """Return the p-values of least squares on all columns. They are valid for linear tables."""
     A = np.column_stack([np.ones(len(table.X)), table.X])
     inverse = np.linalg.pinv(A.T @ A)
     slopes = inverse @ A.T @ table.y

@@ -1,12 +1,12 @@
-"""Selections within a price limit: the error on held-out rows, relative to a price-blind order.
+"""Selections within a price limit: held-out error, relative to an order that ignores prices.
 
     python -m benchmarks.costs --splits 8 --seed 0
     python -m benchmarks.costs heart --splits 40
 
 Heart disease and Pima diabetes have the fees of Turney (1995). Four other tables have lognormal
-prices, and prices with shared fees. Each split trains on two thirds of the rows. *Blind-skip* goes
-through the order of a search that does not know the prices, and skips the columns that do not fit.
-The tables are read from the folders in ``TAMIS_DATA`` and ``TAMIS_BENCH``.
+prices, and prices with shared fees. Each split trains on two thirds of the rows. *Blind-skip*
+follows the order of a search that ignores the prices, and skips columns that would exceed the
+limit. The tables are read from the folders in ``TAMIS_DATA`` and ``TAMIS_BENCH``.
 """
 
 import os

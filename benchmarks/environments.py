@@ -1,16 +1,17 @@
-"""Selections on tables from four environments: the error in a fifth one, relative to the parents.
+"""Selections on tables from four environments: the error in a fifth one.
 
     python -m benchmarks.environments --tables 50 --seed 0
     python -m benchmarks.environments hearts --tables 20
 
 Three columns are stable parents of the target. The relation of three other columns to the target
 flips or drifts between environments, and is reversed in the fifth. Each environment has 150 rows.
-The error is the mean squared error of least squares on the selected columns, divided by that of the
-parents alone. With ``shift``, the correlations between columns differ between environments too.
+The error is the mean squared error of least squares on the selected columns, divided by the error
+with the parents alone. With ``shift``, the correlations between columns also differ between
+environments.
 
 ``hearts`` selects on two thirds of the heart patients of two hospitals, from the folder
-``TAMIS_BENCH``. A logistic regression is trained on these patients of one hospital, and predicts
-the other patients of the other hospital.
+``TAMIS_BENCH``. A logistic regression is trained on these patients of one hospital. It predicts the
+remaining patients of the other hospital.
 """
 
 import os
@@ -71,7 +72,7 @@ def make(rng: np.random.Generator, shift: bool) -> Sites:
 
 
 def mrmr(n: int) -> Any:
-    """Return the search that all methods use."""
+    """Return the search for ``n`` columns that all methods use."""
     return method(f"mrmr(n_features_to_select={n})")
 
 

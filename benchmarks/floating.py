@@ -1,4 +1,4 @@
-"""Floating forward search by J3: updates against one explicit solve per candidate.
+"""Floating forward search by J3: tamis compared with one linear solve for each candidate.
 
 python -m benchmarks.floating
 """

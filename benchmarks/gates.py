@@ -2,12 +2,12 @@
 
     python -m benchmarks.gates
 
-Five folds times five seeds of one tanh layer with sigmoid gates on its inputs, weights and gates
-trained together on all rows of a fold. Both sides start from the same weights and minimise the
-same objective. A run of torch (Adam, single precision, best learning rate) stops when its objective
-is within SLACK of ours, or after MOST_EPOCHS. It is measured on one seed of each fold, and the time
-is scaled to all seeds. The data are sonar and SRBCT, if the folder in TAMIS_DATA has them, or
-random data of the same sizes.
+Each network has one tanh layer, with sigmoid gates on its inputs. Weights and gates are trained
+together, on the training rows of five folds with five seeds each. Both sides start from the same
+weights and minimise the same objective. A run of torch (Adam, single precision, best learning
+rate) stops when its objective is within SLACK of ours, or after MOST_EPOCHS. Torch is timed on one
+seed of each fold, and the time is scaled to all seeds. The data are sonar and SRBCT, if the folder
+in TAMIS_DATA has them, or random data of the same sizes.
 """
 
 import os
@@ -28,7 +28,7 @@ from tamis.neural.redundancy import dependences
 
 N_FOLDS, N_SEEDS, HIDDEN = 5, 5, 12
 MU, LAM, DECAY = 0.1, 0.1, 1e-3
-#: Relative excess over our objective at which torch stops, and greatest number of epochs.
+#: Torch stops if its objective exceeds ours by at most this share, or after this number of epochs.
 SLACK, MOST_EPOCHS = 0.01, 3000
 #: Learning rates of Adam that are tried, on the first run.
 RATES = (0.01, 0.02, 0.05, 0.1)
@@ -71,7 +71,7 @@ def selector() -> GateSelector:
 
 
 def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
-    """Return the folds, with random networks for all seeds and correlations."""
+    """Return the folds, with random networks for all seeds, and correlations of the columns."""
     used = np.ones((N_FOLDS, len(y)), dtype=bool)
     for k, (_, test) in enumerate(StratifiedKFold(N_FOLDS).split(X, y)):
         used[k, test] = False
@@ -80,7 +80,7 @@ def folds(X: np.ndarray, y: np.ndarray) -> GateFolds:
 
 
 def learned(parts: GateFolds) -> GateRuns:
-    """Run our engine on all networks."""
+    """Train all networks with tamis."""
     fold = np.repeat(np.arange(N_FOLDS), N_SEEDS)
     weights = (np.full((len(fold), 1), weight) for weight in (MU, LAM))
     settings = selector()._settings(0, 0, parts.X.shape[1])
@@ -145,13 +145,16 @@ def trained(
 
 
 def best_rate(parts: GateFolds, target: float) -> float:
-    """Return the learning rate that reaches the target first, or the lowest objective."""
+    """Return the learning rate that reaches the target in the fewest epochs.
+
+    If no rate reaches the target, the rate with the lowest objective is returned.
+    """
     ends = {rate: trained(parts, 0, target, rate, MOST_EPOCHS) for rate in RATES}
     return min(RATES, key=lambda rate: (max(ends[rate][0], target), ends[rate][1]))
 
 
 def compare(size: Size) -> list[str]:
-    """Print the ratio for one size. Return it if it misses its goal."""
+    """Print the ratio for one size. Return missed goals."""
     parts = folds(*table(size))
     targets = (1 + SLACK) * learned(parts).values
     rate = best_rate(parts, targets[0])

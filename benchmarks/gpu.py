@@ -6,8 +6,9 @@
     python -m benchmarks.gpu --device cuda --eliminations
     python -m benchmarks.gpu --device cuda --counts         # needs numba, for picks on the CPU
 
-On a device, whole rounds are timed after a warm-up and with synchronisation. Each round is compared
-with explicit kernels without some of the columns. It runs from the sources, without numba:
+A round scores all columns once. On a device, rounds are timed after a warm-up, with
+synchronisation. Some scores are compared with explicit kernel matrices without a column. The
+benchmark runs from the sources, without numba:
 ``PYTHONPATH=src python3 -m benchmarks.gpu --device cuda``.
 """
 
@@ -35,7 +36,8 @@ from tamis.svm.kernels import Kernel
 from tamis.svm.newton.solver import newton
 from tamis.svm.newton.spaces import KernelSpace, SquaredLoss, kernel_matrix
 
-#: Most seconds of one round of 20 000 rows and 2 000 columns on one H200, in double precision.
+#: Largest accepted seconds of one round with 20 000 rows and 2 000 columns, on one H200 in double
+#: precision.
 MUSTS = {
     "HSIC": 0.3,
     "Parzen, leave-one-out": 0.9,
@@ -43,7 +45,7 @@ MUSTS = {
     "delta-w2": 0.35,
     "NewtonSVC": 0.7,
 }
-#: Most seconds of whole eliminations of that table, 10 % of the columns a step.
+#: Largest accepted seconds of whole eliminations on this table, with 10 % of the columns per step.
 ELIMINATIONS = {
     "RecursiveElimination(HSIC(), step=0.1)": 6,
     "RecursiveElimination(ParzenInformation(sigma=8.0, leave_one_out=True), step=0.1)": 12,
@@ -52,7 +54,7 @@ ELIMINATIONS = {
     "RecursiveElimination(DensitySensitivity(NewtonSVR(epsilon=0.0), n_values=16), step=0.1)": 25,
     "RecursiveElimination(WeightNorm(NewtonSVC()), step=0.1)": 20,
 }
-#: Rows, columns and levels of tables of codes, and most seconds of 50 picks of mRMR there.
+#: Rows, columns and levels of tables of codes, and largest accepted seconds of 50 steps of mRMR.
 COUNTS = [
     (1_000, 100_000, 3, 0.24),
     (1_000, 100_000, 10, 0.33),
@@ -64,7 +66,8 @@ N_PICKS = 50
 #: thread. The ratio depends on how fast a CPU multiplies matrices relative to exponentials. It is
 #: 2.6 and 4.1 on an idle computer with 16 cores, and 1.4 and 3.6 on a busy one with two.
 PROCESSOR_GOALS = [(2000, 200, 1.8), (2000, 1000, 3.0)]
-#: Parzen information, where each sample is left out of its own sum: rows, columns, width.
+#: Parzen information without the own term of each sample: rows, columns, width, smallest accepted
+#: ratio.
 PARZEN_GOALS = [(2000, 200, 8.0, 2.0)]
 #: Number of threads, and smallest accepted speed-up over one thread.
 THREAD_GOALS = {
@@ -76,7 +79,7 @@ THREAD_GOALS = {
 #: Minimum number of seconds of consecutive rounds with the same number of threads. The system takes
 #: tens of milliseconds to move a second thread to its own core, and this happens once in a search.
 LEAST_SECONDS = 0.5
-#: Columns that are compared with explicit kernels, and new values of each column.
+#: Number of columns compared with explicit kernels, and number of new values of each column.
 SAMPLED, N_POINTS = 3, 16
 #: Largest difference, as a share of the largest change.
 AGREEMENT = 1e-9
@@ -130,7 +133,7 @@ class Problem:
         return kernel_matrix(Kernel("rbf", gamma), rest, rest)
 
     def hsic(self) -> Round:
-        """HSIC: the loss of every column, with gamma = 1 / 2d."""
+        """Return a round of HSIC: the loss of every column, with gamma = 1 / 2d."""
         gamma = 1 / (2 * len(self.everything))
         target = TargetKernel(self.label, "classification", "gaussian", True)
         y, offset = self.put(target.y), self.put(target.offset)
@@ -145,7 +148,7 @@ class Problem:
         return self._pairs("HSIC", gamma, weights)
 
     def norms(self) -> Round:
-        """Weight norm: β'Kβ without each column, with gamma = 1 / d."""
+        """Return a round of the weight norm: β'Kβ without each column, with gamma = 1 / d."""
         beta = self.beta
 
         def weights(rows: slice, columns: slice) -> Any:
@@ -169,7 +172,7 @@ class Problem:
         return Round(name, work, lambda some: np.array([explicit(int(j)) for j in some]))
 
     def parzen(self) -> Round:
-        """Parzen information: the loss of every column, with sigma = 8 and leave-one-out."""
+        """Return a round of leave-one-out Parzen information: loss of every column, sigma = 8."""
         gamma, n = 1 / (2 * 8.0**2), self.X.shape[0]
         bounds = np.concatenate([[0], np.cumsum(self.counts)]).astype(int)
         codes = np.repeat(np.arange(2), np.diff(bounds))
@@ -181,8 +184,8 @@ class Problem:
             return class_changes(table, removed, bounds, score, others=True)[1] / n
 
         def information(K: Any) -> float:
-            # the sample itself is left out, since the others may vanish next to its 1, so it is not
-            # subtracted from their sum
+            # the own term of a sample is set to 0 before the sum. Subtracting its 1 from the sum
+            # would cancel the other terms if they are tiny
             xp, each = namespace(K), self.put(np.arange(n))
             K = xp.where(each[:, None] == each[None, :], 0 * K, K)
             sums = xp.stack([xp.sum(K[:, a:b], axis=1) for a, b in pairwise(bounds)], axis=1)
@@ -195,7 +198,7 @@ class Problem:
         return Round("Parzen, leave-one-out", work, explicit)
 
     def posterior(self) -> Round:
-        """Sensitivity: mean change of the probability over quantiles of each column."""
+        """Return a round of sensitivities: mean change of the probability over quantiles."""
         gamma, xp = 1 / len(self.everything), namespace(self.X)
         kernel, n = Kernel("rbf", gamma), self.X.shape[0]
         levels = (np.arange(N_POINTS) + 0.5) / N_POINTS
@@ -231,7 +234,7 @@ class Problem:
         return Round("FSPP2", work, explicit)
 
     def machine(self) -> tuple[float, int]:
-        """Return the seconds of a training with C = 1, with its kernel, and the number of steps."""
+        """Return the seconds of training with C = 1, including the kernel, and the steps."""
         xp, gamma = namespace(self.X), 1 / self.X.shape[1]
         half = 0.5 * xp.ones_like(self.sign)
         steps = []
@@ -373,7 +376,7 @@ def on_processor() -> list[str]:
 
 
 def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
-    """Return a round of each criterion whose loops run in several threads."""
+    """Yield a round of each criterion whose loops run in several threads."""
     from tamis.criteria import HSIC, MRMR, ParzenInformation
 
     draw = np.random.default_rng(0)
@@ -393,7 +396,7 @@ def rounds_by_threads() -> Iterator[tuple[str, Callable[[], object]]]:
 
 @threadpool_limits.wrap(limits=1, user_api="blas")  # one thread is one thread of BLAS too
 def by_threads() -> list[str]:
-    """Print the speed-up by threads, interleaved with one thread. Return missed goals."""
+    """Print the speed-up of several threads over one thread. Return missed goals."""
     print("seconds of one round, medians of five")
     missed, before = [], os.environ.get("OMP_NUM_THREADS")
     for name, work in rounds_by_threads():
@@ -427,9 +430,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", help="such as cuda, or cpu for torch on the processor")
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=2_000)
-    parser.add_argument("--eliminations", action="store_true", help="whole ones, on a device")
-    parser.add_argument("--counts", action="store_true", help="steps of mRMR, on a device")
-    parser.add_argument("--threads", action="store_true", help="what threads of a processor gain")
+    parser.add_argument(
+        "--eliminations", action="store_true", help="time whole eliminations on a device"
+    )
+    parser.add_argument("--counts", action="store_true", help="time steps of mRMR on a device")
+    parser.add_argument("--threads", action="store_true", help="time several CPU threads")
     options = parser.parse_args(arguments or [])
     if options.threads:
         missed = by_threads()

@@ -1,12 +1,12 @@
-"""Importance of the columns of fitted models: ours and scikit-learn's, for several scores.
+"""Importance of the columns of fitted models: tamis and scikit-learn, for several scores.
 
 python -m benchmarks.importance
 
-Both shuffle each column five times, or ours computes the exact expectation over all shuffles.
-Processor time in one thread, interleaved. The last column is the greatest difference between the
-two results, in standard errors of that difference.
+Both shuffle each column five times. If possible, tamis computes the exact expectation over all
+shuffles instead. Times are processor seconds in one thread, interleaved. The last column is the
+root mean square of the differences between the two results, in standard errors.
 
-Goal: ours takes at most 1.2 times as long for any model and score.
+Goal: tamis takes at most 1.2 times as long for any model and score.
 """
 
 import warnings
@@ -76,7 +76,7 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def compare(model: Any, X: Any, y: np.ndarray, scoring: str) -> tuple[float, float, float]:
-    """Return the median seconds of ours and of scikit-learn's, and their greatest difference."""
+    """Return the median seconds of tamis and scikit-learn, and their difference by column."""
     options = {"scoring": scoring, "n_repeats": REPEATS, "random_state": 0}
     ways = [
         lambda: importance(model, X, y, **options),

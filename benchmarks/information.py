@@ -20,11 +20,11 @@ from tamis.search import Backward, Forward
 PICKS, LEVELS, PART = 50, 3, 200
 #: Number of columns, and number of steps for fastcan.
 COLUMNS, FEWER = 20_000, 30
-#: Least ratios: rows, against the same table in ten levels, mrmr_selection and fastcan.
+#: Number of rows, and smallest accepted ratios to tamis on ten levels, mrmr_selection and fastcan.
 FLOAT_GOALS = [(100, 0.5, 100, 1.5), (2000, 0.5, 100, 1.5)]
-#: Least ratios on three levels: rows, against mrmr_selection and against a bincount loop.
+#: The same on three levels: ratios to mrmr_selection, and to a loop with bincount.
 CODE_GOALS = [(100, 1000, 150), (2000, 200, 150)]
-#: Samples, columns, classes, least ratio for Parzen windows and for HSIC.
+#: Rows, columns and classes, and smallest accepted ratios for Parzen windows and for HSIC.
 PAIR_GOALS = [(2000, 36, 6, 14, 20), (330, 166, 2, 12, 20)]
 
 
@@ -88,7 +88,7 @@ def bincount_mrmr(X: np.ndarray, y: np.ndarray, n_picks: int) -> list[int]:
 
 
 def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
-    """Run mrmr_selection on the same columns. Return None if it is not installed."""
+    """Return a function that runs mrmr_selection, or None if it is not installed."""
     try:
         import pandas as pd
         from mrmr import mrmr_classif
@@ -99,7 +99,7 @@ def peer_mrmr(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
 
 
 def peer_fastcan(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
-    """Select by canonical correlations. Return None if fastcan is not installed."""
+    """Return a function that runs fastcan, or None if it is not installed."""
     try:
         from fastcan import FastCan
     except ImportError:
@@ -109,7 +109,7 @@ def peer_fastcan(X: np.ndarray, y: np.ndarray) -> Callable[[], object] | None:
 
 def whole(seconds: float, n_features: int = COLUMNS) -> float:
     """Extrapolate the seconds of a search on ``PART`` columns to all columns."""
-    # each of a search's picks but the first scores the candidates left, about d a time
+    # each step after the first scores all remaining candidates
     return seconds * n_features * PICKS / (PART * PICKS - PICKS * (PICKS - 1) / 2)
 
 
@@ -174,7 +174,7 @@ def kernel(Z: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def naive_parzen(y: np.ndarray, sigma: float) -> Callable[[np.ndarray], float]:
-    """Return the Parzen information of columns, computed from scratch."""
+    """Return a function that computes the Parzen information of columns from scratch."""
     onehot = (y[:, None] == np.unique(y)).astype(float)
     share = onehot.mean(axis=0)[y]
 
@@ -211,7 +211,7 @@ def compare_pairs(
     search = Backward(criterion, n_features_to_select=1)
     single = Backward(clone(criterion).set_params(precision="single"), n_features_to_select=1)
     *seconds, ours, halved = medians(*values, lambda: search.fit(X, y), lambda: single.fit(X, y))
-    # a round with m columns left values m tables of m - 1 columns, and the full table once
+    # a step with m columns left scores m tables of m - 1 columns; the full table is scored once
     left = np.arange(2, d + 1)
     naively = float((left * np.interp(left - 1, sizes, seconds)).sum() + seconds[-1])
     first = [naive(np.delete(X, j, axis=1)) for j in range(d)]

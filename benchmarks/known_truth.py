@@ -2,9 +2,9 @@
 
     python -m benchmarks.known_truth --tables 200 --seed 0 --workers 2 --out results.csv
 
-A table has 8 to 60 columns, 2 to 6 of which have an effect on the target; some have a leak,
-duplicates or an identifier in addition. Noise tables have no effects. Methods that only rank
-columns select the true number. The summary has means ± one standard error over tables.
+A table has 8 to 60 columns. Two to six of them have an effect on the target. Some tables also have
+a leak, duplicates or an identifier. In noise tables, no column has an effect. Methods that only
+rank columns are given the true number. The summary has means ± one standard error over tables.
 """
 
 import sys
@@ -33,13 +33,14 @@ ROWS = (200, 500, 1500, 5000)
 RATES = (0.5, 0.2, 0.05, 0.03, None)
 #: Least number of positives in a table, and of positives (or rows) for each relevant column.
 FEWEST_POSITIVES, POSITIVES_PER_COLUMN = 10, 5
-#: Expected z-values of a relevant column in the oracle model, one of which holds for a table.
+#: Expected z-values of a relevant column in the oracle model. Each table uses one of them.
 Z_VALUES = (5.0, 8.0)
-#: Bounds of the least standard deviation of all effects together: large tables need more than z.
+#: Range of the smallest standard deviation of all effects together. In large tables, the z-values
+#: alone would give smaller effects.
 SPREADS = (0.5, 1.2)
-#: Rows beyond those of the table, on which the oracle model is tested.
+#: Number of additional rows, on which the oracle model is tested.
 FRESH = 10_000
-#: AUC or R² of the oracle model on fresh rows from which the signal is called clear.
+#: A signal is clear if the AUC or R² of the oracle model on fresh rows is at least this value.
 CLEAR = {"classification": 0.75, "regression": 0.35}
 
 Generator = np.random.Generator
@@ -50,8 +51,8 @@ Found = tuple[Sequence[str], Sequence[str]]
 class Table(NamedTuple):
     """A table whose relevant columns are known.
 
-    ``relevant`` maps each relevant column to itself, or to the column it duplicates; ``groups`` is
-    for ``feature_groups``; ``facts`` describe the table.
+    ``relevant`` maps each relevant column to itself, or to the column that it duplicates.
+    ``groups`` is passed as ``feature_groups``. ``facts`` describes the table.
     """
 
     frame: pd.DataFrame
@@ -151,8 +152,8 @@ def _target(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the target, its rows, and the AUC or R² of an oracle model on the other rows.
 
-    The oracle is a logistic or linear model of the effects themselves. The number of positives is
-    exact: rows are drawn within each class, which leaves the effects as they are.
+    The oracle is a logistic or linear model of the effects themselves. Rows are drawn within each
+    class, so the number of positives is exact and the effects are unchanged.
     """
     information = n if rate is None else n * rate * (1 - rate)
     weights = rng.choice(Z_VALUES) * rng.uniform(0.8, 1.2, effects.shape[1]) / information**0.5
@@ -178,7 +179,8 @@ def _target(
 def encode(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return the table as numbers, and a mask of discrete columns.
 
-    Levels become codes (a missing value is a level) and dates days; numbers keep missing values.
+    Levels become codes, and a missing value is a level. Dates become days. Numbers keep their
+    missing values.
     """
     encoded, discrete = frame.copy(), np.zeros(frame.shape[1], dtype=bool)
     for j, name in enumerate(frame):
@@ -308,7 +310,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the first table")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--max-rows", type=int, default=max(ROWS))
-    parser.add_argument("--budget", type=float, help="seconds that Auto may plan for")
+    parser.add_argument("--budget", type=float, help="time budget of Auto in seconds")
     parser.add_argument("--workers", type=int, default=1, help="number of processes")
     parser.add_argument("--out", help="CSV file with one line per table and method")
     asked = parser.parse_args(arguments)

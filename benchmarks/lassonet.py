@@ -3,9 +3,9 @@
     python -m benchmarks.lassonet [--data sonar srbct] [--short]
 
 Both sides select columns in the training rows of the same stratified folds. One network, trained on
-these columns, measures each selection on the test fold. Columns of LassoNet are ranked by the
-penalty at which they leave its path, with the default schedule, or with --short 200 and 50
-iterations and steps of 5 %. The data are read from the folder in TAMIS_DATA.
+these columns, measures each selection on the test fold. LassoNet ranks columns by the penalty at
+which they leave its path. It uses its default schedule. With --short, it uses 200 and 50 iterations
+and steps of 5 %. The data are read from the folder in TAMIS_DATA.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tamis.neural import GateSelector, NetworkClassifier, PerClass
 N_FOLDS = 5
 SHORT = {"n_iters": (200, 50), "path_multiplier": 1.05}
 
-#: Columns by the size that was asked for, from the rows to learn from.
+#: Function that returns the columns for each requested size, from training rows and classes.
 Chooser = Callable[[np.ndarray, np.ndarray], dict[int, np.ndarray]]
 
 
@@ -81,9 +81,10 @@ TASKS = {
 
 
 def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Chooser:
-    """Return columns ranked by gates. With class gates, each class has the same number of columns.
+    """Return a function that ranks columns by gates.
 
-    One fit ranks them for all sizes; weights left to "auto" are chosen for the largest.
+    With gates for each class, all classes have the same number of columns. One fit ranks the
+    columns for all sizes. Penalty weights of "auto" are chosen for the largest size.
     """
     per_class = isinstance(gates.n_features_to_select, PerClass)
 
@@ -103,7 +104,7 @@ def by_gates(gates: GateSelector, sizes: tuple[int, ...], hidden: int) -> Choose
 
 
 def by_lassonet(sizes: tuple[int, ...], hidden: int, options: dict[str, Any]) -> Chooser:
-    """Return the columns that leave the path of LassoNet last."""
+    """Return a function that selects the columns that leave the path of LassoNet last."""
     from lassonet import LassoNetClassifier
 
     def choose(X: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
@@ -126,8 +127,8 @@ def folds(task: Task, X: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray
 def measure(task: Task, choosers: dict[str, Chooser], X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return mean accuracy, number of columns and seconds for each method and size.
 
-    The seconds are those of one ranking, the same for all sizes. The methods run alternately, so
-    that other load affects all of them equally.
+    The seconds are measured for one ranking, which covers all sizes. The methods run alternately,
+    so that other load affects all of them equally.
     """
     scoring = NetworkClassifier(task.hidden, combine="mean", random_state=0)
     parts = list(folds(task, X, y))

@@ -1,7 +1,8 @@
-"""Scores of all columns of an SVM, and the smallest sphere, against direct computation.
+"""Weight norms of an SVM without each column, and the smallest sphere, against direct computation.
 
-The norm without each column: one update for all columns against a kernel matrix for each. The
-sphere: a solver for the simplex against a general solver of quadratic programs (cvxopt).
+For the norms, tamis updates one kernel matrix for all columns. The direct way is a new kernel
+matrix for each column. For the sphere, a solver on the simplex is compared with a general solver
+of quadratic programs (cvxopt).
 
 python -m benchmarks.margins
 """
@@ -22,7 +23,7 @@ from tamis.svm.machine import kernel_machine, multipliers
 N_SAMPLES, N_FEATURES = 2000, 500
 #: Number of columns for which explicit kernels are built. The time is scaled up to all columns.
 SAMPLED = 25
-#: Columns of the points in the sphere.
+#: Number of points in the sphere, and number of their columns.
 N_POINTS, DIMENSION = 2000, 10
 #: Smallest accepted ratios: norms, norms including training, spheres.
 GOALS = (30, 15, 10)
@@ -36,7 +37,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def explicit_norms(model: Any, X: np.ndarray) -> np.ndarray:
-    """Return the norm without each of some columns, from a new kernel matrix for each."""
+    """Return the norms without some columns, from a new kernel matrix for each column."""
     beta, rows = model.dual_coef_[0], X[model.support_]
     kernels = (
         rbf_kernel(np.delete(rows, j, axis=1), gamma=1 / (X.shape[1] * X.var()))

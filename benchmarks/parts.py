@@ -3,14 +3,17 @@
     python -m benchmarks.parts
     python -m benchmarks.parts 30000000 100 50
 
-Arguments are rows, columns and picks. Everything is measured in the same run, in one process for
-each way: reading once with warm files, the products of J3 alone, ``np.bincount`` of pairs on one
-core. Memory is the most that the process of mRMR held, beyond what it held before. Threads are as
-many as there are cores, or OMP_NUM_THREADS.
+Arguments are rows, columns and picks (steps of mRMR). mRMR and J3 run in processes of their own. In
+the same run, they are compared with reading the cached file once, with the products of J3 alone,
+and with ``np.bincount`` of pairs on one core. Memory is the increase of the peak of the mRMR
+process. The number of threads is the number of cores, or OMP_NUM_THREADS.
 
-Goals: a pick counts at least 5 times as fast as ``np.bincount`` on all cores at 10 levels; the last
-picks take at most 1.1 times the first; J3 takes at most 1.5 times reading and products; the peak
-is at most the bit planes and 1 GiB.
+Goals:
+
+* A pick counts at least 5 times as fast as ``np.bincount`` on all cores, at 10 levels.
+* The last picks take at most 1.1 times as long as the first.
+* J3 takes at most 1.5 times as long as reading and products.
+* The memory is at most the size of the bit planes plus 1 GiB.
 """
 
 import sys
@@ -88,7 +91,7 @@ def reading(path: str) -> float:
 
 
 def products(size: Size) -> float:
-    """Return the seconds for the products of all pairs of columns, for numbers in memory."""
+    """Return the seconds to compute the products of all pairs of columns of a table in memory."""
     rows, total = np.zeros((4096, size.n_columns), order="F"), None
     total = np.zeros((size.n_columns, size.n_columns), order="F")
     once = min(
@@ -132,7 +135,7 @@ def mrmr(path: str, size: Size, pipe: Any) -> None:
 
 
 def floating(path: str, size: Size, pipe: Any) -> None:
-    """Return the seconds of a floating search by J3 on the file."""
+    """Send the seconds of a floating search by J3 on the file."""
     search = FloatingForward(Scatter("J3"), n_features_to_select=min(10, size.n_columns))
     pipe.send(seconds(lambda: search.fit(path, target="y")))
 
@@ -167,7 +170,7 @@ def main(size: Size = SMALL) -> None:
     print(f"    reading {read:.2f} s, mRMR prepared in {prepared:.2f} s ({prepared / read:.1f}x)")
     print(f"    a pick {np.median(picks):.3f} s, {rate / 1e9:.2f} G counts/s,", end=" ")
     print(f"{faster:.1f} times bincount on all cores (goal {PICK_GOAL}); last / first {last:.2f}")
-    print(f"      by the time of the processor {alone:.1f} times, whatever else runs")
+    print(f"      by CPU time {alone:.1f} times, independent of other load")
     print(f"    {held:.2f} GiB held, planes have {planes:.2f} (goal {planes + MEMORY_GOAL:.2f})")
     print(f"    J3 {walked:.2f} s, {ratio:.2f} times reading and products (goal {SCATTER_GOAL})")
     if (

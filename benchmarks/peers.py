@@ -3,8 +3,8 @@
     python -m benchmarks.peers
 
 Each line is one table: relevant columns found, irrelevant columns selected, and processor seconds
-of one thread, for the other library first. Both sides have the same tables and the number of
-relevant columns, or determine the number themselves. Libraries that are not installed are skipped
+of one thread, for the other library first. Both sides get the same tables. They are given the
+number of relevant columns, or determine it themselves. Libraries that are not installed are skipped
 with a message.
 """
 
@@ -58,7 +58,7 @@ def linear(seed: int, n: int = 300, d: int = 100) -> tuple[np.ndarray, np.ndarra
 
 
 def long(seed: int) -> tuple[np.ndarray, np.ndarray, set[int]]:
-    """Return the same with 600 rows and 40 columns, since knockoffs need ten rows per column."""
+    """Return a linear table of 600 rows and 40 columns. Knockoffs need ten rows per column."""
     return linear(seed, 600, 40)
 
 
@@ -98,7 +98,7 @@ def mlxtend_floating(estimator: Any) -> Select:
 
 
 def floating(estimator: Any) -> Select:
-    """Run the same search of tamis."""
+    """Run the floating forward search of tamis."""
     search = FloatingForward(CrossValidated(estimator, cv=5), n_features_to_select=6)
     return lambda X, y: search.fit(X, y).columns
 

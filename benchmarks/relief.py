@@ -1,4 +1,4 @@
-"""Speed of Relief compared with fast-select and scikit-rebate, which computes the same scores.
+"""Speed of Relief compared with fast-select and scikit-rebate, which compute the same scores.
 
 python -m benchmarks.relief
 """
@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks import compare, medians
 from tamis.criteria import Relief
 
-#: Rows and columns; fast-select is compared on all, scikit-rebate on the first.
+#: Rows and columns. fast-select is compared on all sizes, scikit-rebate on the first.
 SIZES = [(500, 500), (1000, 200), (200, 2000)]
-#: Least ratios accepted against fast-select, and against scikit-rebate.
+#: Smallest accepted ratios to fast-select, and to scikit-rebate.
 FAST, SLOW = 0.67, 50
 ALGORITHMS = {"multisurf": ("MultiSURF", {}), "relieff": ("ReliefF", {"n_neighbors": 10})}
 

@@ -1,4 +1,4 @@
-"""Sensitivity of an SVM: our engine, a loop over ``decision_function``, scikit-learn.
+"""Sensitivity of an SVM: tamis, a loop over ``decision_function``, and scikit-learn.
 
 python -m benchmarks.sensitivity
 """
@@ -22,7 +22,7 @@ from tamis.response.engines.base import FoldModel
 
 
 class Size(NamedTuple):
-    """Size of a problem, the smallest accepted ratio, and the columns that slow methods score."""
+    """Size of a problem, smallest accepted ratio, and number of columns for slow methods."""
 
     n_samples: int
     n_features: int
@@ -36,7 +36,8 @@ SIZES = [
     Size(5000, 100, 60, 2),
     Size(100, 10_000, 3000, 40),
 ]
-#: Greatest time of sixteen quantiles in shuffles, and greatest memory beyond the kernel matrix.
+#: Largest accepted time of sixteen quantiles, as a multiple of one shuffle, and largest accepted
+#: memory in bytes beyond the kernel matrix.
 SIXTEEN, MEMORY = 2.0, 512e6
 
 
@@ -127,7 +128,7 @@ def row(size: Size) -> list[str]:
 
 
 class _FirstColumns:
-    """An SVM as a function of its first columns, so that the time for a few can be measured."""
+    """An SVM as a function of its first columns, to measure the time of a few columns."""
 
     def __init__(self, fitted: SVC, X: np.ndarray, n: int):
         self.fitted, self.X, self.n = fitted, X.copy(), n

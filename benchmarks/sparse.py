@@ -2,8 +2,8 @@
 
 python -m benchmarks.sparse
 
-Whole searches are timed, including validation and coding. Memory is the peak during the search
-minus that before it.
+Whole searches are timed, including validation and coding. Memory is the increase of the peak during
+the search.
 """
 
 from multiprocessing import get_context
@@ -41,7 +41,7 @@ def search() -> Forward:
 
 
 def _held() -> float:
-    """Return the peak memory in MB. getrusage would include that of the parent process."""
+    """Return the peak memory in MB. ``getrusage`` would include the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
 

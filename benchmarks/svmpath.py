@@ -2,10 +2,10 @@
 
     python -m benchmarks.svmpath [--kernel linear rbf] [--data heart german ...] [--cv]
 
-One thread, runs of both sides interleaved, medians. SVC has its default tolerance of 1e-3 and a
-limit of iterations, so that its times are lower bounds; the path is exact. The grid of 1701 points
-is 100 times the trapezoid of the 18 points. Data sets of the literature are read from the folder in
-TAMIS_DATA; without it, those of scikit-learn are used.
+Times are medians of interleaved runs in one thread. SVC has its default tolerance of 1e-3 and a
+limit of iterations, so its times are lower bounds. The path is exact. The time of a grid of 1701
+points is extrapolated from the 18 points by the trapezoidal rule. Data sets of the literature are
+read from the folder in TAMIS_DATA. Without it, only those of scikit-learn are used.
 """
 
 import os
@@ -86,7 +86,7 @@ def svc(kernel: str, X: np.ndarray, C: float) -> SVC:
 
 
 def measure(kernel: str, X: np.ndarray, y: np.ndarray, repeats: int, cv: bool) -> dict[str, float]:
-    """Return the time of the path divided by that of one fit, of grids, and of grids over folds."""
+    """Return ratios of the time of the path to one fit, to grids, and to grids over folds."""
     gamma = 1 / X.shape[1]
     path, grid = [], []
     for _ in range(repeats):
@@ -120,10 +120,12 @@ def main(arguments: Sequence[str] = ("--cv",)) -> None:
     parser.add_argument("--kernel", nargs="+", default=["linear", "rbf"])
     parser.add_argument("--data", nargs="+", default=[])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--cv", action="store_true", help="also 5-fold, where n <= 1300")
+    parser.add_argument(
+        "--cv", action="store_true", help="also 5-fold cross-validation if n <= 1300"
+    )
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    rng = np.random.default_rng(0)  # compile, or read the compiled code, before anything is timed
+    rng = np.random.default_rng(0)  # compile the loops before anything is timed
     SVCPathCV(refit=False, cv=2).fit(rng.normal(size=(60, 2)), np.arange(60) % 2)
     rows = []
     for name, (X, y) in problems(options.data).items():

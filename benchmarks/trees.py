@@ -1,4 +1,4 @@
-"""Sensitivities of tree ensembles: our engine, a loop over ``predict``, scikit-learn, SHAP.
+"""Sensitivities of tree ensembles: tamis, a loop over ``predict``, scikit-learn and SHAP.
 
 python -m benchmarks.trees
 
@@ -29,7 +29,7 @@ from tamis.response.perturbations import Draw, EveryValue, Shuffle
 from tamis.response.predictions import as_it_is
 from tamis.response.trees import TreeEngine, open_trees
 
-#: Columns that loops do, and rows that SHAP explains.
+#: Number of columns that loops shuffle, and number of rows that SHAP explains.
 COLUMNS, ROWS = 8, 20
 
 
@@ -73,7 +73,7 @@ def trained(case: Case, X: np.ndarray, y: np.ndarray) -> Any:
 
 
 class Columns:
-    """A model as a function of its first columns, so that the time for a few can be measured."""
+    """A model as a function of its first columns, to measure the time of a few columns."""
 
     def __init__(self, model: Any, X: np.ndarray):
         self.model, self.X = model, X.copy()

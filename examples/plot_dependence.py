@@ -3,8 +3,8 @@ Non-linear dependence
 =====================
 
 Correlation detects linear relations. The Hilbert-Schmidt criterion (HSIC) tests whether rows that
-are similar in the columns are similar in the target, so it detects relations of any shape if there
-are enough rows.
+are similar in the columns are also similar in the target. With enough rows, it detects relations of
+any shape.
 """
 
 import matplotlib.pyplot as plt

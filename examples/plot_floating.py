@@ -2,8 +2,8 @@
 Greedy, floating and exact search
 =================================
 
-Three searches with the same criterion on the wine data: how many evaluations does each need, and
-how close is it to the optimum?
+Three searches maximise the same criterion on the wine data. The plot shows how close each search is
+to the optimum. The legend shows the number of evaluations.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Sensitivity of an SVM
 =====================
 
-Two of ten columns matter, and only together. The sensitivity of a trained SVM is how far its
-posterior probabilities move if the values of a column are replaced by those of other rows.
+Two of ten columns matter, and only together. To measure how sensitive a trained SVM is to a column,
+the values of this column are replaced by values of other rows. The sensitivity is the mean change
+of the posterior probabilities.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Stability across resamples
 ==========================
 
-The search is repeated on random halves of the rows. Columns that are selected in nearly all of
-them are reliable. Columns that can replace each other are each selected less often.
+The search is repeated on random halves of the rows. A column is reliable if nearly all repeats
+select it. Columns that can replace each other are selected less often.
 """
 
 from sklearn.datasets import load_breast_cancer

@@ -3,7 +3,7 @@ Generalisation bounds
 =====================
 
 How far can the training error be from the true error? The bounds of Vapnik and Chervonenkis hold
-for every distribution. They are therefore loose: useful to compare sizes, not to estimate an
+for every distribution. They are therefore loose. Use them to compare sizes, not to estimate an
 error.
 """
 
@@ -60,10 +60,10 @@ plt.show()
 # Structural risk along a search path
 # -----------------------------------
 #
-# The subsets of a search path define nested classes of hyperplanes. With every column the training
-# error falls and the confidence term rises. Structural risk minimisation selects the size with the
-# smallest sum. Here six of thirty columns matter, with decreasing weights. The error on 20 000 new
-# rows is shown for comparison.
+# The subsets of a search path define nested classes of hyperplanes. With each added column, the
+# training error falls and the confidence term rises. Structural risk minimisation selects the size
+# with the smallest sum. Here six of thirty columns matter, with decreasing weights. The error on
+# 20 000 new rows is shown for comparison.
 
 rng = np.random.default_rng(0)
 weights = np.array([2.0, 1.5, 1.0, 0.7, 0.4, 0.2])

@@ -3,12 +3,12 @@ The exact validation curve of an SVM
 ====================================
 
 The cross-validated error of an SVM is a step function of C. A grid evaluates it at a few points.
-This is the whole function, for a linear kernel and five folds, as in figure 6.2 of Yang (2011),
-Feature selection and model selection for supervised learning algorithms, National University of
-Singapore. The curve of a single fold is shown as well.
+This example shows the whole function, for a linear kernel and five folds, and the curve of a single
+fold. It corresponds to figure 6.2 of Yang (2011), Feature selection and model selection for
+supervised learning algorithms, National University of Singapore.
 
-If the folder named by the environment variable TAMIS_DATA contains svmguide3, the data are those
-of the figure. Otherwise they are the breast cancer data of scikit-learn.
+The data of the figure are svmguide3. They are used if the folder in the environment variable
+TAMIS_DATA contains them. Otherwise the breast cancer data of scikit-learn are used.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ frame.to_csv(Path(gettempdir()) / "validation_curve.csv", index=False)
 print(frame.head())
 
 # %%
-# Plot the curve over lambda = 1 / C, with the points of the usual grid. All C of an interval have
+# Plot the curve over lambda = 1 / C, with the points of the usual grid. Every C in an interval has
 # the smallest error.
 
 fig, ax = plt.subplots(layout="constrained")

@@ -287,7 +287,7 @@ def test_many_classes_have_two_strips():
     assert [len(strip.shapes) for strip in gathered.strips.values()] == [2, 2]
     assert gathered.strips[2].words.startswith("high in d: median ")
     page = Page(gathered.html())
-    assert "Top line: the class that is named" in page.said["columns"]
+    assert "Top line: the named class" in page.said["columns"]
     assert (
         "Few rows: 12 of “a”, 12 of “b”, 12 of “c”, 12 of “d” and 5 more classes."
         in page.said["care"]
@@ -399,7 +399,7 @@ def test_failed_resamples_are_reported(eliminated, wine, resampled):
 def test_a_size_read_off_the_curve_is_a_caveat(eliminated, wine, resampled):
     given = {"results": resampled, "size_from_results": True}
     cares = report(eliminated, wine.X, wine.y, **given).cares
-    assert any("read off the same curve" in care.fact for care in cares)
+    assert any("chosen on the curve that reports" in care.fact for care in cares)
 
 
 def test_no_error_seen_is_not_no_error(wine):

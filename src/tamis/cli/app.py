@@ -1,7 +1,7 @@
 """The command ``tamis`` with its subcommands and error messages.
 
-The module of a subcommand is imported only when it runs, because ``--help`` should not wait for
-scikit-learn and polars, which take over a second to import.
+The module of a subcommand is imported only when the subcommand runs. ``--help`` therefore does not
+wait for scikit-learn and polars, whose import takes over a second.
 """
 
 import shlex
@@ -36,7 +36,7 @@ class Sentences(TyperGroup):
         return [*super().list_commands(context), *sorted(found)]
 
     def get_command(self, context: Any, name: str) -> Any:
-        """Return the command with this name. If tamis has none, entry points are searched."""
+        """Return the command with this name, from tamis or from an entry point."""
         if (command := super().get_command(context, name)) is not None:
             return command
         for entry in _entries(name=name):
@@ -49,7 +49,7 @@ class Sentences(TyperGroup):
         """Run a command and exit with its exit code."""
         extra["standalone_mode"] = False
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):  # the encoding may not support all names
+            if isinstance(stream, TextIOWrapper):  # the encoding may lack characters of a name
                 stream.reconfigure(errors="replace")
         try:
             code = super().main(*args, **extra)
@@ -62,7 +62,7 @@ class Sentences(TyperGroup):
 
 
 def _entries(**which: Any) -> Iterable[Any]:
-    # imported lazily, because it takes as long as all of typer
+    # imported lazily, because this import takes as long as importing typer
     from importlib.metadata import entry_points
 
     return entry_points(group="tamis.commands", **which)
@@ -77,7 +77,7 @@ def _describe(error: Exception) -> str | None:
     # scikit-learn raises ValueError for unusable data and parameters
     if isinstance(error, TamisError | ValueError):
         return str(error)
-    if notes := getattr(error, "__notes__", ()):  # a model of the user failed
+    if notes := getattr(error, "__notes__", ()):  # the user's own model failed
         return f"{notes[0].rstrip('.')}: {error}."
     if isinstance(error, MemoryError):
         return "There is not enough memory. Give fewer rows or columns."
@@ -87,7 +87,10 @@ def _describe(error: Exception) -> str | None:
 
 
 def leave(stopped: str, store: Path | None, otherwise: str) -> NoReturn:
-    """Print how to continue from the store after Ctrl-C, or ``otherwise`` without one, and exit."""
+    """Exit after Ctrl-C, and print how to continue from the store.
+
+    Without a store, ``otherwise`` is printed.
+    """
     if store is None:
         notify(f"{stopped}; {otherwise}")
     else:

@@ -22,8 +22,8 @@ from tamis.table import Alert
 from tamis.table.files import FileTable
 from tamis.table.target import check_column, spoken_task
 
-#: Number of copies of a table that a selection in memory makes: the file's columns, the numbers,
-#: and the standardised numbers or their levels.
+#: Number of copies of a table that a selection in memory makes: the columns of the file, their
+#: numbers, and the standardised or discretised numbers. Larger tables are read in row blocks.
 COPIES = 3
 #: Options that need the whole table in memory.
 IN_MEMORY = (
@@ -63,7 +63,8 @@ class LabelledBlocks(NamedTuple):
 def is_read_in_blocks(asked: SelectOptions) -> bool:
     """Return whether the table is read in row blocks.
 
-    It is if the table is a folder, is remote, does not fit into memory, or ``--dask`` is given.
+    There are four cases: the table is a folder, it is remote, it does not fit into memory, or
+    ``--dask`` is given.
     """
     where = written_path(asked.file)
     if asked.format not in (None, "parquet") or asked.sheet or asked.encoding:
@@ -95,7 +96,7 @@ def draw_table(asked: SelectOptions) -> tuple[FileTable, RowDraw | None]:
     if asked.dask is not None:
         raise InvalidParameter(
             "--dask needs a METHOD that learns from all rows, but the automatic selection uses a "
-            "sample of some thousand rows. Leave --dask out, or name a METHOD, such as mrmr."
+            "sample of a few thousand rows. Leave --dask out, or name a METHOD, such as mrmr."
         )
     rows = draw_rows(written_path(asked.file), seed=asked.seed)
     return FileTable(pl.DataFrame(rows.X)), rows.drawn

@@ -31,7 +31,7 @@ QUESTIONS = {
 }
 #: Headings for the groups of classes.
 GROUPS = {
-    "auto": "Which method? (run if none is named)",
+    "auto": "Automatic selection (runs if no method is named)",
     "choices": "How many columns? (n_features_to_select=, --features)",
     "around a search": "How many columns, and which can be trusted? (around a method)",
     "criteria": "Parts of expressions: criteria",
@@ -104,7 +104,7 @@ def question_of(selector: Any) -> str:
 
 
 def reads_of(selector: Any) -> str:
-    """Describe the kinds of values that a selector's table may hold."""
+    """Describe the kinds of values that a selector's table may contain."""
     tags = selector.__sklearn_tags__().input_tags
     reads = {
         "missing values": bool(tags.allow_nan),

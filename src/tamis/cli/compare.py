@@ -43,14 +43,16 @@ from tamis.table.files import read_file
 from tamis.table.rows import resampled
 from tamis.table.table import Table, table_of
 
-#: File names in ``--folder``: the stem for all formats and the report, and the finished fits.
+#: File names in ``--folder``: the stem of the tables and of the report, and the file that stores
+#: finished fits.
 WRITTEN, FITS = "comparison", "fits.sqlite"
-#: Width in characters of a method and of the sizes, in the printed table of sizes.
+#: Widths in characters in the printed table of scores: of a method, and of the column of sizes.
 WIDE, NARROW = 14, 10
 #: Explanation printed above the table of methods.
 LEGEND = (
-    "with the best number of columns (chosen on other resamples); p: vs. the first\n"
-    "enough: smallest number of columns within one standard error of the best"
+    "scores: with the number of columns that is best on the other resamples\n"
+    "enough: smallest number of columns within one standard error of the best\n"
+    "p: p-value of the difference from the first method"
 )
 #: Column names of the CSV file.
 LONG = (
@@ -69,7 +71,7 @@ class Compared(NamedTuple):
 
     @property
     def split(self) -> str:
-        """Description of the resamples, such as their number and size."""
+        """Sentence on the number of resamples, and on their numbers of training and test rows."""
         n_rows, plan = self.table.n_rows or 0, self.rules.plan
         n_train = round(plan.train * n_rows)
         return (
@@ -188,7 +190,7 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
         results = contest(source, methods, rules, bar, finished, **how)
     if bar.stop:
         stopped = f"stopped after {bar.main.done} of {bar.main.total} fits"
-        leave(stopped, store, "they are lost. Write --store FILE to continue the next time.")
+        leave(stopped, store, "they are lost. Write --store FILE to save finished fits.")
     order = [*names, *BASELINES]
     failed = sorted([*failed, *failed_methods(results)], key=lambda one: order.index(one.method))
     shape = len(data.y), len(data.names)
@@ -200,7 +202,7 @@ def _compare(asked: CompareOptions, name: str, table: Table) -> Compared:
 
 
 def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonReport) -> None:
-    """Print the comparison on a table. Scores at every size are printed only for a single table."""
+    """Print the comparison on a table. A single table also has its scores at every size."""
     console, measure = stdout(), report.measure
     console.print(text(f"{one.table.data}: {one.words}", style="bold"))
     console.print(text(one.split))
@@ -211,7 +213,7 @@ def _print_outcome(one: Compared, outcome: TableOutcome, report: ComparisonRepor
         console.print(text(report.curve_sheet(outcome.rows).title, style="dim"))
         for sheet in _curve_sheets(outcome.rows, report, console.width):
             table = make_table(sheet.headings, right=sheet.headings)
-            for row in sheet.texts():  # a blank in place of the star aligns the numbers
+            for row in sheet.texts():  # a blank instead of a star aligns the numbers
                 cells = [cell.replace(" *", "*") if "*" in cell else f"{cell} " for cell in row]
                 table.add_row(*(text(cell, "bold" * cell.endswith("*")) for cell in cells))
             console.print(table)
@@ -278,7 +280,7 @@ def _tables(found: Sequence[Compared], report: ComparisonReport) -> Iterator[She
 
 
 def _long_sheet(report: ComparisonReport) -> Sheet:
-    """Return one row per method and size, and one row for the chosen number of columns."""
+    """Return one row per method and size, and one row per method with its chosen size."""
     made: list[list[Value]] = []
     for row in report.standing.rows:
         for size, mean, error in row.curve:

@@ -22,7 +22,7 @@ METHOD, N_FEATURES = "sffs-j3", 6
 
 
 def run_demo(folder: Path) -> None:
-    """Select columns, print and write the results, and compare the error before and after."""
+    """Select columns, print and write the results, and compare the errors before and after."""
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     X, y, names, classes, *_ = load("wdbc")

@@ -36,21 +36,23 @@ SELECTED, RANKING, RECORD, PAGE = "selected.csv", "ranking.csv", "record.json", 
 TABLES = (".csv", ".md", ".tex", ".json")
 #: Integers up to this limit are exact as floats.
 WHOLE = 2**53
-#: Number of resamples for a report if the method has no error estimate: enough for two digits.
+#: Default number of resamples for the error in a report, if the method does not estimate it.
 RESAMPLES = 20
-#: Largest number of rows for which a report tries substitutes and a model. Fits take seconds.
+#: Largest number of rows for which a report shows substitutes and effects. Up to this number, their
+#: fits take seconds.
 MOST_TRIED = 5000
-#: Greatest number of multiplications for trying substitutes, which take about ten seconds. If more
-#: are needed, correlated columns are listed instead.
+#: Greatest number of multiplications for substitutes (about ten seconds). If more are needed, the
+#: report lists correlated columns instead.
 MOST_WORK = 2e10
-#: Greatest estimated time of the fits without each selected column, as a share of the budget.
+#: The report leaves out each selected column in turn, if the estimated time of these fits is at
+#: most this share of the budget.
 REFITS = 1.0
 #: Largest number of selected columns for which effects on a model are shown.
 MOST_SHOWN = 100
 
 
 class SelectionResult(NamedTuple):
-    """A fitted selection with its units, and the options, table and alerts it was made from."""
+    """A fitted selection with its ranking, and the options, table and alerts of the fit."""
 
     asked: SelectOptions
     data: Any  # a LabelledTable, or LabelledBlocks if the table was read in row blocks
@@ -135,7 +137,7 @@ def free_folder(folder: Path) -> Path:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file completely. After an error, an existing file is unchanged."""
+    """Write a file completely or not at all. After an error, an existing file is unchanged."""
     try:
         replace_text(path, text)
     except OSError as error:
@@ -165,10 +167,10 @@ def write_tables(
 
 
 def ranking_sheet(ranking: ChosenUnits) -> Sheet:
-    """Return a table of all units, best first, with their scores and whether they are selected.
+    """Return a table of all units: rank, name, score, and whether the unit is selected.
 
-    A method that orders columns without scoring them has no column of scores. A conditional test
-    adds a column of q-values.
+    A unit is a single column, or a group of columns that are selected together. The scores are
+    omitted if the method only orders the units. A conditional test adds q-values.
     """
     columns: dict[str, list[Any]] = {"column": list(ranking.names)}
     if ranking.is_scored:
@@ -184,9 +186,9 @@ def ranking_sheet(ranking: ChosenUnits) -> Sheet:
 
 
 def write_results(result: SelectionResult, folder: Path) -> None:
-    """Write the results to the output folder, all of them or none, and then the report.
+    """Write all result files to the output folder, or none of them. Then write the report.
 
-    The report is last, because its charts may take long and need much memory.
+    The report is written last, because its charts may take long and need much memory.
     """
     asked, data, selection, ranking, _ = result
     n_resamples = _n_resamples(asked, data, selection)
@@ -283,7 +285,7 @@ def write_page(result: SelectionResult, path: Path, n_resamples: int) -> None:
 def _n_resamples(asked: SelectOptions, data: LabelledTable, selection: Selection) -> int:
     """Return the number of resamples for the error, or 0 if the method has its own estimate."""
     units = selection.units_
-    by_name = not units.plain or bool(len(units.fixed))  # an array of numbers has no names
+    by_name = not units.plain or bool(len(units.fixed))  # resamples are arrays without names
     inner = inner_selection(selection)
     measured = hasattr(inner, "error_guess_") or hasattr(inner, "losses_")
     n = (0 if measured or by_name else RESAMPLES) if asked.resamples is None else asked.resamples
@@ -312,7 +314,7 @@ def _resampled(result: SelectionResult, X: pl.DataFrame, n: int) -> "Results | N
     if n == 0:
         return None
     bar = ProgressBar("repeating the selection", "resamples", quiet=asked.quiet)
-    with bar, warnings.catch_warnings(action="ignore"):  # printed with the selection itself
+    with bar, warnings.catch_warnings(action="ignore"):  # printed after the selection
         return resampled(selection, X, data.y, n, n_jobs=asked.jobs, seed=asked.seed, progress=bar)
     raise KeyboardInterrupt
 

@@ -60,7 +60,7 @@ def complete_methods(incomplete: str) -> list[str]:
 
 
 def show_methods(asked: str, *, as_json: bool = False, blocks: bool = False) -> None:
-    """Print all methods, the methods that mention given words, or the description of one.
+    """Print all methods, those that mention the given words, or the description of one method.
 
     With ``blocks``, only methods that support row blocks are listed.
     """

@@ -53,7 +53,7 @@ def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any],
     """Add a command whose arguments and options are the fields of a dataclass."""
 
     def command(**values: Any) -> None:
-        # tuples like the defaults, because a command line omits options that equal their default
+        # lists become tuples like the defaults, so that ``command_line`` recognises a default value
         run(options(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}))
 
     hints = get_type_hints(options)
@@ -124,7 +124,7 @@ class TableOptions(Options):
     """Options of commands that read a table."""
 
     target: str | None = option("Column to predict.", "COLUMN", "--target", "-t")
-    task: Task = option("classification, regression or auto.", "TASK", default=Task.auto)
+    task: Task = option("Task: classification, regression or auto.", "TASK", default=Task.auto)
     drop: list[str] = option("Column to leave out; may be repeated.", "COLUMN", default=())
     keep: list[str] = option(
         "Column to use although it looks like an id or encodes the target.", "COLUMN", default=()
@@ -141,7 +141,7 @@ class TableOptions(Options):
 
     @property
     def layout(self) -> dict[str, Any]:
-        """How the file is read, as keyword arguments for ``read_file``."""
+        """Options for reading the file, as keyword arguments of ``read_file``."""
         return {"header": self.header, "sheet": self.sheet, "encoding": self.encoding}
 
 
@@ -207,7 +207,7 @@ class SelectOptions(GroupOptions):
         "Number of columns to keep: 10, a share (0.2), best, Threshold(1).", "K", "--features", "-k"
     )
     costs: Path | None = option(
-        "Prices: a CSV file with name, cost and optionally group, fee.", "FILE"
+        "CSV file of prices, with the columns name, cost and optionally group, fee.", "FILE"
     )
     cost_limit: str | None = option(
         "Greatest price of the kept columns: 50, or 10% of all; needs --costs.", "PRICE"
@@ -217,7 +217,8 @@ class SelectOptions(GroupOptions):
     output: Path | None = option("Write the ranking: *.csv or *.json.", "FILE", "--output", "-o")
     rows: int = option("Number of columns of the ranking to print.", "N", default=30, min=1)
     dask: str | None = option(
-        "Dask scheduler whose workers read Parquet in row blocks; local: this machine.", "ADDRESS"
+        "Dask scheduler whose workers read Parquet in row blocks; local: use this machine.",
+        "ADDRESS",
     )
     device: str | None = option("torch device for kernel criteria, such as cuda.", "NAME")
     save_record: Path | None = option(
@@ -227,27 +228,27 @@ class SelectOptions(GroupOptions):
     report: bool = flag("With METHOD: write the output folder, including the report.", "--report")
     folder: Path | None = option("Output folder (default: tamis-NAME).", "FOLDER")
     resamples: int | None = option(
-        "Number of resamples for the error estimate with METHOD (default: 20).", "R", min=0
+        "With METHOD: number of resamples for the error estimate (default: 20).", "R", min=0
     )
     budget: str | None = option(
-        "Planned time of the search without METHOD: 60s, 5m. The report takes extra time.",
+        "Without METHOD: time budget of the search, such as 60s or 5m. The report adds to it.",
         "TIME",
     )
     scoring: str | None = option(
-        "Score to optimise without METHOD: roc_auc, neg_log_loss, r2, ...", "NAME"
+        "Without METHOD: score to optimise, such as roc_auc, neg_log_loss or r2.", "NAME"
     )
     cv: str | None = option(
-        "Number of folds without METHOD, or time:COLUMN for folds in time order.", "FOLDS"
+        "Without METHOD: number of folds, or time:COLUMN for folds in time order.", "FOLDS"
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     environments: str | None = option(
-        "Column such as hospital or year: report the error in each, for a model trained on the "
-        "others.",
+        "Column such as hospital or year. For each of its values, report the error of a model "
+        "trained on the other values.",
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")
     confirm: bool = flag("Without METHOD: test each selected column given all others.", "--confirm")
-    class_weight: str | None = option("balanced: all classes have the same weight.", "WEIGHT")
+    class_weight: str | None = option("balanced: give all classes the same weight.", "WEIGHT")
     json: bool = flag("Print the results as JSON.", "--json")
 
     @property
@@ -302,10 +303,14 @@ class CompareOptions(GroupOptions):
     )
     resamples: int = option("Number of resamples.", "N", "--resamples", "-r", default=20, min=2)
     test_share: float = option("Share of held-out rows.", "SHARE", default=0.25, min=0.01, max=0.99)
-    dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
+    dask: str | None = option("Dask scheduler to run on; local: use this machine.", "ADDRESS")
     store: Path | None = option("Save finished fits to FILE, and resume from it.", "FILE")
     output: list[Path] = option(
-        "*.csv, *.md, *.tex or *.json; may be repeated.", "FILE", "--output", "-o", default=()
+        "Write the results: *.csv, *.md, *.tex or *.json; may be repeated.",
+        "FILE",
+        "--output",
+        "-o",
+        default=(),
     )
     report: Path | None = option("Write an HTML report: *.html.", "FILE")
     folder: Path | None = option("Output folder for all formats, report and fits.", "FOLDER")
@@ -335,11 +340,11 @@ class TuneOptions(TableOptions):
     command: ClassVar[str] = "tune"
 
     file: Path = argument("A table, as for tamis select; - for stdin.", "FILE")
-    kernel: str = option("rbf or linear.", "NAME", default="rbf")
+    kernel: str = option("Kernel: rbf or linear.", "NAME", default="rbf")
     gamma: list[str] = option(
-        "Values for rbf: numbers, scale or auto (default: scale).", "G,G,...", default=()
+        "Values of gamma for rbf: numbers, scale or auto (default: scale).", "G,G,...", default=()
     )
-    c_range: str | None = option("Smallest and largest C: 0.01,1000.", "LOW,HIGH")
+    c_range: str | None = option("Smallest and largest C, such as 0.01,1000.", "LOW,HIGH")
     folds: int = option("Number of folds.", "K", default=5, min=2)
     repeats: int = option("Number of repeats of the folds.", "R", default=1, min=1)
     scoring: str | None = option(
@@ -350,7 +355,7 @@ class TuneOptions(TableOptions):
     epsilon: float | None = option(
         "Epsilon of a regression (default: 0.1 standard deviations of the target).", "E", min=0
     )
-    sample: int | None = option("Number of rows to draw at random.", "N", min=10)
+    sample: int | None = option("Tune on this number of rows, drawn at random.", "N", min=10)
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     output: Path | None = option("Write the curve: *.csv or *.json.", "FILE", "--output", "-o")
 
@@ -395,7 +400,7 @@ class DemoOptions(Options):
 
 
 def file_name(file: Path) -> str:
-    """Return the name by which messages call a file."""
+    """Return the name of a file for messages."""
     return "standard input" if str(file) == STDIN else file.name
 
 
@@ -440,7 +445,7 @@ def parse_groups(given: Sequence[str]) -> dict[str, list[str]] | None:
 
 
 def parse_cost_limit(text: str | None) -> float | str | None:
-    """Return the number that ``--cost-limit`` names, or a share such as "10%"."""
+    """Parse ``--cost-limit``: a price is returned as a number, a share such as "10%" as text."""
     if text is None or text.strip().endswith("%"):
         return text
     try:

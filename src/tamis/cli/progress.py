@@ -18,7 +18,7 @@ from rich.progress import (
 from tamis._format import mask_control
 from tamis.cli.terminal import stderr
 
-#: Seconds between two updates, because a search may make 10^5 steps.
+#: Smallest number of seconds between two updates. A search may make 10^5 steps.
 PAUSE = 0.05
 #: Seconds after which a loop inside a step gets its own line. Quicker loops would only flicker.
 LONG = 2.0
@@ -39,7 +39,7 @@ def format_rate(speed: float) -> str:
 
 
 class ProgressLine:
-    """A line of a progress bar, for a counted loop or for a search that reports its share."""
+    """A line of a progress bar, for a counted loop or a search that reports its finished share."""
 
     def __init__(self, display: Progress, name: str, unit: str = ""):
         self.display, self.unit, self.task = display, unit, TaskID(-1)
@@ -73,9 +73,10 @@ class ProgressLine:
 class ProgressBar:
     """Progress bar for counted work, which is also a scikit-learn callback.
 
-    For counted work, call it with the number of finished items and the total. A fit with a known
-    number of tasks is counted as well. Any other fit reports its share by ``progress()``. In a
-    ``with`` block, Ctrl-C sets ``stop``. Nothing is shown if stderr is not a terminal.
+    For counted work, call the bar with the number of finished items and the total. As a callback,
+    it counts the tasks of a fit if their number is known. Otherwise, it shows the finished share
+    that ``estimator.progress()`` returns. In a ``with`` block, Ctrl-C sets ``stop``. Nothing is
+    shown if stderr is not a terminal.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ from tamis.table.files import FileTable, read_file
 from tamis.table.table import shown, table_of
 from tamis.table.target import LabelledTable
 
-#: Number of strongest pairs printed. The report has more.
+#: Number of strongest interactions to print. The report shows more.
 PAIRS = 5
 #: Greatest length of a bar next to a score, in characters.
 BAR = 12
@@ -331,7 +331,7 @@ def _print_results(result: SelectionResult) -> None:
         first, *others = selection.summary().split("\n")
         heading[1:] = ["", first.partition(":")[0] + ":", *(f"  {line}" for line in others)]
     else:
-        if not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the number was not given
+        if not isinstance(walk_of(inner)._choice(), Size | Fraction):  # the method chose the number
             heading.append(selection.choice_.reason)
             heading += describe_slopes(selection)
         heading += selection.describe_price()

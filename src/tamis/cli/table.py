@@ -18,7 +18,7 @@ from tamis.table.target import check_column, check_complete
 
 
 def check_target(target: str | None, columns: Sequence[str], hint: str = "") -> None:
-    """Raise an error, which ends with ``hint``, if no target is named."""
+    """Raise an error if no target is named. Its message ends with ``hint``."""
     if target is None:
         raise InvalidTable(
             f"Which column is the target? Write --target with one of {format_names(columns[::-1])}."
@@ -27,7 +27,7 @@ def check_target(target: str | None, columns: Sequence[str], hint: str = "") -> 
 
 
 def check_censored(asked: SelectOptions) -> None:
-    """Raise an error if only one of ``--time`` and ``--event`` is given, or a target as well."""
+    """Raise an error unless ``--time`` and ``--event`` are given together, and without a target."""
     if asked.time is None and asked.event is None:
         return
     if asked.time is None or asked.event is None:
@@ -39,7 +39,7 @@ def check_censored(asked: SelectOptions) -> None:
 
 
 def events_of(frame: pl.DataFrame, event: str) -> pl.Series:
-    """Return the column that holds 1 for events and 0 for censored rows."""
+    """Return the column that contains 1 for events and 0 for censored rows."""
     check_column(event, frame.columns)
     happened = frame.get_column(event)
     if not (happened.dtype.is_numeric() or happened.dtype == pl.Boolean):

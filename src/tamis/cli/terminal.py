@@ -59,9 +59,9 @@ def is_watched(*, quiet: bool) -> bool:
 
 
 def notify(sentence: str, command: str = "") -> None:
-    """Print a sentence on stderr. On a terminal, it is wrapped.
+    """Print a sentence on stderr, and a command after it.
 
-    On a terminal, ``command`` is printed on a separate line, so that it can be copied.
+    On a terminal, the sentence is wrapped, and the command has its own line for copying.
     """
     line, command = f"tamis: {mask_control(' '.join(sentence.split()))}", mask_control(command)
     if sys.stderr.isatty():
@@ -78,7 +78,7 @@ def print_warnings(caught: Iterable[WarningMessage]) -> None:
 
 
 def print_alerts(alerts: "Sequence[Alert]") -> None:
-    """Print the alerts of a table, one line each, with grave ones first."""
+    """Print the alerts of a table, one per line, grave alerts first."""
     for alert in sorted(alerts, key=lambda alert: not alert.grave):
         notify(f"note: {alert}")
 

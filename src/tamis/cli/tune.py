@@ -43,14 +43,14 @@ KERNELS = ("linear", "rbf")
 #: Epsilon, as a share of the target's standard deviation. It equals scikit-learn's default for a
 #: standardised target.
 TUBE = 0.1
-#: Sample size suggested for a table that is too large. It takes seconds.
+#: Sample size suggested for a table that is too large. Tuning on it takes seconds.
 SAMPLE = 2000
-#: Width and height of the printed curve in characters. A narrower terminal has fewer.
+#: Largest width, and height, of the printed curve in characters. Narrow terminals reduce the width.
 WIDTH, HEIGHT = 64, 7
 #: Width in characters of the names before the facts.
 INDENT = 14
 BLOCKS = " ▁▂▃▄▅▆▇█"
-#: Scores that are shares of the rows.
+#: Scores that are shares of the rows, and are printed as percentages.
 SHARES = (None, "error", "accuracy", "balanced_error", "balanced_accuracy")
 #: Short names of metrics, for printing.
 SHORT = {
@@ -398,7 +398,8 @@ def best_between(curve: ValidationCurve, edges: Array) -> Array:
     steps = curve.coefficients.shape[1] == 1
     found = []
     for left, right in pairwise(edges):
-        # if an edge cuts a step, the step's value is used; if it cuts a bend, the value at the edge
+        # a constant piece counts if it overlaps the interval. Other pieces count if they lie
+        # inside, and the curve is also evaluated at both edges
         inside = (low < right) & (high > left) if steps else (low >= left) & (high <= right)
         ends = curve.values[:0] if steps else curve(np.array([left, right]))
         found.append(pick(np.append(curve.values[inside], ends)))

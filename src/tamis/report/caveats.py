@@ -75,7 +75,7 @@ def _wide(report: "Report") -> Iterator[Caveat]:
             "The errors are measured on held-out rows. Only the stability of the columns can show "
             "whether they are the right ones."
             if report.errors
-            else "Only an error on held-out rows could show which of them do."
+            else "Measure the error on held-out rows to check the selection."
         )
         yield Caveat(
             f"{report.n_columns} columns for {report.n_rows} rows.",
@@ -106,7 +106,7 @@ def _redundant(report: "Report") -> Iterator[Caveat]:
         yield Caveat(
             f"{which} almost the same (|r| > {SAME}).",
             f"The closest are {names[0]} and {names[1]} ({r.max():.2f}). Such columns share their "
-            "importance, so do not compare it with that of other columns.",
+            "importance. Do not compare their importance with other columns.",
         )
 
 
@@ -118,8 +118,8 @@ def _no_error(report: "Report") -> Iterator[Caveat]:
         possible = format_number(100 * (1 - 0.05 ** (1 / report.n_rows)), 2)
         yield Caveat(
             "No observed error does not mean no error.",
-            f"With {report.n_rows} rows, an error rate of {possible}{NBSP}% would go unobserved in "
-            "one case of twenty.",
+            f"With {report.n_rows} rows, a true error rate of {possible}{NBSP}% leads to no "
+            "observed error in one case of twenty.",
         )
 
 
@@ -131,16 +131,16 @@ def _optimistic(report: "Report", size_from_results: bool) -> Iterator[Caveat]:
         )
     if size_from_results and report.errors is not None:
         yield Caveat(
-            "The number of columns was read off the same curve as its error,",
-            f"so this error is slightly optimistic. To be sure, measure it with {report.n_kept} "
-            "columns on new rows.",
+            "The number of columns was chosen on the curve that reports its error,",
+            "so this error is slightly optimistic. To be sure, measure the error of "
+            f"{report.n_kept} columns on new rows.",
         )
 
 
 def _failed(report: "Report", results: Results | None) -> Iterator[Caveat]:
     if results is not None and results.failures:
         failed = format_count(len(results.failures), "resample")
-        first = f"The others are used. The first error: {results.failures[0].reason}"
+        first = f"The other resamples are used. The first error: {results.failures[0].reason}"
         yield Caveat(f"{failed} failed.", first)
     if report.tuned is not None and not report.tuned.certified:
         yield Caveat(

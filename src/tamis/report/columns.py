@@ -52,7 +52,7 @@ def values_of(X: Any, column: int) -> Any:
 
 
 def _has_names(X: Any) -> bool:
-    # on the class, because polars lists all names for each look at the attribute of a frame
+    # the class is checked, because polars lists all names whenever the attribute of a frame is read
     return hasattr(type(X), "columns")
 
 
@@ -66,10 +66,10 @@ def shape_of(X: Any) -> tuple[int, int]:
 
 
 def correlations(X: Any, units: Grouping, kept: Subset) -> Array:
-    """Return \\|r\\| between the units ``kept`` and all units. Groups have their largest value.
+    """Return \\|r\\| between the units ``kept`` and all units.
 
-    A unit is a single column, or a group of columns that are selected together. The result is NaN
-    for columns that are constant or not numeric.
+    A unit is a single column, or a group of columns that are selected together. The value of a
+    group is the largest value of its columns. Columns that are constant or not numeric have NaN.
     """
     n, d = shape_of(X)
     if d != units.n_columns:

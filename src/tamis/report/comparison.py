@@ -1,4 +1,4 @@
-"""Facts about a comparison of methods: the best method, and those that do not differ from it."""
+"""Facts about a comparison: the best method, and the methods that do not differ from it."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ BASELINES = (ALL, GUESS)
 
 
 class Failed(NamedTuple):
-    """A method that could not be used (``times`` is 0) or failed in ``times`` resamples."""
+    """A method that failed in ``times`` resamples, or could not be used (``times`` is 0)."""
 
     method: str
     times: int
@@ -80,7 +80,7 @@ class MeasuredTable(NamedTuple):
 
 
 class TableVerdict(NamedTuple):
-    """The best method on a table, the methods that do not differ from it, and those that are worse.
+    """The best method on a table, the methods that do not differ from it, and the worse methods.
 
     ``found`` is False if the best method is not significantly better than the baseline.
     """
@@ -194,7 +194,7 @@ class ComparisonReport(Page):
         return words
 
     def rank_words(self) -> list[str]:
-        """Return sentences about the mean ranks over the tables, and which of them differ."""
+        """Return sentences about the mean ranks over the tables and their differences."""
         ranks = self.standing.ranks
         if ranks is None:
             return ["Ranks need two methods or more with scores on every table."]
@@ -202,8 +202,8 @@ class ComparisonReport(Page):
         means = ", ".join(f"{name} {rank:.2f}" for rank, name in order)
         words = [
             f"Mean ranks over {ranks.n_rows} tables: {means}.",
-            f"Friedman's test: p {format_p_value(ranks.p_value)}; ranks further apart than "
-            f"{ranks.critical_difference:.2f} differ (Nemenyi, {ranks.level:.0%}).",
+            f"Friedman's test: p {format_p_value(ranks.p_value)}; ranks differ if they are more "
+            f"than {ranks.critical_difference:.2f} apart (Nemenyi, {ranks.level:.0%}).",
         ]
         best = order[0][1]
         same = next((group for group in ranks.groups if best in group), ())
@@ -253,7 +253,7 @@ class ComparisonReport(Page):
         )
 
     def pair_sheet(self, data: str, *, points: bool = False) -> Sheet:
-        """Return the tests of all pairs of methods on a table, optionally with points."""
+        """Return the tests of all pairs on a table. With ``points``, in percentage points."""
         pairs = [pair for pair in self.standing.pairs if pair.data == data]
         scale = 100 if points else 1
         return Sheet(
@@ -327,7 +327,7 @@ def compared(
     names = list(dict.fromkeys(row.data for row in standing.rows))
     tables = [MeasuredTable(name) for name in names] if tables is None else tables
     measure = metric_format(standing.metric, standing.greater_is_better)
-    if measure.rooted:  # the metric that was requested has no root
+    if measure.rooted:  # the requested metric is without a root
         measure = MetricFormat("mean squared error")
     outcomes = [_outcome(table, standing, measure) for table in tables]
     return ComparisonReport(
@@ -374,7 +374,7 @@ def _caveats(outcome: TableOutcome, several: bool) -> list[Caveat]:
     where = f" on {table.data}" if several else ""
     if outcome.verdict is not None and not outcome.verdict.found:
         fact = f"No method is shown to beat the baseline{where}."
-        found.append(Caveat(fact, "The best one is not distinguishable from the baseline."))
+        found.append(Caveat(fact, "The best method is not distinguishable from it."))
     few = min((row.n_realizations for row in outcome.rows), default=FEW)
     if few < FEW:
         fact = f"Only {few} resamples{where}."

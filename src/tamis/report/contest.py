@@ -30,17 +30,17 @@ Progress = Callable[[int, int], None]
 #: Default for the largest number of columns. Wrappers reach it in seconds, and longer lists are
 #: rarely useful to read.
 MOST = 20
-#: Ratio of successive larger numbers of columns, as in HonestSize.
+#: Ratio of two successive numbers of columns, beyond the numbers of HonestSize.
 FACTOR = 2**0.5
-#: A size is left out if the largest size is less than this factor above it.
+#: A size is omitted if the largest size is at most this factor times the size.
 CLOSEST = 1.1
 
 
 class TaskDefaults(NamedTuple):
     """Default methods, estimator and metric for a task.
 
-    The estimator is linear, quick and needs no tuning. The methods score columns on their own,
-    given the columns selected before, and by a model.
+    The estimator is linear, fast and needs no tuning. The three methods score columns alone, given
+    the columns that are already selected, and by a model.
     """
 
     estimator: type
@@ -69,11 +69,15 @@ DEFAULTS = {
 
 
 class Contestant(NamedTuple):
-    """A method, and how its columns at each size are determined.
+    """A method, and which of its columns are measured at a size.
 
-    ``measured`` is "order" (the first columns of its ranking), "held" (the columns that the search
-    held at each size, for searches that also remove columns) or "own" (only the columns that it
-    selects).
+    Attributes
+    ----------
+    method : selector
+    measured : {"order", "held", "own"}
+        "order": the first columns of the ranking. "held": the columns that were selected when the
+        search had this size, for searches that also remove columns. "own": only the final
+        selection, at its own size.
     """
 
     method: Any
@@ -84,8 +88,8 @@ class Contestant(NamedTuple):
 class HeldSizes(Steps):
     """Sizes at which to measure a search that also removes columns.
 
-    At each size, the best columns that the search held are measured. If it skipped a size, the
-    first columns of its ranking are used.
+    At each size, the best set of columns on the search path is measured. If the path skips a size,
+    the first columns of the ranking are used.
     """
 
     def subsets(self, fitted: Any) -> list[tuple[Subset, str]]:
@@ -171,7 +175,7 @@ def contestants(
 
 
 def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> Contestant:
-    """Return the method for a name or an expression, set to search up to the largest size.
+    """Return the method of a name or an expression, which searches up to the largest size.
 
     A method that chooses its own number of columns is measured only at that number.
     """
@@ -190,7 +194,7 @@ def contestant(text: str, y: Any, task: str, units: Grouping, largest: int) -> C
     # if the default is not a number, the method chooses the number by its own rule
     if own is None or not is_real(own.default) or walk.n_features_to_select != own.default:
         return Contestant(made, "own")
-    # its columns at other sizes are unknown, or groups have different numbers of columns
+    # the columns at other sizes are unknown, or a size is ambiguous because columns form groups
     if not (walk.nested or walk.extends) or units.groups:
         return Contestant(prepare(made, y, n_features_to_select=largest, task=task), "own")
     size: int | float = min(reached(made, units.n_units), largest) if walk.grows else 1
@@ -209,9 +213,9 @@ def contest(
     finished: Callable[[str], None] = lambda name: None,
     **how: Any,
 ) -> list[Results]:
-    """Measure the baselines and one method after another, and call ``finished`` after each.
+    """Measure the baselines and each method, and call ``finished`` after each method.
 
-    ``how`` holds jobs, cluster and store.
+    ``how`` contains further arguments of :func:`evaluate`: ``n_jobs``, ``cluster`` and ``store``.
     """
     estimator, source = table.estimator(rules.estimator), table.source
     guess = {GUESS: DEFAULTS[rules.task].guess()}
@@ -231,7 +235,7 @@ def contest(
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", DamagedRow)
             results = evaluate(
-                asked | guess,  # a method that always fails needs company, which costs nothing
+                asked | guess,  # evaluate raises an error if all methods fail
                 {source.name: source},
                 rules.plan,
                 rules.metric,

@@ -155,8 +155,8 @@ class ErrorCurve:
     def smallest_good(self) -> tuple[int, int]:
         """Return the smallest size within one standard error of the best, and the best size.
 
-        The standard error is that of the paired difference. The standard error of the best value
-        may be 0, if its error is 0 in all resamples.
+        The standard error is computed from paired differences. The standard error of the best value
+        itself would be 0 if the error were 0 in all resamples.
         """
         means = self.mean if self.measure.greater_is_better else -self.mean
         best = int(self.size[np.nanargmax(means)])

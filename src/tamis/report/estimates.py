@@ -1,4 +1,7 @@
-"""Errors and stability of a selection, from resamples or from its own estimates."""
+"""Errors and stability of a selection, from resamples or from its own estimates.
+
+A unit is a single column, or a group of columns that are selected together.
+"""
 
 import re
 from collections.abc import Callable
@@ -55,7 +58,10 @@ MODELS = {
 
 
 class NamedScore(NamedTuple):
-    """A score of the selection and of the baseline. ``lost`` is how much better all columns are."""
+    """A score of the selection and of the baseline.
+
+    ``lost`` is how much better the score with all columns is.
+    """
 
     name: str
     kept: Estimate
@@ -227,7 +233,7 @@ def resampled(
 
 
 def curve_of_results(results: Results, method: str, metric: str) -> ErrorCurve | None:
-    """Return the error curve of a method, or None if it was measured only at its own size."""
+    """Return the error curve of a method. None if only its own number of columns was measured."""
     rows = [row for row in results.rows() if row.metric == metric]
     if not any(row.rule == "given" for row in rows):
         return None
@@ -369,10 +375,10 @@ def _own_lost(lost: Any, mine: Estimate, whole: Estimate | None) -> Estimate | N
 
 
 def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
-    """Return the held-out losses of a selection, for the order that it chose.
+    """Return the curve of the held-out losses of a selection, along its order of columns.
 
-    At each size, the loss is that of the best model. For classes, the error rates of these models
-    are returned if they are known.
+    At each size, the loss of the best model is used. For classes, the curve shows the error rates
+    of these models if they are known.
     """
     selection = inner_selection(selection)
     points = getattr(selection, "curve_", None)
@@ -391,7 +397,7 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
         whole = getattr(of_all, fields[0], NAN)
         nothing = getattr(getattr(selection, "error_guess_", None), fields[0], NAN)
     elif hasattr(selection, "losses_") and hasattr(selection, "sizes_"):
-        # no root is taken, because the kind of the target is unknown
+        # losses are shown without a root, because the kind of the target is unknown
         rows = list(zip(selection.sizes_, selection.losses_, selection.errors_, strict=True))
         nothing = next((loss for size, loss, _ in rows if size == 0), NAN)
     else:

@@ -26,8 +26,8 @@ from tamis.report.estimates import own_curve
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection
 from tamis.validation.stability import stability
 
-#: Share of the resamples from which a unit that is not in a list is named next to it, and the
-#: greatest number that is named.
+#: A unit that is not in a list is shown as a rival if at least this share of the resamples selects
+#: it. The second number is the greatest number of rivals shown.
 OFTEN, MOST_RIVALS = 0.5, 10
 
 
@@ -42,11 +42,12 @@ class Candidate(NamedTuple):
         The list that the search selects on all rows, best first. None if the search on all rows did
         not reach this size.
     error, standard_error : float
-        The held-out error in the units shown, and its standard error.
+        The held-out error and its standard error, as they are shown (for example in percent).
     stability : float
         Nogueira's measure over the resamples. NaN if unknown.
     share : dict of int to float
-        Share of the resamples whose list of this size contains each unit. Other units have 0.
+        For each unit, the share of resamples whose list of this size contains the unit. Other units
+        have 0.
     price : float
         Price of the list. NaN if the columns have no prices.
     without : tuple of int
@@ -180,7 +181,7 @@ def fit_without(
 
 
 def _fewer_prices(selection: Any, names: Sequence[str], columns: Sequence[int]) -> dict[str, Any]:
-    """Return the parameters for a table without some columns: their prices, and the same limit."""
+    """Return the prices and the price limit for a table without some columns, as parameters."""
     omitted = {*columns, *(names[column] for column in columns)}
 
     def kept(given: Iterable[Any]) -> dict[Any, Any]:
@@ -230,7 +231,7 @@ def find_candidates(
     method: str | None = None,
     without: Sequence[Omission] = (),
 ) -> list[Candidate]:
-    """Return the lists whose error was measured: those of the selection, and those of omissions.
+    """Return the lists of the selection and of the omissions whose error was measured.
 
     The list is empty if fewer than two sizes were measured.
     """
@@ -319,10 +320,10 @@ def _fold_lists(selection: Any, size: int) -> list[Subset]:
 
 
 def alternative_lists(selection: Any, units: ChosenUnits) -> list[tuple[str, list[int], str]]:
-    """Return the short list and the best list of an automatic selection that reports them.
+    """Return the short list and the best list of an automatic selection, if it has them.
 
-    Each is a tuple of its name, its units with the best first, and its error as text. A list that
-    equals the selection is left out.
+    A list is a tuple (name, units, error), with the best unit first and the error as text. Lists
+    that equal the selection are omitted.
     """
     inner, found = inner_selection(selection), []
     for name in ("short", "best"):
@@ -340,7 +341,7 @@ def alternative_lists(selection: Any, units: ChosenUnits) -> list[tuple[str, lis
 def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
     """Return the candidates of a report as plain values for the page's script.
 
-    ``rank`` holds the position of each unit in the data of the page.
+    ``rank`` maps each unit to its position in the data of the page.
     """
     measure, units = report.curve.measure, report.units
     lists = []

@@ -14,7 +14,7 @@ from tamis.exceptions import MissingExtra
 
 
 class Caveat(NamedTuple):
-    """Something to know before the results are used, and its consequence."""
+    """A fact to know before the results are used, and its consequence."""
 
     fact: str
     consequence: str = ""

@@ -60,8 +60,8 @@ DETAILED = 60
 CORRELATED = 300
 #: Number of strongest pairs shown. Weaker pairs are likely to be due to chance.
 PAIRS = 15
-#: Correlation from which two columns are close, so that one may replace the other, and the greatest
-#: number of replacements listed.
+#: Two columns with at least this correlation are close, so that one may replace the other. The
+#: second number is the greatest number of replacements listed for a column.
 CLOSE, REPLACEMENTS = 0.7, 3
 TASKS = ("auto", "classification", "regression", "survival", "none")
 
@@ -69,8 +69,8 @@ TASKS = ("auto", "classification", "regression", "survival", "none")
 class Swap(NamedTuple):
     """A unit that could replace a selected unit.
 
-    ``change`` is the increase in squared loss after the replacement. ``same`` states whether it is
-    within one standard error. Both are None if the replacement was not tried.
+    ``change`` is the increase in squared loss after the replacement. ``same`` states whether this
+    increase is within one standard error. Both are None if the replacement was not tried.
     """
 
     unit: int
@@ -117,9 +117,9 @@ class Report(Page):
     swaps : dict of int to list of Swap
         For each selected unit, up to three units that could replace it.
     rows : RowGroups
-        Groups of rows that the strips compare.
+        Groups of rows, such as the classes, that the strips compare.
     strips : dict of int to Strip
-        Small charts of the values of the first selected units.
+        Strip charts of the first selected units. A strip shows the values in each group of rows.
     tuned : TuningResult or None
     pairs : list of Interaction
         The strongest pairs of units, if the criterion scored pairs.
@@ -267,14 +267,15 @@ def report(
         A selection of tamis or of scikit-learn. If it has its own error estimate
         (:class:`tamis.meta.HonestSize`, or the automatic selection), that estimate is reported.
     X : array or frame of shape (n_samples, n_features), or Table
-        The table that the selection was fitted to. A :class:`tamis.table.Table` has its own target.
+        The table that the selection was fitted to. A :class:`tamis.table.Table` contains its
+        target, so ``y`` is not needed.
     y : array of shape (n_samples,), optional
         The target.
     results : Results, optional
         Errors of the method on held-out rows: the result of :func:`tamis.report.resampled` or
         :func:`tamis.evaluation.evaluate`. Without it, the report may have no error estimate.
     method, metric : str, optional
-        Which of the results to use. The default is the first.
+        Method and metric of ``results`` to report. The default is the first.
     tuned : SVCPathCV or SVRPathCV, optional
         The fitted search for C by which the SVM of the selection was tuned.
     substitutes : iterable of swaps, optional
@@ -304,7 +305,8 @@ def report(
     resume : str, optional
         The command line that continues a search that was stopped.
     size_from_results : bool, default=False
-        Whether the number of columns was chosen by ``results``, which makes the error optimistic.
+        Whether the number of columns was chosen from ``results``. If so, the report warns that the
+        error is optimistic.
 
     Returns
     -------
@@ -360,7 +362,7 @@ def report(
 def _given(
     X: Any, y: Any, task: str, target: str | None, source: str | None, alerts: Sequence[Any]
 ) -> GivenTable:
-    """Return table, target, names and alerts, which may all come from a Table."""
+    """Return the table, the target, their names and alerts. A Table provides all of them."""
     if hasattr(X, "task") and hasattr(X, "X"):  # a Table or LabelledTable
         task = X.task if task == "auto" else task
         target, y = target or X.target, X.y if y is None else y
@@ -395,7 +397,7 @@ def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -
     detailed = kept[:DETAILED].tolist()
     if substitutes is not None:
         swaps = _tried_swaps(units, detailed, substitutes, r)
-        for unit, tried in swaps.items():  # these may be closer, because they include categories
+        for unit, tried in swaps.items():  # tried columns include categories, so they may be closer
             for swap in tried:
                 if not swap.r <= value[swap.unit]:
                     near[swap.unit], value[swap.unit] = unit, swap.r
@@ -508,7 +510,7 @@ def _details(selection: Any, given: GivenTable, results: Results | None) -> list
     elsewhere = getattr(inner_selection(selection), "environment_errors_", None) or {}
     for label, error in elsewhere.items():
         text = describe_error(error)
-        lines.append((f"Environment {label}", f"{text}, predicted from the other environments"))
+        lines.append((f"Environment {label}", f"{text}, model trained on the others"))
     if record is not None:
         counts = (
             format_count(len(record.trace), "step"),

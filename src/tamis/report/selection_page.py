@@ -142,7 +142,7 @@ def _strip_note(report: Report) -> str:
     }
     shown = [note for kind, note in notes.items() if kind in kinds]
     if many and kinds:
-        shown.append("Top line: the class that is named; below: all rows.")
+        shown.append("Top line: the named class; bottom line: all rows.")
     return " ".join(shown)
 
 
@@ -206,7 +206,7 @@ def _changes(report: Report, one: Candidate | None, before: Sequence[int]) -> li
 
 
 def _omissions(report: Report) -> list[list[Any]]:
-    """Return, for each column that was left out, the list of the selected size without it."""
+    """Return a row for each omission, with its largest list of at most the selected size."""
     own = next((one.units for one in report.candidates if one.size == len(report.kept)), ())
     rows = []
     for omission in report.omissions:

@@ -50,7 +50,7 @@ class Sheet(NamedTuple):
     def is_numeric(self, column: int) -> bool:
         """Return whether a column is shown as numbers, aligned to the right.
 
-        No cell may begin with a letter. The first column is never numeric.
+        This is the case if no cell begins with a letter. The first column is never numeric.
         """
         cells = [row[column] for row in self.rows]
         letters = (str(cell or "")[:1].isalpha() for cell in cells)

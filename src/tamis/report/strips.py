@@ -11,8 +11,8 @@ from tamis._arrays import Array, Mask, Subset, class_codes
 from tamis._format import format_name, format_number
 from tamis.report.svg import to_small_svg
 
-#: Largest number of classes with a line each. If there are more, one class is compared with all
-#: other rows.
+#: Largest number of classes with a line each. If there are more, the most unusual class is compared
+#: with all rows.
 MOST_GROUPS = 6
 #: In groups with fewer rows, each row has a tick.
 FEW = 40
@@ -24,7 +24,7 @@ SAMPLE = 5000
 OUTER = 0.005
 #: Number of levels shown for a category.
 LEVELS = 5
-#: Pixels: width of a strip, margin at either end for the dot at a median, and height of a line.
+#: Sizes in pixels: width of a strip, margin at both ends for a dot at a median, height of a line.
 WIDTH, EDGE, HEIGHTS = 212, 3, {"density": 17, "ticks": 10, "levels": 11}
 NAN = float("nan")
 #: Seconds in a day. Durations are shown in days.
@@ -49,8 +49,8 @@ class RowGroups(NamedTuple):
     sort: str
 
     def name(self, group: int) -> str:
-        """Return the name of a group. -1 means all other rows."""
-        return self.groups[group].name if group >= 0 else "others"
+        """Return the name of a group. -1 means all rows."""
+        return self.groups[group].name if group >= 0 else "all rows"
 
     def rows(self, group: int, known: Mask) -> Mask:
         """Return a mask of the rows of a group that have a known value."""
@@ -58,10 +58,10 @@ class RowGroups(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Values of a column in a group of rows, on a scale from 0 to 1.
+    """Values of a column in a group of rows: median, quartiles, and points to draw.
 
-    ``points`` are heights of a density on a regular grid, positions of single rows, or shares of
-    levels.
+    ``points`` are on a scale from 0 to 1. They are heights of a density on a regular grid,
+    positions of single rows, or shares of levels.
     """
 
     median: float
@@ -78,7 +78,7 @@ class Strip:
     ----------
     kind : {"density", "ticks", "levels"}
     groups : tuple of int
-        The group of each shape. -1 means all other rows.
+        The group of each shape. -1 means all rows.
     shapes : tuple of Shape
         Shape of each group. Medians and quartiles are in the column's own units.
     span : (float, float)
@@ -168,7 +168,7 @@ def _density(values: Array) -> Array:
         values = np.sort(values)[np.linspace(0, len(values) - 1, SAMPLE).astype(int)]
     spread = np.diff(np.quantile(values, [0.25, 0.75]))[0] / 1.34
     spread = min(values.std(), spread) if spread > 0 else values.std()
-    # Silverman's bandwidth, but at least as wide as can be drawn
+    # Silverman's bandwidth, or the smallest width that can be drawn
     width = max(0.9 * spread * len(values) ** -0.2, 0.012)
     away = (np.linspace(0, 1, GRID)[:, None] - values) / width
     heights = np.exp(-0.5 * away**2).sum(axis=1)

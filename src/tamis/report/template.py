@@ -13,7 +13,7 @@ from tamis._format import format_count, format_name, format_number, format_p_val
 from tamis.report.page import Page
 from tamis.report.svg import to_inline_svg
 
-#: Width in pixels of a plot on a screen and on a phone. A wide chart shrunk to fit is unreadable.
+#: Width in pixels of a plot on a screen, and on a phone, where a wide chart would be unreadable.
 WIDE, NARROW = 700, 300
 #: Width in pixels of a plot with names at its left, on a screen and on a phone.
 BARS, BESIDE_NAMES = 420, 170

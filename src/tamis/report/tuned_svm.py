@@ -1,4 +1,4 @@
-"""Facts about a tuned SVM: the best C, the interval of equally good C, and the best of a grid."""
+"""Facts about a tuned SVM: the best C, the interval of equally good C, and the best grid point."""
 
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from tamis.svm.curves.curve import IntervalOfC, ValidationCurve
 
 #: On a continuous curve, values within this share of the best value are treated as equally good.
 AS_GOOD = 0.01
-#: Name of the metric for each scoring whose name differs.
+#: Names of metrics that differ from the name of their scoring.
 METRIC_OF_SCORING = {
     "balanced_error": "ber",
     "neg_mean_squared_error": "mse",
@@ -126,7 +126,7 @@ class TuningResult:
 
     @property
     def encodes(self) -> bool:
-        """Whether the table has text, dates or missing values, so that it must be encoded."""
+        """Whether the table must be encoded, because it has text, dates or missing values."""
         return hasattr(self.search.preprocessor, "steps")
 
     @property
@@ -191,10 +191,10 @@ class TuningResult:
 
 
 def interval_around(curve: ValidationCurve, C: float, more: float) -> IntervalOfC:
-    """Return the interval of breakpoints around C that are worse by at most ``more``.
+    """Return the interval around C in which values are at most ``more`` worse than the best value.
 
-    They are compared with the best C. Continuous losses are convex between two breakpoints, so
-    comparing the breakpoints is enough.
+    Only breakpoints are compared. This is enough, because continuous losses are convex between two
+    breakpoints.
     """
     sign = -1.0 if curve.greater_is_better else 1.0
     bad = sign * (curve.at_breakpoints - curve.best) > more

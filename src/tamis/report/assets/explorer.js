@@ -10,7 +10,7 @@ const explore = D => {
   const prices = [...new Set(priced.map(l => l.price))].sort((a, b) => a - b);
   let size = own.some(l => l.size === E.selected) ? E.selected : own[0].size, limit = null;
 
-  // looking up: `out` holds the columns that are not available
+  // lookup: `out` contains the columns that are not available
   const usable = l => l.without.every(j => out.has(j)) &&
     (l.folds ? !out.size : !l.columns.some(j => out.has(j)));
   const better = (a, b) => !a || (E.greater ? b.error > a.error : b.error < a.error) ? b : a;
@@ -20,7 +20,7 @@ const explore = D => {
   const full = k => own.find(l => l.size === k);
   const within = found => found.filter(l => l.price != null && l.price <= limit);
   const current = () => limit == null ? at(size) : best(within(lists.filter(usable)));
-  // the list with all columns available, with which a list without some of them is compared
+  // the list with all columns available, for comparison with a list without some of them
   const peer = l => limit == null ? full(l.size) : best(within(own));
 
   // writing: elements, names that keep their direction, and sentences of both
@@ -50,14 +50,14 @@ const explore = D => {
       const fits = E.omitted.flatMap(([n], i) => [i ? ", " : "", element("bdi", n)]);
       return [what, ...(out.size ? [" without ", ...left()] : []), " was evaluated. ",
         ...(others.length ? [`Evaluated without ${out.size > 1 ? "them" : "it"}: lists of ${others.join(", ")}. `] : []),
-        ...(fits.length ? ["Fits were made without: ", ...fits, "."]
+        ...(fits.length ? ["Fits are available without: ", ...fits, "."]
           : E.own ? ["Lists without a column are evaluated by ", element("code", "report(…, without=fit_without(selection, X, y))"), "."]
             : ["Only a selection with its own error estimate, such as Auto or HonestSize, can be evaluated without a column."])];
     }
     const said = [...prefix, element("b", `${columns(l.size)}, ${E.measure} ${value(l)}`), " on held-out rows"];
     const reference = out.size ? peer(l) : best(own);
     if (out.size && reference && reference !== l)
-      said.push(`, ${than(l, reference)} the ${value(reference)} of the list of ${columns(reference.size)} with all available`);
+      said.push(`, ${than(l, reference)} the ${value(reference)} of the list of ${columns(reference.size)} with all columns available`);
     else if (!out.size && reference !== l)
       said.push(`, ${than(l, reference)} the best, ${value(reference)} with ${reference.size}`);
     said.push(".");
@@ -76,7 +76,7 @@ const explore = D => {
     if (reference && !reference.folds && reference !== l) {
       const entered = l.columns.filter(j => !reference.columns.includes(j));
       const gone = reference.columns.filter(j => !l.columns.includes(j));
-      const against = out.size ? "the list with all available" : `the list of ${reference.size}`;
+      const against = out.size ? "the list with all columns available" : `the list of ${reference.size}`;
       said.push(`Compared with ${against}: `, ...(entered.length ? [...names(entered), " entered"] : ["nothing entered"]),
         ", ", ...(gone.length ? [...names(gone), " left"] : ["nothing left"]), ". ");
     }
@@ -160,7 +160,7 @@ const explore = D => {
     let end = -99;
     for (const o of all) if (X(x(o)) - end > 30) { end = X(x(o)); add("text", "soft", {x: end, y: H - 24, "text-anchor": "middle"}, byPrice ? money(o.price) : o.size); }
     add("text", "soft", {x: (W + 18) / 2, y: H - 6, "text-anchor": "middle"}, byPrice ? "price" : "columns");
-    // by price, a step for each list that is better than all cheaper ones
+    // against price: one step for each list that is better than all cheaper lists
     const front = found => byPrice ? found.filter(o => best(found.filter(p => p.price <= o.price)) === o) : found;
     const edge = (found, sign) => found.flatMap((o, i) => [...(byPrice && i ? [[o, found[i - 1]]] : []), [o, o]])
       .map(([o, p]) => `${X(x(o)).toFixed(1)},${Y(p.error + sign * (p.se ?? 0)).toFixed(1)}`);

@@ -109,7 +109,7 @@ def ranking(
 
 
 def _probe_score(selection: Any) -> float | None:
-    """Return the score at which Probes selects a column: that of p = E / d.
+    """Return the lowest score at which Probes selects a column: the score of the p-value E / d.
 
     E is the expected number of false selections, and d is the number of columns.
     """
@@ -232,7 +232,7 @@ def draw_squares(
 def interactions(
     selection: Any, n: int = 20, *, theme: str = "light", square: int = SQUARE
 ) -> "altair.LayerChart":
-    """Draw the strongest interactions: the information of two columns beyond that of each alone.
+    """Draw the strongest interactions: information of two columns together, beyond both alone.
 
     Numbers are hundredths of a nat. The best of many pairs has a high value even by chance.
 

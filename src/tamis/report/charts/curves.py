@@ -49,8 +49,8 @@ def curve(
     """Draw the error on held-out rows against the number of columns.
 
     The band is one standard error, corrected for the overlap of the resamples. A dashed line marks
-    the error with all columns. If there are several methods, each has its own shape, and its name
-    at the end of its line.
+    the error with all columns. Several methods have different markers, and names at the ends of
+    their lines.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def curve(
     chosen : int or fitted selection, optional
         The number of columns to mark.
     metric, estimator, data : str, optional
-        Which one to draw, if the results contain several.
+        Metric, estimator and table to draw, if the results contain several.
     theme : {"light", "page"}, default="light"
         "page" uses the CSS variables of a report as colours.
     width, height : int
@@ -99,7 +99,7 @@ def draw_curve(
     title: str | None = None,
     across: str = "columns kept",
 ) -> dict[str, Any]:
-    """Draw several curves. Curves in ``published`` belong to the same methods and are hollow."""
+    """Draw one curve per method. Published curves of these methods have hollow markers."""
     measure = lines[0].measure
     low, high = _span([*lines, *published])
     if title is None:

@@ -13,7 +13,7 @@ from tamis.report.svg import to_small_svg
 from tamis.report.units import ChosenUnits
 from tamis.response import effects
 
-#: Number of columns whose effects are shown, and of rows over which predictions are averaged.
+#: Largest number of columns whose effects are shown, and of rows used for the mean predictions.
 MOST, ROWS = 12, 2000
 #: Largest number of classes with a line each. If there are more, only the class that changes most
 #: is drawn.
@@ -25,8 +25,8 @@ WIDTH, HEIGHT, EDGE = 200, 56, 3
 class EffectLine(NamedTuple):
     """Mean prediction of a model as a column increases.
 
-    ``means`` has one row per value in ``values`` and one column per output in ``outputs``. Outputs
-    are classes, or 0 if there is a single output.
+    ``means`` has one row per value in ``values`` and one column per output in ``outputs``. An
+    output is the index of a class, or 0 if there is a single output.
     """
 
     values: Array

@@ -38,8 +38,8 @@ def front(
 ) -> "altair.LayerChart":
     """Draw the held-out loss of the best list at each price, as steps with their standard errors.
 
-    Lists that are not better than a cheaper one are left out. The columns that enter are named at
-    each step. Circles are the losses of lists that were selected without prices, if they are known.
+    Lists that are not better than a cheaper list are left out. Each step names the columns that
+    enter. Circles are the losses of lists that were selected without prices, if they are known.
 
     Parameters
     ----------

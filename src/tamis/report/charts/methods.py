@@ -199,8 +199,8 @@ def _agreements(orders: list[list[tuple[int, ...]]]) -> Array:
 class SpannedNumber(NamedTuple):
     """A number with its interval, and a second number to compare it with.
 
-    ``low`` and ``high`` are NaN if the interval is unknown. ``other`` is drawn as a hollow diamond,
-    ``label`` is at the right end of the row, and a ``quiet`` number is grey.
+    ``low`` and ``high`` are NaN if the interval is unknown. The second number, ``other``, is drawn
+    as a hollow diamond. ``label`` is text at the right end of the row. A ``quiet`` number is grey.
     """
 
     name: str

@@ -32,7 +32,7 @@ def size_channel(sizes: Sequence[int], title: str, colours: Palette, **options: 
 
 
 def ticks(low: float, high: float, many: bool) -> list[float]:
-    """Return round tick values: 1, 2, 5, 10, ... on a logarithmic scale, else at most eight."""
+    """Return round tick values: at most eight, or 1, 2, 5, 10, ... on a logarithmic scale."""
     if many:
         decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
         factors = (1, 2, 5) if high / low < 100 or low >= 1 else (1,)
@@ -45,7 +45,7 @@ def ticks(low: float, high: float, many: bool) -> list[float]:
 
 
 def thin(sizes: NDArray[Any], *also: int) -> Subset:
-    """Return positions of at most 80 sizes: evenly spaced ones, and the sizes in ``also``.
+    """Return positions of at most 80 sizes: evenly spaced sizes, and the sizes in ``also``.
 
     >>> thin(np.array([1, 2, 3])).tolist()
     [0, 1, 2]

@@ -1,4 +1,7 @@
-"""Charts of the search path: scores of its steps, and values of the criterion."""
+"""Charts of the search path: scores of its steps, and values of the criterion.
+
+A unit is a single column, or a group of columns that are selected together.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Charts of how certain columns are: resamples that keep them, conditional tests, environments."""
+"""Charts of stability across resamples, of conditional tests, and of slopes in environments."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def stability(
 ) -> "altair.LayerChart":
     """Draw the share of resamples in which each selected column is selected.
 
-    Columns that are not selected, but often selected in the resamples, are hollow.
+    Hollow dots are columns that are not in the selection, but that many resamples select.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Colours, fonts, axes and layers of all charts.
 
-Properties are set in the chart itself, not in altair's ``config``, which is not allowed in
-concatenated charts.
+Properties are set in the chart itself. Altair's ``config`` is not used, because concatenated charts
+do not allow it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from tamis.report.svg import to_svg
 #: Number of characters of a name shown in a chart. The tooltip has the full name.
 LETTERS = 34
 FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
-#: Margins of a chart in a notebook, whose fonts may be wider than those that place the labels.
+#: Margins of a chart in a notebook, because its fonts may be wider than those used for the layout.
 PADDING = {"left": 24, "right": 24, "top": 5, "bottom": 5}
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 

@@ -64,7 +64,7 @@ def test_numbers_of_features(tamis, features, number):
     ("method", "reason"),
     [
         ("Probes(Ranking(FisherScore()), n_rounds=3)", "is expected to be unrelated to the target"),
-        ("Ranking(FisherScore(), n_features_to_select=Knee())", "a description of the curve"),
+        ("Ranking(FisherScore(), n_features_to_select=Knee())", "describes the curve"),
         ("fisher-score", None),
     ],
 )

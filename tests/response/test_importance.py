@@ -335,7 +335,10 @@ def test_a_score_of_stored_outputs_is_computed_as_often_as_for_scikit_learn():
 
 def test_all_values_of_a_long_table_are_used_only_if_that_is_fast():
     X, y = make_classification(1000, 4, n_redundant=0, random_state=0)
-    for model in (LogisticRegression(), MLPClassifier((8,), solver="lbfgs", max_iter=300)):
+    for model in (
+        LogisticRegression(),
+        MLPClassifier((8,), solver="lbfgs", max_iter=2000, random_state=0),
+    ):
         assert importance(model.fit(X, y), X, y).importances.shape == (4, 5)
         few = X.round()  # few different values
         assert importance(LogisticRegression().fit(few, y), few, y).importances.shape == (4, 1)

@@ -196,7 +196,7 @@ class OneStandardError(Choice):
     >>> search = Forward(CrossValidated(KNeighborsClassifier()),
     ...                  n_features_to_select=OneStandardError())
     >>> search.fit(*load_iris(return_X_y=True)).choice_.reason
-    '2 columns reach the best cross-validated score, 0.9667; with 1 column the same folds lose ...'
+    '2 columns reach the best cross-validated score, 0.9667; with 1 column the score is ...'
     """
 
     _constraints: ClassVar[Constraints] = {"n_errors": number(least=0)}
@@ -228,8 +228,9 @@ class OneStandardError(Choice):
         if size < top:
             within = "none" if error == 0 else f"{error:.2g}"
             other = (
-                f"with {context.counted(size)} the same folds lose {max(lost.mean(), 0.0):.2g} of "
-                f"it, within {self.n_errors:g} standard error(s) of that loss ({within})"
+                f"with {context.counted(size)} the score is {max(lost.mean(), 0.0):.2g} lower on "
+                f"the same folds, within {self.n_errors:g} standard error(s) of the difference "
+                f"({within})"
             )
         elif top > min(means):
             other = "every smaller number is clearly worse"

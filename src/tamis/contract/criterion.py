@@ -150,7 +150,7 @@ class Criterion(BaseEstimator, ABC):
         """
 
     def grouped(self, columns: Sequence[ArrayLike] | None) -> Self:
-        """Define groups of columns, each of which is scored as a unit from the next ``fit`` on.
+        """Define groups of columns. From the next ``fit`` on, each group is scored as a unit.
 
         Parameters
         ----------
@@ -229,8 +229,8 @@ class Criterion(BaseEstimator, ABC):
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
         """Return a second score of the subset after the move of each unit. Greater is better.
 
-        Searches use it to break ties if ``opinion`` is not empty. The units are either all outside
-        the subset, and each is added on its own, or all inside, and each is removed on its own.
+        Searches use it to break ties if ``opinion`` is not empty. If the units are outside the
+        subset, each is added on its own. If they are in the subset, each is removed on its own.
         """
         raise NotImplementedError(f"{type(self).__name__} has no second score to break ties.")
 

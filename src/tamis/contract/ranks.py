@@ -11,7 +11,7 @@ NEVER = np.inf
 def scores_of(trace: Trace) -> Array:
     """Return the score of each unit at its last move.
 
-    For a unit that never moved, it is the last score that was computed.
+    A unit that never moved has the last score that was computed for it.
     """
     moved = _last_moves(trace)
     return np.where(np.isnan(moved), trace.given, moved)
@@ -64,7 +64,7 @@ def _last_moves(trace: Trace) -> Array:
 def _standing(trace: Trace) -> Array:
     """Return the score of each unit at its last move.
 
-    A unit of the last subset that was scored at the last step but did not move gets the score of
+    The last step may have scored units of the last subset that did not move. They get the score of
     that step instead.
     """
     found, last = _last_moves(trace), len(trace) - 1

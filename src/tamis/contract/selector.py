@@ -137,7 +137,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     array([2, 0, 3, 1])
     """
 
-    #: Whether the search path is nested: each step contains the previous one, or lies in it.
+    #: Whether the search path is nested: each subset contains the previous one, or is part of it.
     nested: ClassVar[bool] = False
     #: Whether the search starts from the empty set, so that the first units are known early.
     grows: ClassVar[bool] = True
@@ -443,7 +443,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return format_progress(self._inner_search(), self.record_)
 
     def explain(self, column: Hashable) -> str:
-        """Explain why a column was selected or not: when it was scored, and which columns beat it.
+        """Explain why a column was selected or not.
+
+        The text states when the column was scored, and which columns scored better.
 
         Parameters
         ----------
@@ -508,14 +510,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         selected columns, in any order. It encodes their categories, dates and missing values, so it
         can be saved and used without any other step. Unseen categories count as rare ones.
 
-        The model is the one whose error the automatic selection reports (``estimator_``), trained
-        on all rows. Other methods only select columns, so they need an ``estimator``.
+        After an automatic selection, the model is the one whose error it reports
+        (``estimator_``), trained on all rows. Other methods only select columns, so they need an
+        ``estimator``.
 
         Parameters
         ----------
         X, y : array or frame, optional
-            Table and target for the training. The default is those of ``fit``, to which the
-            selector keeps a reference until it is pickled.
+            Table and target for the training. By default, those of ``fit`` are used. The selector
+            keeps a reference to them until it is pickled.
         estimator : estimator, optional
             The model to train.
 
@@ -570,8 +573,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     ) -> Any:
         """Find, for each selected column, the columns that could replace it.
 
-        Each swap is judged by the criterion and by the cross-validated loss of an estimator. The
-        selection was made on the same rows, so the losses are optimistic. Use them to compare
+        Each swap is evaluated with the criterion and with the cross-validated loss of an estimator.
+        The selection was made on the same rows, so the losses are optimistic. Use them to compare
         swaps, not as error estimates.
 
         Parameters
@@ -579,7 +582,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         X : array, pandas or polars frame of shape (n_samples, n_features)
             The table of the fit.
         y : array of shape (n_samples,)
-            Its target.
+            The target of the fit.
         estimator : estimator or None, default=None
             The model that predicts the target. None means ridge regression (on class indicators for
             classification).
@@ -591,7 +594,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             column or a group, it is the largest correlation that a linear combination of the
             indicators or columns can have.
         n_candidates : int, default=3
-            Number of candidates per column. The most similar columns are taken.
+            Maximum number of candidates per column. The most similar columns are used.
         n_folds : int, default=5
             Number of folds.
         random_state : int, generator or None, default=None

@@ -10,7 +10,7 @@ from tamis.blocks.survival import SURVIVAL
 
 
 def reads_as_numbers(y: NDArray[Any]) -> bool:
-    """Return whether a target is numeric because it holds equally spaced real numbers.
+    """Return whether a target holds equally spaced real numbers, and so is read as numeric.
 
     >>> reads_as_numbers(np.array([1.0, 2.0, 3.0])), reads_as_numbers(np.array([1, 2, 3]))
     (True, False)

@@ -25,7 +25,7 @@ RANK = 1e-10
 def similarities(X: Array, units: Subset, grouping: Grouping, categories: Mask | None) -> Array:
     """Return the absolute correlations between the given units and all units.
 
-    For a unit with several columns, it is the largest correlation that a linear combination of the
+    The correlation with a unit of several columns is the largest that a linear combination of the
     columns can have. A categorical column is replaced by the indicators of its levels. For two
     numeric columns, rows in which either value is missing are left out.
 

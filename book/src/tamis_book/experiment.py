@@ -65,11 +65,11 @@ class Part:
     name : str
         Heading of the block.
     data : dict
-        The data, by one of three keys. ``load`` is the name of a table. ``make`` is the name of a
-        synthetic problem, with its arguments. It is generated once from ``seed``, or for every
-        realization with ``fresh = true``. ``read`` is a table in a file next to the experiment,
-        with ``target`` and optionally ``task``, ``drop`` and ``keep``. ``relevant`` lists the
-        relevant columns if the data do not.
+        The data, given by one of three keys. ``load`` is the name of a table. ``make`` is the name
+        of a synthetic problem, with its arguments. The problem is generated once from ``seed`` or,
+        with ``fresh = true``, for every realization. ``read`` is a table in a file next to the
+        experiment, with ``target`` and optionally ``task``, ``drop`` and ``keep``. ``relevant``
+        lists the relevant columns if the data do not.
     train, test, validation : int, float or None
     stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.
@@ -159,12 +159,12 @@ class Experiment:
     metric : str
         Name of the metric, such as "hit", "error", "mse" or "stability".
     also : tuple of str
-        Metrics of other tables of the same realizations. These tables share their tasks.
+        Metrics of other tables with the same realizations. Tasks are computed once for all tables.
     agreement : {"chance", "range"} or float
-        When our number and a published number agree. "chance": the difference between means or
-        counts over that number of realizations is not significant. "range": the published number,
-        from a single realization, lies within the range of ours. A number is the greatest
-        difference allowed.
+        The rule by which our number and a published number agree. "chance": the difference between
+        the means or counts is not significant, given the published number of realizations.
+        "range": the published number, from a single realization, lies within the range of ours. A
+        number is the maximum difference allowed.
     realizations : int
         Published number of realizations.
     scale : float
@@ -259,7 +259,7 @@ class Experiment:
 
     @property
     def is_range(self) -> bool:
-        """Whether published numbers agree if they are in the range ``low`` to ``high`` of ours."""
+        """Whether a published number agrees if it lies in the range ``low`` to ``high`` of ours."""
         return self.agreement == "range" or self.metric == "stability"
 
     @property

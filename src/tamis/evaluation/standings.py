@@ -40,8 +40,8 @@ class Standing(NamedTuple):
     curve : tuple of Point
         Mean score at each number of columns. Empty if the method chooses the number itself.
     size : float
-        Number of columns with the best mean score. If the method chooses the number itself, it is
-        the mean of these numbers.
+        Number of columns with the best mean score. If the method chooses the number itself, the
+        mean of the numbers that it chose.
     enough : float
         Smallest number of columns whose mean score differs from the best mean score by at most one
         standard error.
@@ -157,15 +157,15 @@ def standings(
 ) -> Standings:
     """Rank the methods of an evaluation, and test their differences.
 
-    The error at the best number of columns is optimistic, because that number was chosen on the
-    same rows. Each realization is therefore scored at the number of columns that is best in the
+    The error at the best number of columns would be optimistic, because that number was chosen on
+    the same rows. Each realization is therefore scored at the number of columns that is best in the
     other realizations.
 
     Parameters
     ----------
     results : Results
-        Results of :func:`evaluate` with a single estimator. The sizes are given, or each method's
-        own.
+        Results of :func:`evaluate` with a single estimator, and with ``sizes`` given as numbers or
+        ``"own"``.
     metric : str, optional
         Name of the metric. The default is the first metric.
     baselines : collection of str, default=()

@@ -23,6 +23,7 @@ class Cell(NamedTuple):
     Attributes
     ----------
     part, method : str
+        Names of the part of the table and of the method.
     size : int or None
         Requested number of columns or step. None if each method chooses its own number.
     ours, deviation : float
@@ -30,7 +31,9 @@ class Cell(NamedTuple):
     low, high : float
         Range over the realizations. For a stability, its confidence interval.
     n_realizations : int
+        Number of realizations of our number.
     published : float or None
+        The published number. None if there is none.
     mark : str
         "=" if the two numbers agree, "+" if ours is better (a lower error, or a higher accuracy or
         number of hits), "-" if ours is worse. "!" if the published number is impossible, "?" if the
@@ -47,7 +50,7 @@ class Cell(NamedTuple):
     beside : str or None
         For a baseline, the method whose numbers of columns the baseline uses.
     all_columns : bool
-        Whether the number is for all columns of the table, so that nothing is selected.
+        Whether the number is for all columns of the table, without a selection.
 
     Examples
     --------

@@ -84,7 +84,8 @@ class Part:
     steps : tuple of int
         Steps of each method's search path, instead of sizes.
     methods : dict of str to str
-        Methods of this part. They are added to those of the experiment, or replace them.
+        Methods of this part. They are added to the methods of the experiment, or replace methods
+        with the same name.
     published, published_columns : dict of str to tuple of float or None
         Published numbers of each method (a single number, or one per size or step), and published
         mean numbers of columns.
@@ -92,10 +93,12 @@ class Part:
         Published signs for each method and size: "+" if the reference is better, "-" if it is
         worse, or "".
     estimators : dict of str to str
-        Models of this part, instead of those of the experiment.
+        Models of this part. They are added to the models of the experiment, or replace models with
+        the same name.
     unsound : str
         Why the published numbers of this part are not compared with ours. Empty if they are.
     note : str
+        A remark about the part.
 
     Examples
     --------
@@ -156,6 +159,7 @@ class Experiment:
     name, title, source : str
         Name of the file, title of the table, and its publication.
     parts : tuple of Part
+        The blocks of the table.
     metric : str
         Name of the metric, such as "hit", "error", "mse" or "stability".
     also : tuple of str
@@ -170,6 +174,7 @@ class Experiment:
     scale : float
         Factor by which our numbers are multiplied, such as 100 for percentages.
     seed : int
+        Seed of the splits, the methods and the models.
     methods : dict of str to str
         Recipes or expressions. Expressions may call the estimators.
     baselines : dict of str to str
@@ -186,6 +191,7 @@ class Experiment:
         "impossible: " (a proof follows), "not specified: " (what the publication does not state) or
         "contradicted: " (by another number of the same publication).
     notes : tuple of str
+        Remarks about the table.
     cost : float or None
         Approximate processor seconds of a realization. The fastest experiments run first.
 

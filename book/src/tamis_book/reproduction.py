@@ -22,7 +22,9 @@ class Reproduction:
     Attributes
     ----------
     experiment : Experiment
+        The experiment that was run.
     cells : tuple of Cell
+        The numbers of the table.
     missing : tuple of str
         Sentences about methods and tables that are not available.
     settings : tuple of str

@@ -58,6 +58,7 @@ def tuned(
     Parameters
     ----------
     estimator : estimator
+        The estimator to tune.
     grid : dict of str to list
         Values to try for each parameter.
     source, plan

@@ -75,6 +75,7 @@ class RidgeCoxCV(BaseEstimator):
     cv_log_likelihoods_ : array of shape (n_alphas,)
         Cross-validated log partial likelihood of each penalty in ``alphas_``.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : array of shape (n_features,)
         Names of the columns, if ``X`` has names.
 
@@ -111,6 +112,7 @@ class RidgeCoxCV(BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
+            The columns of the model.
         y : structured array of event and time, or array of shape (n_samples, 2)
             The censored target. In an array with two columns, the first is the time, and the second
             is 1 if the event happened or 0 if the row was censored.

@@ -120,6 +120,7 @@ class CurvePoint(NamedTuple):
     Attributes
     ----------
     path, model : str
+        Names of the column order and of the model.
     size : int
         Number of units (columns or groups) that the model was trained on.
     loss, standard_error : float
@@ -236,9 +237,11 @@ class ListOutcome(NamedTuple):
     Attributes
     ----------
     path, model : str
+        Names of the column order and of the model.
     size : int
         Number of units.
     error : HeldOut
+        The error on held-out rows, corrected for the selection.
     lost : LostError
         Difference from the error of the list with the lowest loss.
     """
@@ -324,7 +327,7 @@ def _restored(kind: Any, numbers: Sequence[Any]) -> Any:
     return found._replace(scores=scores)
 
 
-#: The outcome if no column varies, so that no candidate is tried.
+#: The outcome if no column varies, so no candidate is tried.
 NO_OUTCOME = AutoOutcome(NONE, NONE, 0, False, None, None, None, [], None)  # type: ignore[arg-type]
 #: Class of each field of an outcome that is itself a named tuple.
 PARTS: dict[str, Any] = {

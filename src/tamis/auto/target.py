@@ -51,6 +51,7 @@ class Truth(NamedTuple):
     groups : array of int or None
         Group of each row. Rows of the same group stay together in folds.
     weights : array or None
+        Weight of each row. None means equal weights.
     censored : structured array or None
         Event and time of each row, for a censored target.
     """

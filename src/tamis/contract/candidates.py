@@ -65,7 +65,7 @@ def in_order(scores: Scores, *, adding: bool) -> Scores:
 
 
 def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
-    """Count the units whose score equals that of the last unit that moved, including that unit."""
+    """Count the units that are tied with the last unit that moved, including that unit."""
     if scores.n_equal or not len(moved) or not len(scores.units):
         return scores.n_equal
     cut = snapped(-scores.values if adding else scores.values)

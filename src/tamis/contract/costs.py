@@ -401,7 +401,7 @@ class FeatureCosts(BaseEstimator):
 
 
 def group_prices(prices: Prices, unit_of: NDArray[np.intp], n_units: int) -> Prices:
-    """Return the prices of units from those of columns. A unit contains all of its columns."""
+    """Return the prices of units, given the prices of columns and the unit of each column."""
     own = [0.0] * n_units
     members: list[list[float]] = [[] for _ in own]
     for unit, price in zip(unit_of.tolist(), prices.own, strict=True):

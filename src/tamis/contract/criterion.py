@@ -63,10 +63,9 @@ class Criterion(BaseEstimator, ABC):
     takes_several_targets: ClassVar[bool] = False
     #: Whether scores can be computed on a GPU or other device.
     runs_on_device: ClassVar[bool] = False
-    #: Whether scores depend on the scale of the columns, so that a search must not standardise
-    #: them.
+    #: Whether scores depend on the scale of the columns. A search then does not standardise them.
     reads_scale: ClassVar[bool] = False
-    #: Whether ``loss`` returns the decrease of a score, so that a negative loss is an improvement.
+    #: Whether ``loss`` returns the decrease of a score. A negative loss is then an improvement.
     loses_score: ClassVar[bool] = False
     #: Name of the score that breaks ties, such as "squared loss on the same folds". Empty
     #: if there is none. See :meth:`second_opinion`.
@@ -384,7 +383,9 @@ def difference(values: Array, base: float) -> Array:
     Parameters
     ----------
     values : array of float
+        The values.
     base : float
+        The number to subtract.
     """
     with np.errstate(invalid="ignore"):
         return np.where(values == base, 0.0, values - base)
@@ -396,7 +397,9 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     Parameters
     ----------
     criterion : Criterion
+        The criterion whose ``targets`` and ``task`` are compared with the target.
     y : array or None
+        The target.
     """
     if y is None:
         return "none"

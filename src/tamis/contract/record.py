@@ -35,7 +35,7 @@ FORMAT = 2
 
 #: Parameters that set resources and budgets. They do not change the result of a finished search.
 MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
-#: Parameters that are left out of the identity, because the record stores the units they define.
+#: Parameters that are not part of the identity, because the record stores the units they define.
 UNITS = frozenset({"feature_groups", "fixed_features", "feature_costs"})
 
 

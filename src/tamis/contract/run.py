@@ -56,6 +56,7 @@ class Run:
     Parameters
     ----------
     selection : Selection
+        The selection to run.
     X, y : array
         The validated data.
     params : dict

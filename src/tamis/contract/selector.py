@@ -139,14 +139,14 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     #: Whether the search path is nested: each subset contains the previous one, or is part of it.
     nested: ClassVar[bool] = False
-    #: Whether the search starts from the empty set, so that the first units are known early.
+    #: Whether the search starts from the empty set. The first units are then known early.
     grows: ClassVar[bool] = True
     #: Whether each unit is scored independently of the others.
     scores_alone: ClassVar[bool] = False
-    #: Whether searches for different sizes make the same steps, so that a record can be extended to
-    #: a different size.
+    #: Whether searches for different sizes make the same steps. A record can then be extended to a
+    #: different size.
     extends: ClassVar[bool] = True
-    #: Whether the scores only express the rank of a unit and have no other meaning.
+    #: Whether the scores are only ranks, without a meaning of their own.
     counts_places: ClassVar[bool] = False
     #: Whether the selection works on row blocks, without the whole table in memory.
     takes_blocks: ClassVar[bool] = False
@@ -337,10 +337,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     ) -> Self:
         """Continue a fit on the same data from a record or from a saved record.
 
-        The result is the same as that of an uninterrupted ``fit``. If ``n_features_to_select``
+        The result is the same as after an uninterrupted ``fit``. If ``n_features_to_select``
         differs, the search keeps the recorded steps and continues to the new size.
-        All other parameters, except ``n_jobs`` and budgets, must be the same as in the recorded
-        search. Functions are not compared, so make sure that ``Scored`` gets the same function.
+        All other parameters must be the same as in the recorded search, except ``n_jobs`` and
+        budgets. Functions are not compared, so make sure that ``Scored`` gets the same function.
 
         Parameters
         ----------
@@ -542,7 +542,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return cast(Pipeline, extension("to_pipeline")(self, X, y, estimator))
 
     def _row_weights(self, y: NDArray[Any], weights: Array | None) -> Array | None:
-        """Return the weights with which a final model is trained, from those of ``fit``."""
+        """Return the row weights for training a final model, given the weights of ``fit``."""
         return weights
 
     def __getstate__(self) -> dict[str, Any]:

@@ -25,9 +25,11 @@ class Metric:
     Attributes
     ----------
     name : str
+        Name of the metric in results.
     function : callable or None
         None for a metric of the selected columns, and for the time of the selection.
     greater_is_better : bool
+        Whether greater values are better.
     on_training_rows : bool
         Whether the metric is measured on the training rows instead of the test rows.
 

@@ -106,7 +106,9 @@ class Results:
     tasks : tuple of Finished
         Finished tasks, sorted by data, method and realization.
     failures : tuple of Failure
+        Tasks that failed.
     metrics : dict of str to Metric
+        The metrics by name.
 
     Examples
     --------
@@ -185,6 +187,7 @@ class Results:
         Parameters
         ----------
         metric, method : str
+            Names of the metric and of the method.
         data, estimator : str, optional
             Required if the results have more than one.
         size : int, optional
@@ -211,6 +214,7 @@ class Results:
         Parameters
         ----------
         method : str
+            Name of the method.
         kind : {"squared", "error"}, default="squared"
             "squared" is the squared error of a numeric prediction, or the Brier score summed over
             the classes. "error" is 1 for a wrong class and 0 for the right class.

@@ -229,6 +229,7 @@ def bootstrap_interval(
     n_resamples : int, default=2000
         Number of bootstrap samples.
     random_state : int or generator, default=0
+        Seed of the bootstrap samples.
 
     References
     ----------
@@ -349,6 +350,7 @@ class Ranks:
     Attributes
     ----------
     methods : tuple of str
+        Names of the methods.
     ranks : array
         Average rank of each method. 1 is the best rank, and tied methods share their mean rank.
     n_rows : int

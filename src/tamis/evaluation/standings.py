@@ -35,6 +35,7 @@ class Standing(NamedTuple):
     Attributes
     ----------
     data, method : str
+        Names of the data set and of the method.
     n_realizations, n_failed : int
         Number of realizations with scores, and number of failed realizations.
     curve : tuple of Point
@@ -105,11 +106,15 @@ class Standings:
     Attributes
     ----------
     metric : str
+        Name of the metric.
     greater_is_better : bool
+        Whether greater values of the metric are better.
     level : float
+        Significance level for the critical difference between ranks.
     rows : tuple of Standing
         One row per data set and method, with the best method first and baselines last.
     pairs : tuple of PairTest
+        Tests of every pair of methods on the same data set.
     ranks : Ranks or None
         Ranks over the data sets. They need at least two data sets, and at least two methods with
         scores on all data sets; otherwise None.

@@ -199,7 +199,7 @@ class Rounds(MetaEstimatorMixin):
 
 
 def task_of(selection: Any, y: NDArray[Any]) -> str:
-    """Return the task of a meta-selector: its own, that of its criterion, or that of the target."""
+    """Return the task: the ``task`` of the selector or of its criterion, or the kind of target."""
     if selection.task != "auto":
         return str(selection.task)
     criterion = getattr(walk_of(selection.search), "criterion", None)
@@ -211,7 +211,7 @@ def task_of(selection: Any, y: NDArray[Any]) -> str:
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
-    """Refuse a subsample with only one row or only one class."""
+    """Refuse a subsample with a single row or a single class."""
     if len(rows) < 2:
         raise InvalidTable(
             f"{name} searches in subsamples of the rows, one of which has a single row. Give more "

@@ -105,6 +105,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or array of numbers
+            The table.
         y : ignored
         """
         check_parameters(self)
@@ -119,6 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or array of numbers
+            A table with the columns of the fit.
         """
         check_is_fitted(self)
         Z = self._encode(read_frame(self, X, reset=False))

@@ -97,7 +97,9 @@ class TableProfile:
     Attributes
     ----------
     names : list of str
+        Names of the columns.
     kind : array of str
+        Kind of each column: number, category, boolean, date, text, identifier or constant.
     n_missing, n_infinite, n_levels : array of int
         Counts for each column. ``n_levels`` is 0 if levels were not counted, as for real numbers.
     mixed : array of bool
@@ -112,6 +114,7 @@ class TableProfile:
     aside : dict of str to str
         Columns that are excluded, and why.
     alerts : tuple of Alert
+        Findings about the table.
     """
 
     names: list[str]

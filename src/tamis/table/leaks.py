@@ -13,9 +13,9 @@ from tamis.table.kinds import TableProfile, blocks, holds_numbers, numbers
 #: possible leak. The best columns of published tables avoid less: at most 0.94 (iris).
 LEAKS = 0.95
 #: A strong column may be a leak, and is reported. The strength of a column is the share of the
-#: baseline's errors that it avoids, or the square of its rank-based measure if that is greater. It
-#: must be at least STRONG, and at least AHEAD times that of any other column. The second condition
-#: is needed because several columns are strong in many tables.
+#: baseline's errors that it avoids, or the square of its rank-based measure if that is greater. A
+#: column is reported if its strength is at least STRONG, and at least AHEAD times the strength of
+#: any other column. Many tables have several strong columns that are not leaks.
 STRONG, AHEAD = 0.5, 2.0
 #: Limits for the numbers of rows and cells that are used. They are large enough to distinguish a
 #: share of 0.95 from 0.9, and small enough to examine 10^5 columns in seconds.

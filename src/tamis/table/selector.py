@@ -199,6 +199,7 @@ class TableSelector(Composed):
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or array of numbers
+            A table with the same columns as in ``fit``.
         """
         check_is_fitted(self)
         X = collected(X)
@@ -222,6 +223,7 @@ class TableSelector(Composed):
         Parameters
         ----------
         column : int or str
+            Index or name of the column.
         """
         check_is_fitted(self)
         names = list(self.kinds_)

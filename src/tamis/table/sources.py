@@ -54,7 +54,7 @@ NOT_WESTERN = re.compile(
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file to read, its name in messages, its format if known, and a folder for temporary files."""
+    """A file to read, its name in messages, its format if known, and a temporary folder."""
 
     path: Path
     name: str

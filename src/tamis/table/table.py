@@ -230,6 +230,7 @@ def inspect(
     Parameters
     ----------
     data : str, Path, or a frame of pandas, polars or pyarrow
+        The file or frame to describe.
     target, task, drop, keep
         As in :func:`read`.
     **how

@@ -127,7 +127,7 @@ class Counting(SubsetCriterion):
 
 
 def every_score_is_counted(make: Maker) -> None:
-    """``n_evaluations_`` is the number of computed scores, without the value of the start subset."""
+    """``n_evaluations_`` counts the computed scores, but not the value of the start subset."""
     X, y = make_table()
     Counting.asked = 0
     search = make(Counting(), n_features_to_select=SIZE).fit(X, y)

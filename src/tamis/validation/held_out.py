@@ -111,7 +111,7 @@ def held_out_losses(
     """Return the squared loss of each test row after training on the training rows.
 
     The estimator is cloned, and columns are scaled by the training rows. For classification, the
-    loss is that of the predicted probabilities, see :func:`squared_losses`. A regressor is then
+    loss is computed from probabilities, see :func:`squared_losses`. A regressor is then
     trained on an indicator column for each class. If there are no columns, the baseline is
     predicted: the shares of the classes, or the mean.
 

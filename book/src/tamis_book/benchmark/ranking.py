@@ -111,6 +111,7 @@ class RankedMethod(NamedTuple):
     Attributes
     ----------
     method : str
+        Name of the method.
     rank : float
         Mean rank over the tables.
     loss, best : float
@@ -145,7 +146,9 @@ class KindRanking:
     Attributes
     ----------
     kind, metric : str
+        Name of the kind of table, and name of the metric.
     tables : tuple of str
+        Names of the tables in the ranking.
     n_splits : int
         Number of splits of all tables together.
     rows : tuple of RankedMethod
@@ -176,6 +179,7 @@ def rank_kind(results: Sequence[TableResults], kind: str) -> KindRanking | None:
     Parameters
     ----------
     results : sequence of TableResults
+        Results of the tables, see :func:`stored_results`.
     kind : str
         A name of ``KINDS``, such as "classes", "wide" or "numeric target".
     """
@@ -222,6 +226,7 @@ class Habits(NamedTuple):
     Attributes
     ----------
     method : str
+        Name of the method.
     validity : float
         Share of the appended noise columns that are not selected.
     stability : float
@@ -276,7 +281,10 @@ class OwnSize(NamedTuple):
 
 
 def own_sizes(results: Sequence[TableResults]) -> list[OwnSize]:
-    """Return the methods that choose a number of columns, with losses relative to random selection."""
+    """Return the methods that choose a number of columns.
+
+    Losses are relative to random selection.
+    """
     rows: dict[str, list[tuple[float, float, float]]] = {}
     for is_real in (False, True):
         mine = [one for one in results if ("numeric target" in one.facts["kinds"]) == is_real]

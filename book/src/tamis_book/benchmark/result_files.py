@@ -92,9 +92,11 @@ class TableResults:
     facts : dict
         Rows, columns, categories, classes, kinds and hash of the table, and names of the metrics.
     folder : Path
+        Folder of the file.
     cells : dict of str to CellResult
         By ``kind/split/method``.
     versions : dict of str to str
+        Versions of the packages that the results depend on.
 
     Examples
     --------
@@ -177,6 +179,7 @@ def load_results(path: Path) -> TableResults:
     Parameters
     ----------
     path : Path
+        The file to read.
     """
     try:
         plain = json.loads(gzip.decompress(path.read_bytes()))

@@ -224,6 +224,7 @@ def run(
     Parameters
     ----------
     methods : dict of str to Method
+        The methods by name.
     tables : sequence of str, optional
         Names of tables. The default is all tables of the benchmark that can be loaded.
     folder : path

@@ -47,6 +47,7 @@ class BenchmarkTable(NamedTuple):
     Attributes
     ----------
     name : str
+        Name of the table.
     X : DataFrame
         Numbers and text columns, with missing values.
     y : ndarray
@@ -254,7 +255,9 @@ def prepare(table: BenchmarkTable, train: Subset) -> Array:
     Parameters
     ----------
     table : BenchmarkTable
+        The table.
     train : array of int
+        Indices of the training rows.
 
     Returns
     -------

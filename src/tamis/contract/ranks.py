@@ -25,7 +25,7 @@ def order_of(trace: Trace, chosen: int) -> tuple[Subset, Subset]:
     * If the search only adds units, they are in order of entry, so the first k units are the subset
       of size k.
     * Otherwise units that were never removed come before units that were removed after the chosen
-      step. Among the latter, the last removed comes first.
+      step. The last removed unit is the first of the removed units.
 
     The units that are not selected follow in three groups: units added after the chosen step, in
     order of entry; removed units, the last removed first; and units that never moved.

@@ -329,8 +329,8 @@ class Run:
             )
         step = picked[0]
         if self.selection.holds_best:
-            # take the last of the tied steps, because it replaced the earlier ones by second
-            # opinion or index
+            # select the last of the tied steps: it replaced the earlier ones, because it has a
+            # better tie-breaking score or a lower index
             value, values = self.trace.values[step], self.trace.values
             same = np.flatnonzero(sizes == sizes[step])
             step = int(max(index for index in same if not improves(value, values[index])))

@@ -91,10 +91,11 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     unit_support_ : array of bool
         Mask of the selected units.
     order_ : array of int
-        All units, best first. Selected units come first, in order of their last score, or in order
-        of entry if the search only adds. Units that were added after the selected step follow, then
-        units that were removed, the last removed first. Units that never moved come last. Ties go
-        to the lowest index.
+        All units, best first. The selected units come first. If the search only adds, they are in
+        order of entry. Otherwise the units that a later step removed follow the others, the last
+        removed first, and the others are in order of their last score. After the selected units
+        come units that were added later, then removed units, the last removed first, then units
+        that never moved. Ties go to the lowest index.
     ranking_ : array of int
         Rank of each unit. All selected units have rank 1, as in scikit-learn. The earlier a unit
         was removed, the higher its rank.

@@ -257,8 +257,8 @@ class _Evaluation(NamedTuple):
     def _items(self, waiting: list[int], begun: set[str]) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the numbers and arguments of the tasks that no process has finished yet.
 
-        Processes that share a store take the tasks in random order, and check the store before each
-        task. So they share the work without communicating.
+        Processes that share a store run the tasks in random order, and check the store before each
+        task. So they share the work without communication.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)

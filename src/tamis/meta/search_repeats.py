@@ -214,7 +214,7 @@ def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
     """Refuse a subsample with a single row or a single class."""
     if len(rows) < 2:
         raise InvalidTable(
-            f"{name} searches in subsamples of the rows, one of which has a single row. Give more "
+            f"{name} searches in subsamples of the rows, but one has a single row. Give more "
             "rows, or use Probes(...), which uses all rows."
         )
     if y is None or y.ndim > 1 or y.dtype.names is not None or target_kind(y) != "classification":
@@ -225,7 +225,7 @@ def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
         fewest = int(np.argmin(counts))
         n = f"is {counts[fewest]} row" if counts[fewest] == 1 else f"are {counts[fewest]} rows"
         raise InvalidTarget(
-            f"{name} searches in subsamples of the rows, one of which has a single class: there "
+            f"{name} searches in subsamples of the rows, but one has a single class: there "
             f"{n} of class {str(labels[fewest])!r}. Leave the class out, or use Probes(...), which "
             "uses all rows."
         )

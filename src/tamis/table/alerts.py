@@ -428,7 +428,7 @@ def _rare_classes(y: NDArray[Any]) -> Iterator[Alert]:
         shown = ", ".join(f"{str(classes[k])!r} ({counts[k]})" for k in few[:5])
         sentence = (
             f"{len(few)} of {len(classes)} classes {_agree(few, 'has', 'have')} fewer than {RARE} "
-            f"rows: {shown}. Findings about them rest on these few rows."
+            f"rows: {shown}. Findings about them are based on these few rows."
         )
         if len(few) == len(classes):
             sentence = (

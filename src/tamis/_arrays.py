@@ -228,8 +228,8 @@ def idle_columns(X: Array) -> Mask:
     if near is not X:
         X, (low, high) = near, extremes(near)
     idle, size = low == high, np.maximum(high, -low)
-    # equal columns have equal weighted sums; with random weights, different columns have different
-    # sums
+    # equal columns have equal weighted sums. The weights are random, so different columns almost
+    # always have different sums.
     sums = np.random.default_rng(0).uniform(1, 2, X.shape[0]) @ X
     varying = np.flatnonzero(~idle)
     order = varying[np.argsort(sums[varying], kind="stable")]
@@ -257,8 +257,8 @@ def _fill_missing(X: Array) -> Array:
     high = np.where(gone, -np.inf, X).max(axis=0)
     empty = gone.all(axis=0)
     low[empty], high[empty] = 0.0, 0.0
-    # the distance is half of the range, or the magnitude of the value if there is only one value;
-    # it is computed without overflow
+    # missing values are placed above the maximum, at a distance of half the range. If all values
+    # are equal, the distance is their magnitude. high / 2 - low / 2 does not overflow.
     farther = np.where(low < high, high / 2 - low / 2, np.maximum(np.abs(high), 1.0))
     with np.errstate(over="ignore"):
         beyond = np.minimum(high + farther, np.finfo(np.float64).max)
@@ -268,9 +268,9 @@ def _fill_missing(X: Array) -> Array:
 def fingerprint(X: Array, y: NDArray[Any] | None, **params: Any) -> str:
     """Return a short fingerprint of the data, which depends only on the numbers and labels.
 
-    It detects mistakes, not forgery. For speed, it hashes checksums of pieces of the table instead
-    of the whole table, which is twice as fast. On a wide table, hashing everything would take
-    longer than ranking the columns.
+    It detects mistakes, not forgery. It hashes checksums of blocks of the table, which is twice as
+    fast as hashing the table itself. Hashing a wide table would take longer than ranking its
+    columns.
 
     >>> fingerprint(np.eye(3), np.array([0, 1, 1]))
     '670f3da700f5b29d'
@@ -324,7 +324,7 @@ def tied(scores: Array, position: int, noise: float = 0.0) -> NDArray[np.intp]:
     score = float(scores[position])
     if not isfinite(score):
         return (scores == score).nonzero()[0]
-    reach = 1e-8 * abs(score) + 2 * noise  # scores beyond it cannot be tied after rounding
+    reach = 1e-8 * abs(score) + 2 * noise  # scores that differ by more cannot be tied
     near = ((scores >= score - reach) & (scores <= score + reach)).nonzero()[0]
     if len(near) == 1:
         return near

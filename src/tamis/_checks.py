@@ -30,7 +30,7 @@ class Constraint:
     accepts : function
         Returns whether a value is allowed.
     names : tuple of str, default=()
-        Allowed strings, from which one is suggested for a misspelt value.
+        Allowed strings. The error for a misspelt value suggests a similar one.
     """
 
     words: tuple[str, ...]
@@ -101,7 +101,9 @@ def one_of(*values: Any) -> Constraint:
 
 
 def several(each: Constraint, words: str, length: int | None = None) -> Constraint:
-    """Return a constraint for a list, tuple or 1-dimensional array, with an optional length.
+    """Return a constraint for a list, tuple or 1-dimensional array of allowed items.
+
+    The list must have the given length, or at least one item if ``length`` is None.
 
     >>> several(number(above=0), "a pair of them", 2).accepts((1.0, 0.1))
     True

@@ -10,7 +10,7 @@ from typing import Any
 NAMED = 5
 #: Smallest p-value that is printed as a number. Smaller ones are printed as "< 0.001".
 LEAST_P = 0.001
-#: Readable names of scikit-learn's scores, if they are not the name without underscores.
+#: Readable names of scikit-learn's scores. For any other score, underscores become spaces.
 SCORES = {"roc_auc": "AUC", "roc_auc_ovr": "AUC (one class against the rest)"}
 #: Characters that a terminal or a page would interpret instead of showing: control characters
 #: (including those of Latin-1), line breaks, changes of text direction, surrogates and invisible
@@ -91,7 +91,7 @@ def quote_for_shell(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
 
 
-#: Greatest number of characters of another library's error that a message quotes.
+#: Maximum number of characters that a message quotes from another library's error.
 LONGEST = 300
 
 

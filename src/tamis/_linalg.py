@@ -12,7 +12,7 @@ from tamis._sparse import is_sparse
 #: of its variance. Rounding errors in sums over thousands of columns and rows are about 1e-13.
 DEPENDENT = 1e-10
 #: After this number of updates, the regression is solved from scratch, so that rounding errors do
-#: not accumulate. This is only a small part of the work.
+#: not accumulate. Solving it takes only a small part of the run time.
 MOVES = 20
 #: Number of entries in a batch of stacked matrices (16 megabytes). Solving a batch needs several
 #: times this memory.

@@ -82,7 +82,7 @@ def _way_out(
 def _largest(fits: Callable[[int], bool], most: int) -> int:
     """Return the largest number below ``most`` that fits, or 0 if none fits.
 
-    It is rounded down to two significant digits.
+    The number is rounded down to two significant digits.
     """
     low, high = 0, most
     while high - low > 1:

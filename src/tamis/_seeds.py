@@ -45,7 +45,7 @@ def _label(label: object) -> bytes:
 def draw_seed(random_state: Seed = None) -> int:
     """Return an int seed for a ``random_state``.
 
-    An int is returned unchanged. None gives a new random seed. From a generator, a seed is drawn.
+    An int is returned unchanged. None gives a new random seed. A generator draws a seed.
     """
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
@@ -60,7 +60,7 @@ def draw_seed(random_state: Seed = None) -> int:
 def fix_seeds(
     estimator: BaseEstimator, seeds: dict[str, int] | None = None, *, root: int | None = None
 ) -> dict[str, int]:
-    """Replace every ``random_state`` in an estimator that is not an int with a seed, in place.
+    """Set every ``random_state`` of an estimator to an int seed, in place. Ints are kept.
 
     Splitters such as ``KFold(shuffle=True)`` are included. The seeds are returned as a dictionary
     with parameter names as keys.
@@ -68,9 +68,8 @@ def fix_seeds(
     Parameters
     ----------
     estimator : estimator
-        Its parameters are found with ``get_params``. A ``random_state`` of None in a part is not
-        replaced if the object that contains the part lists it in ``seeds_parts``, because the
-        object seeds the part itself.
+        Its parameters are found with ``get_params``. Some objects seed their own parts and list
+        these parts in ``seeds_parts``. A ``random_state`` of None in such a part is not replaced.
     seeds : dict or None, default=None
         Seeds of an earlier call to use again, so that a resumed search makes the same draws.
     root : int or None, default=None

@@ -27,6 +27,7 @@ Warnings mark results that are valid but doubtful::
 
     TamisWarning (UserWarning)
     ├── DegenerateData      columns or classes contain no information
+    ├── NothingFound        no column is selected, because none is better than chance
     ├── TableAlert          columns of a table are left out, or may leak the target
     ├── TiedScores          several columns had the same score, and the lowest index was selected
     ├── NothingGained       a smaller subset was at least as good as the selected one

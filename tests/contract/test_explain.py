@@ -48,7 +48,7 @@ def test_a_selected_a_late_and_an_unselected_column():
 
 def test_removals():
     search = RecursiveElimination(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
-    assert "It was never removed: at step 26, 'smoothness error'" in search.explain("worst radius")
+    assert "never removed: step 26 removed 'smoothness error'" in search.explain("worst radius")
     assert "It was removed at step 25 of 26, with a loss of" in search.explain("worst concavity")
 
 

@@ -11,7 +11,8 @@ from tamis_book.experiment import UNSOUND, Experiment
 
 #: Significance level of a difference between our number and the published number.
 LEVEL = 0.05
-#: Marks and their words, for a metric such as an error. The first three are of compared numbers.
+#: Marks and their words, for a metric such as an error. The first three marks are for numbers that
+#: are compared with ours.
 MARKS = {"=": "agree", "+": "lower", "-": "higher", **{mark: k for k, mark in UNSOUND.items()}}
 COMPARED = ("=", "+", "-")
 
@@ -22,6 +23,7 @@ class Cell(NamedTuple):
     Attributes
     ----------
     part, method : str
+        Names of the part of the table and of the method.
     size : int or None
         Requested number of columns or step. None if each method chooses its own number.
     ours, deviation : float
@@ -29,24 +31,26 @@ class Cell(NamedTuple):
     low, high : float
         Range over the realizations. For a stability, its confidence interval.
     n_realizations : int
+        Number of realizations of our number.
     published : float or None
+        The published number. None if there is none.
     mark : str
-        "=" if the two numbers agree. "+" if our error is lower (or our accuracy or number of hits
-        higher), "-" if it is higher. "!" if the published number is impossible, "?" if the
+        "=" if the two numbers agree, "+" if ours is better (a lower error, or a higher accuracy or
+        number of hits), "-" if ours is worse. "!" if the published number is impossible, "?" if the
         publication does not specify how it was computed, "~" if another number of the same
         publication contradicts it. Empty if one of the numbers is missing. Hit counts are compared
-        by a mid-p test, and means by about two standard errors of their difference, with our
-        standard deviation for both. An experiment may instead require that the published number
-        lies between ``low`` and ``high``, or set a greatest difference.
+        by a mid-p test. Means agree if they differ by less than about two standard errors of the
+        difference, with our standard deviation for both. An experiment may instead require that the
+        published number lies between ``low`` and ``high``, or set a maximum difference.
     sign, published_sign : str or None
-        "+" if the reference of the table is better by a paired t-test, "-" if it is worse, None if
-        there was no test. The second is the published sign.
+        Result of a paired t-test, in our results and as published: "+" if the reference of the
+        table is better, "-" if it is worse, None if there was no test.
     n_features, published_n_features : float or None
         Mean number of columns in experiments with baselines, and the published mean number.
     beside : str or None
-        For a baseline, the method whose numbers of columns it copies.
+        For a baseline, the method whose numbers of columns the baseline uses.
     all_columns : bool
-        Whether the number is for all columns of the table, so that nothing is selected.
+        Whether the number is for all columns of the table, without a selection.
 
     Examples
     --------
@@ -74,7 +78,7 @@ class Cell(NamedTuple):
 
 
 def mark_words(experiment: Experiment) -> dict[str, str]:
-    """Return a word for each mark: whether our number is lower or higher than the published one."""
+    """Return a word for each mark, such as whether our number is lower or higher."""
     if not experiment.greater_is_better:
         return MARKS
     return {**MARKS, "+": MARKS["-"], "-": MARKS["+"]}
@@ -136,8 +140,8 @@ def _same_hits(hits: int, n: int, n_published: int) -> tuple[float, float]:
 def interval(experiment: Experiment, cell: Cell) -> tuple[float, float]:
     """Return the 95 % interval of our number: Wilson's for a count, Student's for a mean.
 
-    In experiments that compare by range, it is the range of our numbers, or the interval of a
-    stability. It is NaN for a single realization.
+    In experiments that compare by range, it is the range of our numbers. For a stability, it is the
+    confidence interval. It is NaN for a single realization.
     """
     n = cell.n_realizations
     if experiment.metric == "hit":

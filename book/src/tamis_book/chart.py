@@ -27,8 +27,8 @@ def published(
 ) -> Any:
     """Draw the numbers of a published table next to ours, with the range in which they agree.
 
-    Methods that were measured at several numbers of columns are drawn as lines with a band of one
-    standard error. Lines of published numbers are dashed.
+    Methods that were measured at several numbers of columns are drawn as lines, with a band of one
+    standard error around ours. Lines of published numbers are dashed.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def published(
     theme : {"light", "page"}, default="light"
         "page" uses the colour variables of a report's style sheet.
     width, height : int
-        Size of the plot in pixels. Without numbers of columns, the height depends on the number of
-        methods.
+        Size of the plot in pixels. If methods are not measured at several numbers of columns,
+        the height depends on the number of methods.
 
     Returns
     -------

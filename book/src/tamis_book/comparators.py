@@ -58,8 +58,8 @@ class GridC(_Options, TunedClassifier):
     step : float, default=1.0
         Step of the grid in log2 C.
     refine : int, default=0
-        Number of refinements. Each halves the step and tries both neighbours of the best point. For
-        data that are too large for the exact path, use a grid with refinement.
+        Number of refinements. Each refinement halves the step and tries both neighbours of the best
+        point. Use a grid with refinement for data that are too large for the exact path.
     solver : {"libsvm", "path"}, default="libsvm"
         "libsvm" trains an SVM at every point of the grid. "path" computes the exact paths of the
         folds, which takes the same time for any number of points.
@@ -69,9 +69,9 @@ class GridC(_Options, TunedClassifier):
     best_C_, best_score_, best_gamma_, best_estimator_
         The best parameters, score and model. Ties go to the smallest C.
     C_ : ndarray
-        The values of C tried, in ascending order.
+        The values of C that were tried, in ascending order.
     scores_ : ndarray
-        The score of each value. Greater is better.
+        The score of each value in ``C_``. Greater is better.
 
     Examples
     --------
@@ -182,9 +182,9 @@ class GradientC(_Options, TunedClassifier):
         As in :class:`tamis.svm.SVCPathCV`, for two classes. ``gamma`` is a single value.
         ``scoring`` is used only to measure the result.
     objective : {"error", "radius-margin", "span"}, default="error"
-        The cross-validated error with its step replaced by a sigmoid (Keerthi, Sindhwani and
-        Chapelle 2007), the radius-margin bound (Chung et al. 2003), or the span estimate (Chapelle
-        et al. 2002). The last two estimate the leave-one-out error on all samples.
+        "error" is the cross-validated error, with a sigmoid instead of the step function (Keerthi,
+        Sindhwani and Chapelle 2007). "radius-margin" is a bound (Chung et al. 2003), and "span" an
+        estimate (Chapelle et al. 2002), for the leave-one-out error on all samples.
     start : float, default=1.0
         Initial value of lambda = 1 / C.
 

@@ -65,11 +65,11 @@ class Part:
     name : str
         Heading of the block.
     data : dict
-        The data, by one of three keys. ``load`` is the name of a table. ``make`` is the name of a
-        synthetic problem, with its arguments. It is generated once from ``seed``, or for every
-        realization with ``fresh = true``. ``read`` is a table in a file next to the experiment,
-        with ``target`` and optionally ``task``, ``drop`` and ``keep``. ``relevant`` lists the
-        relevant columns if the data do not.
+        The data, given by one of three keys. ``load`` is the name of a table. ``make`` is the name
+        of a synthetic problem, with its arguments. The problem is generated once from ``seed`` or,
+        with ``fresh = true``, for every realization. ``read`` is a table in a file next to the
+        experiment, with ``target`` and optionally ``task``, ``drop`` and ``keep``. ``relevant``
+        lists the relevant columns if the data do not.
     train, test, validation : int, float or None
     stratify : bool or None
         As in :class:`tamis.evaluation.Realizations`.
@@ -84,7 +84,8 @@ class Part:
     steps : tuple of int
         Steps of each method's search path, instead of sizes.
     methods : dict of str to str
-        Methods of this part. They are added to those of the experiment, or replace them.
+        Methods of this part. They are added to the methods of the experiment, or replace methods
+        with the same name.
     published, published_columns : dict of str to tuple of float or None
         Published numbers of each method (a single number, or one per size or step), and published
         mean numbers of columns.
@@ -92,10 +93,12 @@ class Part:
         Published signs for each method and size: "+" if the reference is better, "-" if it is
         worse, or "".
     estimators : dict of str to str
-        Models of this part, instead of those of the experiment.
+        Models of this part. They are added to the models of the experiment, or replace models with
+        the same name.
     unsound : str
         Why the published numbers of this part are not compared with ours. Empty if they are.
     note : str
+        A remark about the part.
 
     Examples
     --------
@@ -156,20 +159,22 @@ class Experiment:
     name, title, source : str
         Name of the file, title of the table, and its publication.
     parts : tuple of Part
+        The blocks of the table.
     metric : str
         Name of the metric, such as "hit", "error", "mse" or "stability".
     also : tuple of str
-        Metrics of other tables of the same realizations. These tables share their tasks.
+        Metrics of other tables with the same realizations. Tasks are computed once for all tables.
     agreement : {"chance", "range"} or float
-        When our number and a published number agree. "chance": the difference between means or
-        counts over that number of realizations is not significant. "range": the published number,
-        from a single realization, lies within the range of ours. A number is the greatest
-        difference allowed.
+        The rule by which our number and a published number agree. "chance": the difference between
+        the means or counts is not significant, given the published number of realizations.
+        "range": the published number, from a single realization, lies within the range of ours. A
+        number is the maximum difference allowed.
     realizations : int
         Published number of realizations.
     scale : float
         Factor by which our numbers are multiplied, such as 100 for percentages.
     seed : int
+        Seed of the splits, the methods and the models.
     methods : dict of str to str
         Recipes or expressions. Expressions may call the estimators.
     baselines : dict of str to str
@@ -186,6 +191,7 @@ class Experiment:
         "impossible: " (a proof follows), "not specified: " (what the publication does not state) or
         "contradicted: " (by another number of the same publication).
     notes : tuple of str
+        Remarks about the table.
     cost : float or None
         Approximate processor seconds of a realization. The fastest experiments run first.
 
@@ -259,7 +265,7 @@ class Experiment:
 
     @property
     def is_range(self) -> bool:
-        """Whether published numbers agree if they are in the range ``low`` to ``high`` of ours."""
+        """Whether a published number agrees if it lies in the range ``low`` to ``high`` of ours."""
         return self.agreement == "range" or self.metric == "stability"
 
     @property

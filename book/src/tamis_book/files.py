@@ -5,8 +5,8 @@
     title = "Hits on Weston's problem"
     source = "Author (year), title, table 3"
     metric = "hit"                       # or error, mse, cv_error, stability (with interval), ...
-    agreement = "chance"                 # or range: the published number is within ours; or 2:
-                                         # the greatest difference
+    agreement = "chance"                 # or "range" (the published number is within our range),
+                                         # or a number (the maximum difference)
     realizations = 30
     scale = 100                          # factor of the published numbers
     cost = 3.5                           # approximate processor seconds of a realization

@@ -142,13 +142,13 @@ SUMMARY = ("experiment", "metric", "realizations", *(MARKS[mark] for mark in COM
 SUMMARY += ("placebo %", *UNSOUND, "all columns", "wins kept", "lost", "reversed")
 #: Explanation of the columns of a summary.
 SUMMARY_LEGEND = (
-    "lower and higher: our error differs significantly from the published one; for hits, "
-    "accuracies and correlations, lower means a higher number of ours. placebo %: share of pairs "
-    "that agree if our number is compared with the published number of another method. "
+    "lower and higher: our error is significantly lower or higher than the published one; for "
+    "hits, accuracies and correlations, lower means that our number is higher. placebo %: share of "
+    "pairs that agree if our number is compared with the published number of another method. "
     "impossible, not specified, contradicted: numbers that are not compared. all columns: agree / "
-    "lower / higher with all columns, where nothing is selected. wins: published significant "
-    "differences that are significant in our results too, that are not, and that have the opposite "
-    "sign."
+    "lower / higher with all columns, where nothing is selected. wins: number of published "
+    "significant differences that are significant in our results too (kept), that are not (lost), "
+    "and that have the opposite sign (reversed)."
 )
 
 

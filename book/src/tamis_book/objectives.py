@@ -32,8 +32,8 @@ class SmoothError(SmoothObjective):
     """Mean over folds of ``1 - mean 1 / (1 + exp(-rho y h))`` with ``rho = 10 / std(h)``.
 
     y is the class and h the decision value of a row. With sigma = std(h) and V rows,
-    ``d rho / d h_i = -10 (h_i - mean) / (V sigma^3)``. The cube is of the standard deviation
-    (J.-B. Yang's thesis, appendix C, prints the cube of rho).
+    ``d rho / d h_i = -10 (h_i - mean) / (V sigma^3)``. J.-B. Yang's thesis, appendix C, has the
+    cube of rho instead of the cube of sigma.
     """
 
     def __init__(self, folds: Sequence[PathFold]) -> None:

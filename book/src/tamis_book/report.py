@@ -45,8 +45,11 @@ class ReproductionReport(Page):
     tests : list of (str, Contrast)
         Name of the part, and test of the reference against another method.
     notes : list of str
+        Notes below the tables.
     made : date
+        The date of the report.
     cares : list of Caveat
+        Warnings about the results.
     details : list of (str, str)
         How the results were computed: terms and their values.
     command : str or None

@@ -22,7 +22,9 @@ class Reproduction:
     Attributes
     ----------
     experiment : Experiment
+        The experiment that was run.
     cells : tuple of Cell
+        The numbers of the table.
     missing : tuple of str
         Sentences about methods and tables that are not available.
     settings : tuple of str
@@ -61,9 +63,9 @@ class Reproduction:
         * the marks of cells, and "all =", "all +", "all -" for cells with all columns;
         * "placebos" and "placebos =": pairs of our number and the published number of another
           method at the same part and size, and those that agree;
-        * "far" and "far placebos =", "far =": pairs whose two published numbers differ by more than
-          the reach of the comparison, how many of them agree, and in how many our number agrees
-          with its own published number;
+        * "far": pairs whose two published numbers differ by more than the comparison tolerates;
+          "far placebos =": those of them that agree; "far =": those of them in which our number
+          agrees with its own published number;
         * "kept", "lost", "reversed": published significant differences from the reference that are
           significant in our results too, are not significant, and have the opposite sign.
         """
@@ -154,7 +156,7 @@ class _PartTable:
         where = self.part.where(point)
         try:
             scores = self.found.values(self.experiment.measured, method, **where)
-        except TamisError:  # this method does not reach the size
+        except TamisError:  # this method selects fewer columns
             return
         if self.experiment.metric == "stability":
             yield from self._stability(method, point)

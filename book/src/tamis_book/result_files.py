@@ -55,6 +55,7 @@ class StoredReproduction:
     realizations, seed : int
         Requested number of realizations, and their seed.
     made : date
+        The date of the run.
     versions : dict of str to str
         Versions of the libraries that were used.
     seconds : float

@@ -58,13 +58,15 @@ def tuned(
     Parameters
     ----------
     estimator : estimator
+        The estimator to tune.
     grid : dict of str to list
         Values to try for each parameter.
     source, plan
         The data and their realizations. Only training rows are used.
     rule : {"mean-of-5", "median-of-5", "each"}, default="mean-of-5"
         "mean-of-5" chooses the point with the best mean score over the first five realizations.
-        "median-of-5" chooses the median of each parameter over the best points of these five.
+        "median-of-5" chooses the median of each parameter over the best points of the first five
+        realizations.
         "each" tunes in every realization with ``GridSearchCV``.
     scoring : str, optional
         A scorer of scikit-learn. The default is the estimator's own score.

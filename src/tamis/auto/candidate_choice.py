@@ -15,7 +15,7 @@ from tamis._arrays import Array, Subset
 #: Number of bootstrap draws of the rows. With 200, a standard error is accurate to about 5 %.
 N_DRAWS = 200
 #: Number of standard errors by which a selection must beat the baseline. One is enough, because
-#: models trained on noise predict worse than the baseline: fewer than 5 % of simulated tables of
+#: models trained on noise predict worse than the baseline. Fewer than 5 % of simulated tables of
 #: pure noise pass this test.
 SIGNIFICANT = 1.0
 #: Number of standard errors by which the AUC of a rare class must exceed 0.5. It is greater than
@@ -23,14 +23,15 @@ SIGNIFICANT = 1.0
 SIGNIFICANT_AUC = 3.0
 
 
-#: Number of standard errors above which the difference between neighbouring sizes is not noise.
+#: A difference between neighbouring sizes is smoothed unless it exceeds this number of standard
+#: errors.
 STEEP = 2.0
 
 
 class Allowed(NamedTuple):
-    """How much worse than the best candidate a candidate with fewer columns may be.
+    """Limits for how much worse than the best candidate a smaller candidate may be.
 
-    All three limits must be met.
+    All three limits must be met. A smaller candidate has fewer columns.
 
     Attributes
     ----------
@@ -39,13 +40,13 @@ class Allowed(NamedTuple):
     share : float
         Limit as a share of the lowest loss.
     gain : float
-        Limit as a share of the best candidate's gain over the baseline. With a rare class or a weak
-        signal, that gain may be less than a few per cent of the loss.
+        Limit as a share of the best candidate's gain over the baseline. It is needed for a rare
+        class or a weak signal, where the whole gain may be only a few per cent of the loss.
     floor : float
-        Share of the gain that is always allowed by ``share``. If hardly any loss is left, a share
-        of it is too strict.
+        Minimum of the limit ``share``, as a share of the gain. If the lowest loss is almost 0, a
+        share of it would be too strict.
     most : float
-        Maximum number of columns, unless all candidates have more.
+        Maximum number of columns. It is ignored if all candidates have more.
     """
 
     n_errors: float
@@ -55,7 +56,7 @@ class Allowed(NamedTuple):
     most: float = float("inf")
 
     def limit(self, least: Array, errors: Array, baseline: Array) -> Array:
-        """Return how far the loss of each candidate may lie above the lowest loss."""
+        """Return the allowed difference between the loss of each candidate and the lowest loss."""
         limit, gain = self.n_errors * errors, np.maximum(baseline - least, 0.0)
         if np.isfinite(self.share):  # infinity times a loss of 0 is NaN
             limit = np.minimum(limit, np.maximum(self.share * least, self.floor * gain))

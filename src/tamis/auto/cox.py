@@ -19,7 +19,8 @@ from tamis.blocks.survival import censored_columns
 from tamis.exceptions import InvalidTarget, NotConverged
 
 #: Default penalties, to be multiplied by the number of columns. With this factor, the prior
-#: variance of the linear predictor is one over the value listed here, for any number of columns.
+#: variance of the linear predictor does not depend on the number of columns: it is the reciprocal
+#: of the listed value.
 PENALTIES = np.logspace(3, -1, 9)
 #: Maximum numbers of Newton steps, of conjugate gradient steps per Newton step, and of halvings of
 #: a Newton step.
@@ -45,11 +46,11 @@ class RidgeCoxCV(BaseEstimator):
     .. math:: \sum_{i: \text{event}} w_i \Big( \eta_i - \log \sum_{j: t_j \geq t_i} w_j e^{\eta_j}
               \Big) - \frac{\alpha}{2} \lVert b \rVert^2, \quad \eta = Z b
 
-    The penalty maximises the cross-validated log partial likelihood. For each fold, coefficients
-    are fitted to the training rows, and the log-likelihood of the training rows is subtracted from
-    that of all rows. These differences are summed over the folds. They are defined even for folds
-    without events. If several penalties are equally good, the greatest is chosen. Folds are
-    deterministic and balanced by event and time.
+    The chosen penalty maximises the cross-validated log partial likelihood. For each fold, the
+    coefficients are fitted to the training rows. With these coefficients, the log-likelihood of the
+    training rows is subtracted from the log-likelihood of all rows. The differences are summed over
+    the folds. They are defined even for folds without events. If several penalties are equally
+    good, the greatest is chosen. Folds are deterministic and balanced by event and time.
 
     Columns are standardised with weighted means and standard deviations. A constant column has the
     coefficient 0. There may be more columns than rows.
@@ -74,6 +75,7 @@ class RidgeCoxCV(BaseEstimator):
     cv_log_likelihoods_ : array of shape (n_alphas,)
         Cross-validated log partial likelihood of each penalty in ``alphas_``.
     n_features_in_ : int
+        Number of columns of ``X``.
     feature_names_in_ : array of shape (n_features,)
         Names of the columns, if ``X`` has names.
 
@@ -110,6 +112,7 @@ class RidgeCoxCV(BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
+            The columns of the model.
         y : structured array of event and time, or array of shape (n_samples, 2)
             The censored target. In an array with two columns, the first is the time, and the second
             is 1 if the event happened or 0 if the row was censored.
@@ -240,7 +243,7 @@ class PartialLikelihood:
     def expand(self, predictors: Array) -> tuple[Array, Array, Callable[[Array], Array]]:
         """Return the gradient, part of the Hessian's diagonal, and a function for Hessian products.
 
-        All derivatives are with respect to the linear predictors, and the Hessian has its sign
+        All derivatives are with respect to the linear predictors. The sign of the Hessian is
         changed.
         """
         risks, at_risk, _ = self._at_risk(predictors)

@@ -29,9 +29,9 @@ from tamis.validation.resamples import parts_of
 from tamis.validation.splits import Fold
 
 #: Targets are rescaled if their standard deviation is outside this range. SVM solvers stop at an
-#: error of 0.001, and forests stop splitting at a variance of 1e-16. Both limits are too coarse for
-#: very small targets. For very large targets, 0.001 is below the rounding errors, so SVM solvers do
-#: not converge.
+#: error of 0.001, and forests stop splitting at a variance of 1e-16. Both tolerances are too coarse
+#: for very small targets. For very large targets, 0.001 is less than the rounding errors, so SVM
+#: solvers do not converge.
 ORDINARY = 0.1, 1e6
 
 
@@ -108,7 +108,7 @@ class Work(NamedTuple):
     def orders(
         self, paths: Sequence[str], X: Array, y: NDArray[Any], rows: Subset, seed: int
     ) -> dict[str, Order]:
-        """Return the orders of all units that paths find on the given rows.
+        """Return the order of all units that each path finds on the given rows.
 
         If a search cannot use these rows, fixed units come first and the others follow by index.
         """
@@ -128,7 +128,7 @@ class Work(NamedTuple):
         return self._within_limits(paths, found)
 
     def _within_limits(self, paths: Sequence[str], orders: dict[str, Order]) -> dict[str, Order]:
-        """Return the orders of the paths, with the list that each price limit buys."""
+        """Return the orders of the paths, with the units selected within each price limit."""
         if self.priced is None:
             return orders
         own = {path: orders[path.removesuffix(PER_PRICE)] for path in paths}
@@ -146,7 +146,7 @@ class Work(NamedTuple):
     def elsewhere(
         self, path: str, model: str, size: int, X: Array, y: NDArray[Any], codes: Subset, seed: int
     ) -> list[HeldOut]:
-        """Return the error in each environment, of a model trained on all other environments.
+        """Return the error in each environment of a model trained on all other environments.
 
         The columns are ordered again without the rows of the environment. ``codes`` holds the
         environment of each row.

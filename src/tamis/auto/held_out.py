@@ -95,7 +95,8 @@ class LostError(NamedTuple):
     rmse, rmse_error : float or None
         Difference between the root mean squared errors, and its standard error.
     scores : dict of str to (float, float)
-        Difference in each score and its standard error, positive if the first is worse.
+        Difference in each score and its standard error. It is positive if the selected columns are
+        worse.
 
     Examples
     --------
@@ -119,6 +120,7 @@ class CurvePoint(NamedTuple):
     Attributes
     ----------
     path, model : str
+        Names of the column order and of the model.
     size : int
         Number of units (columns or groups) that the model was trained on.
     loss, standard_error : float
@@ -126,7 +128,8 @@ class CurvePoint(NamedTuple):
     wrong, wrong_error : float or None
         Error rate and its standard error, for classification.
     limit : float or None
-        The price limit, with ``cost_limit``. The size is then that of the list on all rows.
+        The price limit, if ``cost_limit`` was given. ``size`` is then the number of units selected
+        on all rows within this limit.
 
     Examples
     --------
@@ -234,9 +237,11 @@ class ListOutcome(NamedTuple):
     Attributes
     ----------
     path, model : str
+        Names of the column order and of the model.
     size : int
         Number of units.
     error : HeldOut
+        The error on held-out rows, corrected for the selection.
     lost : LostError
         Difference from the error of the list with the lowest loss.
     """
@@ -251,8 +256,9 @@ class ListOutcome(NamedTuple):
 class FrontPoint(NamedTuple):
     """The candidate with the lowest loss within a price limit, and its error.
 
-    The error is the error rate for classes, the root mean squared error for numbers, or the loss.
-    It is corrected for the selection. ``blind`` is the error without orders per price.
+    The error is the error rate for classes, the root mean squared error for numbers, or the loss of
+    a censored target. It is corrected for the selection. ``blind`` is the error if orders per price
+    are not used.
     """
 
     path: str
@@ -266,8 +272,8 @@ class AutoOutcome(NamedTuple):
     """The selected candidate and its errors.
 
     ``size`` is the number of selected units. It is 0 if nothing is selected. ``lists`` holds the
-    candidate that each rule selects. With price limits, every size is the number of a limit, and
-    ``front`` has a point for each of them.
+    candidate that each rule selects. With price limits, every size is the number of a price limit
+    (the first limit is 1), and ``front`` has a point for each limit.
     """
 
     path: str
@@ -321,7 +327,7 @@ def _restored(kind: Any, numbers: Sequence[Any]) -> Any:
     return found._replace(scores=scores)
 
 
-#: The outcome if no column varies, so that no candidate is tried.
+#: The outcome if no column varies, so no candidate is tried.
 NO_OUTCOME = AutoOutcome(NONE, NONE, 0, False, None, None, None, [], None)  # type: ignore[arg-type]
 #: Class of each field of an outcome that is itself a named tuple.
 PARTS: dict[str, Any] = {
@@ -395,7 +401,7 @@ class Judge:
         return self._tables[measure]
 
     def within(self, allowed: Allowed, among: Subset) -> Subset:
-        """Return the candidates with at most the number of columns that a rule may select."""
+        """Return the candidates that do not exceed the maximum number of columns of a rule."""
         few = among[self.sizes[among] <= allowed.most]
         return few if len(few) else among
 
@@ -574,11 +580,12 @@ def decide(
     Parameters
     ----------
     rules : dict of str to Allowed
-        How much worse a candidate with fewer columns may be. The rule "best" allows nothing.
+        The limits of each rule for the loss of a smaller candidate. The rule "best" always selects
+        the lowest loss.
     wanted : str
         Name of the rule that decides which columns are selected.
     asked : int or None
-        Number of units that was asked for. If it is given, a candidate is always selected.
+        Number of units that the user asked for. If it is given, a candidate is always selected.
     most : int or None
         The highest price limit that may be selected. If it is given, sizes are numbers of limits.
     """
@@ -627,7 +634,8 @@ def stability_of(
 ) -> Stability | None:
     """Return the stability across folds of the first ``size`` units of a path.
 
-    The orders in ``found`` are positions in ``offered``, the array of units that are not constant.
+    The orders in ``found`` refer to positions in ``offered``, the array of units that are not
+    constant.
     """
     selected = [np.array(one[1][path][str(size)], dtype=np.intp) for one in found]
     try:

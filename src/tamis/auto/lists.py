@@ -61,8 +61,8 @@ class ColumnList:
 def similar_units(X: Array, units: Grouping, selected: Subset) -> dict[int, list[int]]:
     """Return the units that each selected unit stands for, the most similar first.
 
-    These units are not selected, and their largest absolute correlation is that with this unit. It
-    is above 0.9.
+    A selected unit stands for the units that are not selected and whose largest absolute
+    correlation with any selected unit is the one with this unit, and above 0.9.
     """
     others = np.setdiff1d(np.arange(units.n_units), selected)
     if not len(others) or not len(selected):

@@ -29,7 +29,7 @@ WIDTH, WIDTHS, MARGIN = 0.5, (0.25, 0.5, 1.0, 2.0), 0.05
 SLOPE, SLOPES = 1.5, (1.0, 1.5, 2.0, 3.0, 4.5, 7.0)
 #: Number of inner folds, and the maximum number of rows used for all of them together.
 INNER_FOLDS, INNER_ROWS = 3, 500
-#: Tolerance of the solver, which is that of LIBSVM, and the maximum number of its steps.
+#: Tolerance of the solver (the default of LIBSVM), and maximum number of its steps.
 TOLERANCE, MOST_STEPS = 1e-3, 100_000
 
 
@@ -62,8 +62,8 @@ def make_svm(n_columns: int, task: str, tuning: KernelTuning) -> Any:
 def tune_svm(known: Array, truth: Truth, seed: int) -> KernelTuning:
     """Return the width, C and slope with the lowest squared loss in inner cross-validation.
 
-    The width is chosen first, with the default C. A default is kept unless another value is clearly
-    better, or if there are too few rows for inner folds.
+    The width is chosen first, with the default C. A default is replaced only if another value is
+    clearly better. If there are too few rows for inner folds, all defaults are kept.
     """
     rows = _inner_rows(truth, seed)
     if not len(rows):
@@ -140,9 +140,10 @@ def _losses(K: Array, truth: Truth, train: Subset, test: Subset, cost: float) ->
 def _outputs(K: Array, asked: Array, truth: Truth, cost: float) -> Array:
     """Train an SVM, and return its outputs for the rows of ``asked``.
 
-    There is a column for each pair of classes, which is positive for the first class, or a single
-    column for a numeric target. ``K`` is the kernel matrix of the training rows, and ``asked`` has
-    the kernel values between the rows to predict and the training rows.
+    For classes, there is a column for each pair of classes, with positive values for the first
+    class. For a numeric target, there is a single column. ``K`` is the kernel matrix of the
+    training rows, and ``asked`` holds the kernel values between the rows to predict and the
+    training rows.
     """
     n = len(K)
     upper = np.full(n, cost) if truth.weights is None else cost * truth.weights
@@ -169,7 +170,8 @@ def _outputs(K: Array, asked: Array, truth: Truth, cost: float) -> Array:
 def _solve(K: Array, rows: Subset, sign: Array, upper: Array, linear: Array) -> tuple[Array, float]:
     """Return the coefficients of the rows and the intercept.
 
-    Variable i belongs to row rows[i], has the given sign, linear term and upper bound.
+    Variable i belongs to row ``rows[i]`` and has the sign ``sign[i]``, the upper bound
+    ``upper[i]`` and the linear term ``linear[i]``.
     """
     from tamis.compiled.smo import smo
 

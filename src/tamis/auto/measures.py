@@ -162,7 +162,7 @@ def area_under_curve(
 def average_precision(
     score: Array, positive: Mask, folds: NDArray[np.intp], weights: Array
 ) -> Array:
-    """Return the average precision: the mean precision at the positive rows, within folds.
+    """Return the average precision within folds: the mean precision at the positive rows.
 
     >>> score, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
     >>> average_precision(score, positive, np.zeros(4, dtype=int), np.ones((1, 4))).round(3)

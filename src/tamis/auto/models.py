@@ -63,8 +63,9 @@ def predict_rows(
     train, test : array of int
     seed : int
     tunings : dict or None
-        Parameters of SVMs that were tuned on the same training rows, by the number of digits of the
-        number of columns. An SVM on other columns uses them as well, and missing ones are added.
+        Parameters of SVMs that were tuned on the same training rows. The key is the bit length of
+        the number of columns. SVMs with the same key share their parameters. Missing parameters are
+        added.
     """
     known = truth.take(train)
     if known.weights is not None and not known.weights.all():  # solvers reject a weight of 0
@@ -154,7 +155,7 @@ class ForestImportances(BaseEstimator):
         self.n_trees, self.task, self.random_state = n_trees, task, random_state
 
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
-        """Grow the trees, and store the share of each column in what they explain."""
+        """Grow the trees, and store the share of each column in the total impurity decrease."""
         known, truth = scaled_columns(X)[0], Truth.of(y, self.task)
         nothing = np.empty((0, X.shape[1]))
         _, self.feature_importances_ = _forest(

@@ -25,13 +25,14 @@ PATHS = (
     "information", "forest", "floating", "distinct information", "distinct forest", "interactions",
     "cox",
 )  # fmt: skip
-#: Added to the name of an order whose columns are bought by rank and price, under a price limit.
+#: Suffix for the name of an order in which columns are selected by rank and price under a price
+#: limit.
 PER_PRICE = " per price"
 #: Orders that are derived from another order by moving near-duplicates to the end.
 DISTINCT = {"distinct information": "information", "distinct forest": "forest"}
 #: Absolute correlation above which a column is a near-duplicate of another one.
 DUPLICATE = 0.9
-#: Number of units at the start of an order in which near-duplicates are looked for.
+#: Near-duplicates are looked for among this number of units at the start of an order.
 COMPARED = 400
 #: Maximum number of columns that each search considers. If the table has more, an F-test preselects
 #: this number of columns. A search over this number takes about a second.
@@ -176,7 +177,7 @@ def has_interaction(X: Array, y: NDArray[np.generic], task: str, seed: int) -> b
 def distinct_order(order: Order, X: Array, units: Grouping) -> Order:
     """Return an order in which near-duplicates of earlier units are moved to the end.
 
-    A near-duplicate has an absolute correlation above 0.9 with a unit that comes earlier and stays.
+    A near-duplicate has an absolute correlation above 0.9 with an earlier unit that is not moved.
     In a group of columns, this holds for each column.
     """
     ranking, n_fixed = order.ranking, len(units.fixed)

@@ -43,11 +43,11 @@ FEW_ROWS, MOST_REPEATS = 200, 3
 #: Share of the budget up to which cross-validation is repeated. The remaining share is a reserve,
 #: because repeats multiply the errors of the rough cost estimates.
 REPEATING = 0.55
-#: Numbers of columns at which a slower model is trained. They are few if the SVM is trained at all
-#: numbers, if there are more than 5000 rows, or if there is no time for all of them.
+#: Reduced numbers of columns for a slower model. They are used if the SVM is trained at all numbers
+#: of columns, if there are more than 5000 rows, or if there is no time for all numbers.
 FEW_SIZES = {"trees": (1, 2, 5, 10, 20, 40), "boosting": (5, 10, 20, 40)}
-#: Orders whose lists the slower models are trained on, and their numbers of columns. Other models
-#: are trained on the lists of all orders.
+#: Orders on whose lists the slower models are trained. Other models are trained on the lists of all
+#: orders.
 PATHS_OF = {
     "boosting": ("distinct forest", "interactions"),
     "trees": ("information", "distinct forest", "interactions"),
@@ -59,7 +59,7 @@ MOST_INTERACTING = 10
 FEWEST_FOR = {
     "floating": 100, "distinct information": 100, "distinct forest": 100, "interactions": 50,
 }  # fmt: skip
-#: Numbers of columns beyond those of short lists. Only an order that ranks all columns has them.
+#: Further numbers of columns above 40. They are tried only for an order that ranks all columns.
 WIDE_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 #: Share of the budget for the first orders and models. If they need more, the rows are halved.
 BASE = 0.35
@@ -69,8 +69,8 @@ COMPILED, LOADING = ("path: forest", f"model: {SVM}", "model: trees"), 0.8
 FEWEST_ROWS = 500
 #: A regression SVM has two variables per row, and takes this many times as long to train.
 SVR_TIMES = 4
-#: Share of the units that a further order selects in addition to those of other orders. Equal lists
-#: are evaluated once.
+#: Estimated share of the lists of a further order that differ from the lists of other orders. Equal
+#: lists are evaluated only once.
 NEW = 0.6
 
 
@@ -105,8 +105,9 @@ class Planned(NamedTuple):
 class AutoPlan(NamedTuple):
     """The orders, models and numbers of columns that Auto tries on a table.
 
-    ``sizes_of`` lists the numbers of columns at which each model is trained, ``wide`` the larger
-    ones of the forest order, and ``everything`` the models that are trained on all columns.
+    ``sizes_of`` lists the numbers of columns at which each model is trained. ``wide`` lists the
+    numbers above 40, which are tried with the forest order. ``everything`` lists the models that
+    are trained on all columns.
     """
 
     n_rows: int
@@ -151,7 +152,7 @@ class AutoPlan(NamedTuple):
 
 
 def judged_paths(model: str, paths: Sequence[str]) -> list[str]:
-    """Return the orders on whose lists a model is trained: at least the first."""
+    """Return the orders on whose lists a model is trained, with at least one order."""
     wanted = PATHS_OF.get(model, paths)
     if "distinct forest" not in paths:
         wanted = (*wanted, "forest")

@@ -35,7 +35,7 @@ class PriceLimits(NamedTuple):
 
     @classmethod
     def of(cls, cost_limit: float | str, units: Grouping) -> "PriceLimits":
-        """Return the limits for a table. Those that are below every price are left out."""
+        """Return the limits for a table. Limits below the cheapest price are left out."""
         prices = units.prices
         assert prices is not None
         asked, least = CostLimit(cost_limit).of(prices), cheapest_price(units)
@@ -65,7 +65,7 @@ class PriceLimits(NamedTuple):
         return plan._replace(paths=paths, sizes_of=sizes_of, wide=(), n_units=len(numbers) + 1)
 
     def order(self, order: Order, units: Grouping, per_price: bool) -> Order:
-        """Return an order with the list that is bought within each limit."""
+        """Return an order with the units that are selected within each limit."""
         limits = [replace(limit, per_price=per_price) for limit in self.limits]
         lists = affordable_lists(order.ranking, limits, fixed=units.fixed_units, most=SIZES[-1])
         subsets = dict(enumerate([*lists, np.arange(units.n_units)], 1))

@@ -51,7 +51,7 @@ from tamis.meta.repeats import InRounds, Verdict, readable_rounds
 from tamis.validation.splits import Fold, read_row_weights
 from tamis.validation.stability import Stability
 
-#: How much worse a candidate with fewer columns may be, for each value of ``size``.
+#: Limits for how much worse a smaller candidate may be, for each value of ``size``.
 RULES = {
     "best": Allowed(0.0),
     "balanced": Allowed(2.0, 0.05, 0.2, 0.01, SIZES[-1]),
@@ -65,8 +65,8 @@ PATIENCE, LEAST_SECONDS = 3.0, 300.0
 SQUARED = 1e-75, 1e75
 #: Minimum number of rows, which is enough for two folds of two rows each.
 FEWEST = 4
-#: Orders that are finally computed again on all rows, which is fast because their statistics are
-#: sums over rows, and the maximum number of values of the table that they read.
+#: Orders that are finally computed again on all rows, and the maximum number of table entries for
+#: this. It is fast for these orders, because their statistics are sums over rows.
 ADDED_UP, MOST_VALUES = ("information", "floating", "distinct information"), 10**7
 #: Maximum number of rows for the permutation test of interactions.
 TESTED_ROWS = 5_000
@@ -89,16 +89,16 @@ class Auto(InRounds):
     In each fold, the columns are ordered in several ways: by joint mutual information with the
     target (forward selection with JMI, corrected for chance), by the importances of a forest of
     extremely randomised trees (recursive elimination), and by a floating search for the best
-    least-squares fit. Two more orders are those of mutual information and of the forest in which
+    least-squares fit. In two more orders, by joint mutual information and by the forest,
     near-duplicates (absolute correlation above 0.9) come last. If a pair of columns has a
-    significant interaction, interactions are an order as well.
+    significant interaction, there is also an order by interactions.
 
     A ridge regression, an RBF SVM, a forest and gradient boosting are trained on the first 1, 2, 3,
     4, 5, 6, 8, 10, 14, 20, 28 and 40 columns of the orders, and predict the held-out rows. For
-    ``best_``, the forest order is also tried with more columns, and models with all columns. For a
+    ``best_``, models are also trained on more columns of the forest order and on all columns. For a
     censored target, the columns are ordered by the Cox score, and the model is a Cox regression
-    with a ridge penalty. Its loss is the negative log partial likelihood within test folds, and the
-    concordance is reported as well.
+    with a ridge penalty. The loss is then the negative log partial likelihood within test folds,
+    and the concordance is reported as well.
 
     Auto selects the smallest number of columns whose loss is close to the lowest loss. The
     difference must meet three limits:
@@ -114,10 +114,10 @@ class Auto(InRounds):
     that number is computed again on all rows.
 
     The reported error comes from held-out rows and is corrected for the selection among many
-    candidates. For this, the rule is applied to bootstrap draws of the rows, and the candidate that
-    it selects is measured on the rows outside the draw. If this error is not significantly below
-    that of the baseline (at the 5 % level), nothing is selected and a warning is issued. If
-    candidates are compared by a score that depends on ranks, such as AUC, this test uses the
+    candidates. For this correction, the rule is applied to bootstrap draws of the rows, and the
+    selected candidate is measured on the rows outside the draw. If this error is not significantly
+    below the error of the baseline (at the 5 % level), nothing is selected and a warning is issued.
+    If candidates are compared by a score that depends on ranks, such as AUC, this test uses the
     squared loss.
 
     The orders and models that are tried depend on the size of the table, on ``budget`` and on
@@ -127,12 +127,13 @@ class Auto(InRounds):
     Parameters
     ----------
     budget : float, default=35
-        Time that the plan may take, in estimated seconds of one core. Mutual information with ridge
-        regression is always tried. A fit that takes more than three times the budget, and at least
-        five minutes, is stopped and uses the orders that are finished.
+        Time that the plan may take, in estimated seconds on one core. Mutual information with ridge
+        regression is always tried. If a fit takes more than three times the budget and more than
+        five minutes, it is stopped, and only the completed folds are used.
     size : {"balanced", "short", "best"}, default="balanced"
-        Which list is selected. "balanced" is described above. "short" allows three standard errors,
-        and 15 % of the loss or 2 % of the gain. "best" selects the candidate with the lowest loss.
+        Which list is selected. "balanced" is the rule described above. "short" allows larger
+        differences: three standard errors, and 15 % of the loss or 2 % of the gain. "best" selects
+        the candidate with the lowest loss.
     n_features_to_select : int, float or None, default=None
         Number or share of columns to select. If it is given, Auto chooses only the order and the
         model. By default, the rule above also chooses the number.
@@ -163,10 +164,10 @@ class Auto(InRounds):
         only if ``cost_limit`` is given.
     cost_limit : float, str or None, default=None
         The greatest price of the selected columns, or a share of the full price such as "10%".
-        Price limits replace the numbers of columns: 2.5, 5, 10, 20, 35, 50, 70 and 100 % of the
-        full price, and this limit. Within each of them, an order buys the first columns that fit,
-        and up to 40. Further orders divide 1 / rank by the price. The rule above then selects the
-        lowest price limit instead of the smallest number.
+        Price limits then replace the numbers of columns: 2.5, 5, 10, 20, 35, 50, 70 and 100 % of
+        the full price, and this limit. Within each limit, the first columns of an order that fit
+        are selected, at most 40. Further orders sort the columns by 1 / rank, divided by the price.
+        The rule above then selects the lowest price limit instead of the smallest number.
     random_state : int, generator or None, default=None
         Seed of the folds, the models and the bootstrap draws.
     n_jobs : int or None, default=None
@@ -185,11 +186,12 @@ class Auto(InRounds):
     estimator_ : estimator
         The model, not yet trained, for the selected columns.
     best_, short_ : ColumnList or None
-        The list with the lowest loss, and a short list, whatever ``size`` is. None if nothing is
-        selected or ``n_features_to_select`` was given.
+        The list with the lowest loss, and the short list, for any value of ``size``. None if
+        nothing is selected or ``n_features_to_select`` was given.
     stands_for_ : dict of column to list of columns
         For each selected column, the columns that are not selected and have an absolute correlation
-        above 0.9 with it, the most similar first. A column is listed once.
+        above 0.9 with it, the most similar first. Each column is listed only once, with the
+        selected column that is most similar to it.
     error_, error_all_, error_guess_ : HeldOut
         Errors on held-out rows of the selected columns, of all columns with the best model, and of
         the baseline. The first two are corrected as described above. ``error_all_`` is None if
@@ -216,13 +218,13 @@ class Auto(InRounds):
     stopped_ : bool
         Whether the time limit stopped the fit early.
     front_ : list of PricedList
-        With ``cost_limit``, the lists that are better than all cheaper ones, with their prices. A
+        With ``cost_limit``, the lists that are better than all cheaper lists, with their prices.
         ``loss`` is the error rate for classes, the root mean squared error for numbers, or the loss
-        of a censored target, corrected as described above. ``blind_loss`` is the same without the
-        orders per price.
+        of a censored target, corrected as described above. ``blind_loss`` is the same error if the
+        orders per price are not used.
     environment_errors_ : dict of label to HeldOut
-        Error in each environment of a model that was trained on all others, if ``fit`` got
-        ``environments``. The columns are ordered again without that environment.
+        If ``fit`` got ``environments``: the error in each environment of a model that was trained
+        on all other environments. The columns are ordered again without that environment.
     p_values_, q_values_, effects_, effect_errors_, found_in_ : array or None
         The conditional test of each unit, with ``confirm=True``; see
         :class:`~tamis.meta.ConditionalTest`.
@@ -574,7 +576,7 @@ class Auto(InRounds):
     def _final_orders(
         self, paths: list[str], X: Array, y: NDArray[Any], seed: int
     ) -> dict[str, Order]:
-        """Return orders on the rows in use, or on all rows if their statistics add up over rows."""
+        """Return orders on the rows in use, or on all rows if that is fast."""
         work, whole = self._work, self._whole
         if whole.X is None or work.truth.weights is not None:
             return work.orders(paths, X, y, np.arange(len(X)), seed)
@@ -588,8 +590,8 @@ class Auto(InRounds):
     def _of_sizes(self, outcome: AutoOutcome, orders: dict[str, Order]) -> dict[str, Any]:
         """Return the lists of the selected order by number of units, and those of the front.
 
-        With price limits, each list has the number of its limit. Of several limits with the same
-        number of units, the one with the lowest loss is used.
+        With price limits, lists are found by the number of their limit. If several limits give the
+        same number of units, the list with the lowest loss is used.
         """
         mine = orders[outcome.path]
 

@@ -10,7 +10,7 @@ from tamis.blocks.survival import SURVIVAL
 
 
 def reads_as_numbers(y: NDArray[Any]) -> bool:
-    """Return whether a target is numeric because it holds equally spaced real numbers.
+    """Return whether a target holds equally spaced real numbers, and so is read as numeric.
 
     >>> reads_as_numbers(np.array([1.0, 2.0, 3.0])), reads_as_numbers(np.array([1, 2, 3]))
     (True, False)
@@ -51,6 +51,7 @@ class Truth(NamedTuple):
     groups : array of int or None
         Group of each row. Rows of the same group stay together in folds.
     weights : array or None
+        Weight of each row. None means equal weights.
     censored : structured array or None
         Event and time of each row, for a censored target.
     """

@@ -18,9 +18,9 @@ class Candidates:
     """Finds the best candidates of each step of a search.
 
     Sorting all units in every step would be slow. Scores change little from step to step, so the
-    score of the 200th-best unit of an earlier step is used as a limit: only units above it are
-    sorted. If fewer than 100 or more than 400 units reach it, all are compared and the limit is
-    renewed, so the result is always the same.
+    score of the 200th-best unit of an earlier step is used as a limit: only units that reach it are
+    sorted. If fewer than 100 or more than 400 units reach the limit, all units are compared and a
+    new limit is set. So the limit never changes the result.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def in_order(scores: Scores, *, adding: bool) -> Scores:
 
 
 def count_equal(scores: Scores, moved: Subset, *, adding: bool) -> int:
-    """Count the units whose score equals that of the last unit that moved, including that unit."""
+    """Count the units that are tied with the last unit that moved, including that unit."""
     if scores.n_equal or not len(moved) or not len(scores.units):
         return scores.n_equal
     cut = snapped(-scores.values if adding else scores.values)

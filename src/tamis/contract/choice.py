@@ -70,7 +70,8 @@ class Context(NamedTuple):
     def flattering(self, too_good: float) -> str:
         """Return a sentence which warns that a score is optimistic.
 
-        For a cross-validated score, the sentence also quotes ``too_good``, the typical excess.
+        For a cross-validated score, the sentence also quotes ``too_good``, the number by which the
+        score typically exceeds the true value.
         """
         if not hasattr(self.criterion, "fold_scores"):
             return FLATTERS
@@ -80,7 +81,7 @@ class Context(NamedTuple):
     def beside_fixed(self) -> str:
         """A sentence stating that the reason does not apply to the fixed units.
 
-        It is empty if no unit is fixed.
+        The text is empty if no unit is fixed.
         """
         fixed = self.grouping is not None and bool(self.grouping.fixed)
         return " This does not apply to the fixed features." if fixed else ""
@@ -128,7 +129,8 @@ class Choice(BaseEstimator, ABC):
     array([2])
     """
 
-    #: Whether the search path must be nested: each step contains the previous one, or lies in it.
+    #: Whether the search path must be nested: each subset contains the previous one, or is part of
+    #: it.
     needs_nested: ClassVar[bool] = False
     #: Whether the choice works with a table in row blocks.
     takes_blocks: ClassVar[bool] = True
@@ -150,7 +152,7 @@ class Choice(BaseEstimator, ABC):
     def guided_steps(
         self, search: Any, source: Any, size: int | None, done: Trace, context: Context
     ) -> Iterator[Event]:
-        """Yield the steps that follow the trace ``done``. The default are those of the search."""
+        """Yield the steps that follow the trace ``done``. By default, the search makes them."""
         found: Iterator[Event] = search._steps(source, done.n_units, size, done)
         return found
 
@@ -299,7 +301,7 @@ def check_values(name: str, search: Walker, criterion: Any, written: str) -> Non
     if search.scores_alone and not criterion.additive:
         searched_by = type(search).__name__
         raise IncompatibleCriterion(
-            f"{searched_by} scores each feature alone and never values a subset by {scored_by}. "
+            f"{searched_by} scores each feature alone and never scores a subset with {scored_by}. "
             f"Use Forward({scored_by}(...), n_features_to_select={written}), or ask "
             f"{searched_by} for a number of features."
         )
@@ -354,8 +356,8 @@ def best_of(trace: Trace, candidates: NDArray[np.intp]) -> int:
 def gains_until(trace: Trace, chosen: int) -> int | None:
     """Return the size of a smaller subset that is at least as good as the chosen one.
 
-    It is the best subset up to the chosen step, and ties go to the smallest size. Return None if
-    the chosen subset is better than every smaller one before it, or if values are unknown.
+    This is the size of the best subset up to the chosen step. Ties go to the smallest size. Return
+    None if the chosen subset is better than every smaller one before it, or if values are unknown.
     """
     if chosen < 0:
         return None

@@ -58,7 +58,7 @@ class PartRuns:
 
     @property
     def parts(self) -> tuple[Record, ...]:
-        """The records of all parts that were started, including those of a run that is resumed."""
+        """The records of all parts, including recorded parts that have not been resumed yet."""
         return (*[run.record for run in self._runs], *self._done[len(self._runs) :])
 
     @property

@@ -1,8 +1,8 @@
 """Prices of columns: what a subset costs, and which units still fit under a limit.
 
-A price consists of a part that each column has for itself and of fees that several columns share. A
-fee is paid once, for the first of its columns. So the price of a subset does not depend on an
-order, and a larger set is never cheaper.
+The price of a column has two parts: its own price, and fees that it shares with other columns. A
+shared fee is paid once, together with the first column that needs it. So the price of a subset does
+not depend on the order of its columns, and adding a column never makes it cheaper.
 """
 
 import csv
@@ -23,13 +23,13 @@ from tamis._arrays import Array, Mask, Subset, is_real
 from tamis._format import format_number, shorten_list
 from tamis.exceptions import InvalidParameter, InvalidTable, NothingToAdd
 
-#: Relative rounding error of a sum of prices. Prices of 0.1 and 0.2 fit under a limit of 0.3.
+#: Relative tolerance of a price limit, so that prices of 0.1 and 0.2 fit under a limit of 0.3.
 ROUNDING = 1e-9
-#: Number of groups with a shared fee that are tried in a step of a search.
+#: Maximum number of groups with a shared fee that a step of a search tries.
 MOST_GROUPS = 10
-#: Largest price. Sums of prices stay finite.
+#: Largest allowed price. With this limit, sums of prices stay finite.
 MOST = 1e100
-#: Smallest price by which a score is divided.
+#: Scores are divided by at least this price, to avoid a division by zero.
 TINY = 1e-300
 #: Columns of a CSV file with prices.
 HEADINGS = ("name", "cost", "group", "fee", "later")
@@ -46,7 +46,7 @@ class Prices:
     fees : tuple of (fee, units)
         Fees that are paid once if a subset contains at least one of the units.
     full : float
-        The price of the whole table, of which limits such as "10%" are a share.
+        The price of the whole table. A limit such as "10%" is a share of it.
 
     Examples
     --------
@@ -63,7 +63,8 @@ class Prices:
         """Return the price of a subset of units."""
         held = {int(unit) for unit in units}
         paid = (fee for fee, sharing in self.fees if not held.isdisjoint(sharing))
-        exact = fsum([*(self.own[unit] for unit in held), *paid])  # so it has no order
+        # fsum is exact, so the order of the units does not matter
+        exact = fsum([*(self.own[unit] for unit in held), *paid])
         return _rounded(exact)
 
     @cached_property
@@ -96,7 +97,7 @@ class Prices:
         return self._with_fees(candidates, self._arrays[1] * (self._members(subset) == 0))
 
     def shares(self, subset: Subset) -> Array:
-        """Return the price of each member of the subset, with fees split between its members."""
+        """Return the price of each member. Members that need the same fee share it equally."""
         return self._with_fees(subset, self._arrays[1] / np.maximum(self._members(subset), 1))
 
     def restricted(self, units: Subset) -> "Prices":
@@ -127,6 +128,7 @@ class Limit:
     Attributes
     ----------
     prices : Prices
+        The prices of the units.
     amount : float
         The greatest allowed price.
     per_price : bool
@@ -166,9 +168,9 @@ class Limit:
         return found
 
     def fitting(self, order: Subset, held: Subset) -> Subset:
-        """Go through an order, and return the units that can be added within the limit.
+        """Return the units that can be added within the limit, tried one by one in an order.
 
-        Units in ``held`` are paid already.
+        The units in ``held`` are already selected, and their fees are paid.
         """
         own, fees = self.prices.own, self.prices.fees
         fees_of: dict[int, list[int]] = {}
@@ -192,8 +194,8 @@ class Limit:
         """Return the scores divided by prices if ``per_price`` is true, else the scores.
 
         The scores are the gains of the candidates or, without candidates, the losses of the members
-        of the subset. A candidate without a price and with a gain comes first. A member without a
-        price stays.
+        of the subset. Free candidates with a gain are ranked first. Free members whose removal
+        would cost quality are removed last.
         """
         if not self.per_price:
             return scores
@@ -218,8 +220,9 @@ class Limit:
     ) -> list[Subset]:
         """Return the candidates of each fee, for the fees with the greatest gain per price.
 
-        At most ``MOST_GROUPS`` groups are returned. If ``unpaid`` is given, it is a subset of which
-        no member has paid the fee, and a group has at least two candidates.
+        At most ``MOST_GROUPS`` groups are returned. If the subset ``unpaid`` is given, a group is
+        returned only if no member of that subset needs its fee, and if it has at least two
+        candidates.
         """
         own, fees = self.prices._arrays
         position = np.full(len(own), -1)
@@ -277,9 +280,10 @@ class FeatureCosts(BaseEstimator):
         ----------
         path : str or path
             A file with the columns ``name`` and ``cost``, the price of a column if it is bought
-            alone. The optional column ``group`` names a group that shares a fee. The fee is in the
-            column ``fee``. Instead of it, the column ``later`` can hold the price of a column if
-            another one of its group is bought too. The fee is then the smallest difference.
+            alone. The optional column ``group`` names a group that shares a fee, and the column
+            ``fee`` holds the fee. Instead of ``fee``, the file may have the column ``later``: the
+            price of a column if another column of the group is bought as well. The fee is then the
+            smallest difference between ``cost`` and ``later`` in the group.
         default : float or None, default=None
             The price of columns that are not in the file.
         """
@@ -397,7 +401,7 @@ class FeatureCosts(BaseEstimator):
 
 
 def group_prices(prices: Prices, unit_of: NDArray[np.intp], n_units: int) -> Prices:
-    """Return the prices of units from those of columns. A unit contains all of its columns."""
+    """Return the prices of units, given the prices of columns and the unit of each column."""
     own = [0.0] * n_units
     members: list[list[float]] = [[] for _ in own]
     for unit, price in zip(unit_of.tolist(), prices.own, strict=True):

@@ -63,10 +63,9 @@ class Criterion(BaseEstimator, ABC):
     takes_several_targets: ClassVar[bool] = False
     #: Whether scores can be computed on a GPU or other device.
     runs_on_device: ClassVar[bool] = False
-    #: Whether scores depend on the scale of the columns, so that a search must not standardise
-    #: them.
+    #: Whether scores depend on the scale of the columns. A search then does not standardise them.
     reads_scale: ClassVar[bool] = False
-    #: Whether ``loss`` returns the decrease of a score, so that a negative loss is an improvement.
+    #: Whether ``loss`` returns the decrease of a score. A negative loss is then an improvement.
     loses_score: ClassVar[bool] = False
     #: Name of the score that breaks ties, such as "squared loss on the same folds". Empty
     #: if there is none. See :meth:`second_opinion`.
@@ -150,7 +149,7 @@ class Criterion(BaseEstimator, ABC):
         """
 
     def grouped(self, columns: Sequence[ArrayLike] | None) -> Self:
-        """Define groups of columns, each of which is scored as a unit from the next ``fit`` on.
+        """Define groups of columns. From the next ``fit`` on, each group is scored as a unit.
 
         Parameters
         ----------
@@ -229,8 +228,8 @@ class Criterion(BaseEstimator, ABC):
     def second_opinion(self, subset: Subset, units: Subset) -> Array:
         """Return a second score of the subset after the move of each unit. Greater is better.
 
-        Searches use it to break ties if ``opinion`` is not empty. The units are either all outside
-        the subset, and each is added on its own, or all inside, and each is removed on its own.
+        Searches use it to break ties if ``opinion`` is not empty. If the units are outside the
+        subset, each is added on its own. If they are in the subset, each is removed on its own.
         """
         raise NotImplementedError(f"{type(self).__name__} has no second score to break ties.")
 
@@ -384,7 +383,9 @@ def difference(values: Array, base: float) -> Array:
     Parameters
     ----------
     values : array of float
+        The values.
     base : float
+        The number to subtract.
     """
     with np.errstate(invalid="ignore"):
         return np.where(values == base, 0.0, values - base)
@@ -396,7 +397,9 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     Parameters
     ----------
     criterion : Criterion
+        The criterion whose ``targets`` and ``task`` are compared with the target.
     y : array or None
+        The target.
     """
     if y is None:
         return "none"

@@ -29,6 +29,7 @@ class Given(NamedTuple):
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,) or None
     seed : int
+        Seed from which the model derives its random numbers.
     n_evaluations : int
         Number of scores computed so far.
     parts : tuple of Record
@@ -106,8 +107,8 @@ class Embedded(Selection):
     ) -> Iterator[dict[str, Any]]:
         """Train the model. After each stage, yield a state from which training can continue.
 
-        ``state`` is empty for a new fit; for a resumed fit it is an earlier state, as read from
-        JSON. After the last state no training is left to do.
+        For a new fit, ``state`` is empty. For a resumed fit, it is an earlier state, as read from
+        JSON. After the last state, the model is fully trained.
         """
 
     @abstractmethod

@@ -173,9 +173,9 @@ class Story:
         if not looks[0].adding:
             last = looks[-1]
             return [
-                f"It was never removed: at step {last.step + 1}, {self.list_units(last.winners)} "
-                f"left with a loss of {last.winning_score:.4g}, compared with {last.score:.4g} for "
-                f"{self.label(unit)}."
+                f"It was never removed: step {last.step + 1} removed "
+                f"{self.list_units(last.winners)} with a loss of {last.winning_score:.4g}, "
+                f"compared with {last.score:.4g} for {self.label(unit)}."
             ]
         closest = int(np.argmin([look.shortfall for look in looks]))
         shown = sorted({0, closest, len(looks) - 1})

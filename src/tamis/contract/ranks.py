@@ -11,7 +11,7 @@ NEVER = np.inf
 def scores_of(trace: Trace) -> Array:
     """Return the score of each unit at its last move.
 
-    For a unit that never moved, it is the last score that was computed.
+    A unit that never moved has the last score that was computed for it.
     """
     moved = _last_moves(trace)
     return np.where(np.isnan(moved), trace.given, moved)
@@ -25,7 +25,7 @@ def order_of(trace: Trace, chosen: int) -> tuple[Subset, Subset]:
     * If the search only adds units, they are in order of entry, so the first k units are the subset
       of size k.
     * Otherwise units that were never removed come before units that were removed after the chosen
-      step. Among the latter, the last removed comes first.
+      step. The last removed unit is the first of the removed units.
 
     The units that are not selected follow in three groups: units added after the chosen step, in
     order of entry; removed units, the last removed first; and units that never moved.
@@ -64,7 +64,7 @@ def _last_moves(trace: Trace) -> Array:
 def _standing(trace: Trace) -> Array:
     """Return the score of each unit at its last move.
 
-    A unit of the last subset that was scored at the last step but did not move gets the score of
+    The last step may have scored units of the last subset that did not move. They get the score of
     that step instead.
     """
     found, last = _last_moves(trace), len(trace) - 1

@@ -35,7 +35,7 @@ FORMAT = 2
 
 #: Parameters that set resources and budgets. They do not change the result of a finished search.
 MEANS = frozenset({"n_jobs", "max_evaluations", "max_seconds"})
-#: Parameters that are left out of the identity, because the record stores the units they define.
+#: Parameters that are not part of the identity, because the record stores the units they define.
 UNITS = frozenset({"feature_groups", "fixed_features", "feature_costs"})
 
 
@@ -52,7 +52,7 @@ def installed_versions() -> Mapping[str, str]:
 
 
 class Interaction(NamedTuple):
-    """A pair of units, and the information that it adds to that of the two single units.
+    """A pair of units, and the information that the pair has beyond its two single units.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class Interaction(NamedTuple):
     information : float
         I(x_i; y | x_j) - I(x_i; y) in nats: positive for an interaction, negative for redundancy.
     p_value : float or None
-        Share of permuted targets whose strongest pair has at least this information. None if no
-        targets were permuted.
+        Share of the permutations of the target in which the strongest pair has at least this much
+        information. None if the target was not permuted.
     """
 
     first: int
@@ -108,9 +108,9 @@ class Record:
     parts : tuple of Record
         The records of the searches that a composed selector ran.
     units : dict or None
-        The names and columns of the groups (``groups``), and the units that every subset contains
-        (``fixed``), and their prices (``prices``). None if there are no groups, no fixed units and
-        no prices, so that unit j is column j.
+        The names and columns of the groups (``groups``), the units that every subset contains
+        (``fixed``), and the prices of the units (``prices``). None if there are no groups, no fixed
+        units and no prices. Unit j is then column j.
     interactions : tuple of Interaction
         The strongest pairs of units. Empty unless the criterion scores pairs.
     ran_on : dict
@@ -375,7 +375,7 @@ class Record:
 
 
 def outside_pairs(pairs: Iterable[Interaction], units: Subset) -> list[Interaction]:
-    """Convert the unit indices in interactions from a narrower table to those of the whole table.
+    """Convert the unit indices of interactions in a narrower table to those of the whole table.
 
     Unit i of the narrower table is unit ``units[i]`` of the whole table.
 

@@ -7,8 +7,7 @@ from tamis._version import __version__
 from tamis.contract.columns import COLUMNS, COUNTED_BY
 from tamis.exceptions import InvalidTable
 
-#: Maximum number of units, more than any table in memory has. A larger number in a record means
-#: that the record is damaged.
+#: Maximum number of units in a valid record. No table in memory has more.
 MOST_UNITS = 100_000_000
 #: Entries that a record omits if they are empty.
 OPTIONAL = ("units", "interactions", "ran_on")

@@ -56,6 +56,7 @@ class Run:
     Parameters
     ----------
     selection : Selection
+        The selection to run.
     X, y : array
         The validated data.
     params : dict
@@ -115,7 +116,7 @@ class Run:
     def _resume(self, done: Record, fresh: Record) -> Record:
         """Return the record to continue from.
 
-        It has only the recorded steps that a search for the new size makes as well.
+        It contains only those recorded steps that a search for the new size would make as well.
         """
         done.check_continues(fresh, extends=self.selection.extends)
         trace = done.trace.copy()
@@ -187,9 +188,9 @@ class Run:
         """Make the steps, yield them with the unit indices of a wider table, and choose one.
 
         Unit i of this run is unit ``units[i]`` of the wider table. ``done`` is the trace on the
-        wider table. First the steps of ``done`` are replaced by the steps that this run resumes
-        from. The two can differ if an interrupt came after this run stored a step, but before the
-        step was stored in ``done``.
+        wider table. First, its steps are replaced by the steps that this run resumes from. The two
+        can differ if the fit was interrupted after a step was stored in this run, but before it was
+        stored in ``done``.
         """
         done.become(self.trace.on(units, done.n_units, n_evaluations))
         for event in self:
@@ -269,7 +270,7 @@ class Run:
         )
 
     def _ran_on(self) -> dict[str, list[str]]:
-        """Return the devices that each part of the work ran on, including those before a resume."""
+        """Return the devices that each part of the work used, including those before a resume."""
         if self.place is None and not self.start.ran_on:
             return {}
         found = {part: list(held) for part, held in self.start.ran_on.items()}
@@ -307,7 +308,7 @@ class Run:
         sizes = self.trace.sizes
         if not (sizes.any() or self.choice.guides):
             raise NothingSelected(
-                f"{self.name} found no subset that its criterion can value: all of them contain "
+                f"{self.name} found no subset that its criterion can score: all of them contain "
                 "columns that are constant or depend on each other. Drop those columns, or set a "
                 "ridge if the criterion has one."
             )
@@ -328,8 +329,8 @@ class Run:
             )
         step = picked[0]
         if self.selection.holds_best:
-            # take the last of the tied steps, because it replaced the earlier ones by second
-            # opinion or index
+            # select the last of the tied steps: it replaced the earlier ones, because it has a
+            # better tie-breaking score or a lower index
             value, values = self.trace.values[step], self.trace.values
             same = np.flatnonzero(sizes == sizes[step])
             step = int(max(index for index in same if not improves(value, values[index])))

@@ -54,7 +54,7 @@ CAPABILITIES = {
 }
 
 #: Tie-breaking scores that differ by less than this are tied. Such a score is a mean of losses
-#: between 0 and 2. Different ways to compute it agree to nine digits.
+#: between 0 and 2, and its rounding error is below 1e-9.
 SAME_OPINION = 1e-9
 
 
@@ -230,9 +230,9 @@ class Search(MetaEstimatorMixin, Selection):
     Attributes
     ----------
     gains_until_ : int or None
-        A smaller size that is at least as good as the selected one: the size of the subset with the
-        greatest value up to the selected step. Ties go to the smallest size. None if every smaller
-        subset up to that step is worse than the selected one, or if values are unknown.
+        Size of a smaller subset that is at least as good as the selected one. It is the subset with
+        the greatest value up to the selected step, and ties go to the smallest size. None if every
+        smaller subset up to that step is worse, or if values are unknown.
 
     Examples
     --------
@@ -314,7 +314,7 @@ class Search(MetaEstimatorMixin, Selection):
         return super()._reasons() + gained
 
     def _gained(self) -> str:
-        """Return a sentence which states that more than ``gains_until_`` units add no value."""
+        """Return a sentence stating that a subset of ``gains_until_`` units is at least as good."""
         sizes, values = self.trace_.sizes, self.trace_.values
         least, chosen = self.gains_until_, self.choice_.step
         there = values[: chosen + 1][sizes[: chosen + 1] == least].max()

@@ -91,10 +91,11 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     unit_support_ : array of bool
         Mask of the selected units.
     order_ : array of int
-        All units, best first. Selected units come first, in order of their last score, or in order
-        of entry if the search only adds. Units that were added after the selected step follow, then
-        units that were removed, the last removed first. Units that never moved come last. Ties go
-        to the lowest index.
+        All units, best first. The selected units come first. If the search only adds, they are in
+        order of entry. Otherwise the units that a later step removed follow the others, the last
+        removed first, and the others are in order of their last score. After the selected units
+        come units that were added later, then removed units, the last removed first, then units
+        that never moved. Ties go to the lowest index.
     ranking_ : array of int
         Rank of each unit. All selected units have rank 1, as in scikit-learn. The earlier a unit
         was removed, the higher its rank.
@@ -137,16 +138,16 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     array([2, 0, 3, 1])
     """
 
-    #: Whether the search path is nested: each step contains the previous one, or lies in it.
+    #: Whether the search path is nested: each subset contains the previous one, or is part of it.
     nested: ClassVar[bool] = False
-    #: Whether the search starts from the empty set, so that the first units are known early.
+    #: Whether the search starts from the empty set. The first units are then known early.
     grows: ClassVar[bool] = True
     #: Whether each unit is scored independently of the others.
     scores_alone: ClassVar[bool] = False
-    #: Whether searches for different sizes make the same steps, so that a record can be extended to
-    #: a different size.
+    #: Whether searches for different sizes make the same steps. A record can then be extended to a
+    #: different size.
     extends: ClassVar[bool] = True
-    #: Whether the scores only express the rank of a unit and have no other meaning.
+    #: Whether the scores are only ranks, without a meaning of their own.
     counts_places: ClassVar[bool] = False
     #: Whether the selection works on row blocks, without the whole table in memory.
     takes_blocks: ClassVar[bool] = False
@@ -337,10 +338,10 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     ) -> Self:
         """Continue a fit on the same data from a record or from a saved record.
 
-        The result is the same as that of an uninterrupted ``fit``. If ``n_features_to_select``
+        The result is the same as after an uninterrupted ``fit``. If ``n_features_to_select``
         differs, the search keeps the recorded steps and continues to the new size.
-        All other parameters, except ``n_jobs`` and budgets, must be the same as in the recorded
-        search. Functions are not compared, so make sure that ``Scored`` gets the same function.
+        All other parameters must be the same as in the recorded search, except ``n_jobs`` and
+        budgets. Functions are not compared, so make sure that ``Scored`` gets the same function.
 
         Parameters
         ----------
@@ -443,7 +444,9 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return format_progress(self._inner_search(), self.record_)
 
     def explain(self, column: Hashable) -> str:
-        """Explain why a column was selected or not: when it was scored, and which columns beat it.
+        """Explain why a column was selected or not.
+
+        The text states when the column was scored, and which columns scored better.
 
         Parameters
         ----------
@@ -508,14 +511,15 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         selected columns, in any order. It encodes their categories, dates and missing values, so it
         can be saved and used without any other step. Unseen categories count as rare ones.
 
-        The model is the one whose error the automatic selection reports (``estimator_``), trained
-        on all rows. Other methods only select columns, so they need an ``estimator``.
+        After an automatic selection, the model is the one whose error it reports
+        (``estimator_``), trained on all rows. Other methods only select columns, so they need an
+        ``estimator``.
 
         Parameters
         ----------
         X, y : array or frame, optional
-            Table and target for the training. The default is those of ``fit``, to which the
-            selector keeps a reference until it is pickled.
+            Table and target for the training. By default, those of ``fit`` are used. The selector
+            keeps a reference to them until it is pickled.
         estimator : estimator, optional
             The model to train.
 
@@ -539,7 +543,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         return cast(Pipeline, extension("to_pipeline")(self, X, y, estimator))
 
     def _row_weights(self, y: NDArray[Any], weights: Array | None) -> Array | None:
-        """Return the weights with which a final model is trained, from those of ``fit``."""
+        """Return the row weights for training a final model, given the weights of ``fit``."""
         return weights
 
     def __getstate__(self) -> dict[str, Any]:
@@ -570,8 +574,8 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     ) -> Any:
         """Find, for each selected column, the columns that could replace it.
 
-        Each swap is judged by the criterion and by the cross-validated loss of an estimator. The
-        selection was made on the same rows, so the losses are optimistic. Use them to compare
+        Each swap is evaluated with the criterion and with the cross-validated loss of an estimator.
+        The selection was made on the same rows, so the losses are optimistic. Use them to compare
         swaps, not as error estimates.
 
         Parameters
@@ -579,7 +583,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         X : array, pandas or polars frame of shape (n_samples, n_features)
             The table of the fit.
         y : array of shape (n_samples,)
-            Its target.
+            The target of the fit.
         estimator : estimator or None, default=None
             The model that predicts the target. None means ridge regression (on class indicators for
             classification).
@@ -591,7 +595,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             column or a group, it is the largest correlation that a linear combination of the
             indicators or columns can have.
         n_candidates : int, default=3
-            Number of candidates per column. The most similar columns are taken.
+            Maximum number of candidates per column. The most similar columns are used.
         n_folds : int, default=5
             Number of folds.
         random_state : int, generator or None, default=None

@@ -26,7 +26,9 @@ class Scores(NamedTuple):
     Attributes
     ----------
     units : array of int
+        The units that were scored.
     values : array of float
+        The score of each unit.
     errors : array of float
         Standard errors of ``values``. Empty if they are unknown.
     n_equal : int

@@ -335,9 +335,9 @@ class Trace(Sequence[TracedStep]):
 
     @property
     def n_equal(self) -> Subset:
-        """For each step, the number of units whose score equals that of the last moved unit.
+        """For each step, the number of units tied with the last moved unit.
 
-        This unit is included in the count. The number is 0 if unknown.
+        The last moved unit itself is counted. The number is 0 if unknown.
         """
         return self._array("n_equal").copy()
 
@@ -457,8 +457,11 @@ class Moves(NamedTuple):
     step : array of int
         The step of each move.
     unit : array of int
+        The unit that moved.
     entered : array of bool
+        Whether the unit was added.
     score : array of float
+        The score of the unit, or NaN if unknown.
     """
 
     step: Subset

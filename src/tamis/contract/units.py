@@ -2,8 +2,7 @@
 
 Searches and criteria work on units. Only the table, ``support_`` and ``transform`` refer to
 columns. This module turns ``feature_groups`` and ``fixed_features`` into a :class:`Grouping`. Units
-are in the order of their first columns. So if every group has a single column, the order is that of
-the columns.
+are sorted by their first column. So if every group has a single column, unit j is column j.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -151,7 +150,7 @@ class Grouping:
         return f"column {column}" if feature_names is None else repr(feature_names[column])
 
     def unit_names(self, feature_names: Sequence[Any]) -> list[Any]:
-        """Return the name of each unit, which is the name of its group or of its column."""
+        """Return the name of the group or column of each unit."""
         if not self.groups:
             return list(feature_names)
         firsts = np.unique(self.unit_of, return_index=True)[1]

@@ -35,8 +35,8 @@ class Bookmark:
     file : tuple
         Host, device and inode, which together identify the file of the store.
     begun : bool
-        Whether the store had a checkpoint when the task was sent. Workers of a cluster always look
-        for a checkpoint, because another worker may have started the task.
+        Whether the store had a checkpoint when the task was sent. Workers of a cluster ignore this
+        and always look for a checkpoint, because another worker may have started the task.
     """
 
     key: str
@@ -90,7 +90,7 @@ Keeper = StoreKeeper | Notice
 
 
 def keepers_of(bookmark: Bookmark) -> list[Keeper]:
-    """Return the objects that may keep records of a task. Write to the first, and read all.
+    """Return the objects that may keep records of a task. Write to the first, and read from all.
 
     The store is included only on the computer that has its file, because SQLite does not support
     network file systems.

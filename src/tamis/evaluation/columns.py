@@ -21,9 +21,9 @@ def fitted_before(method: Any) -> bool:
 def chosen_columns(fitted: Any) -> tuple[Subset | None, Subset | None]:
     """Return the order of the columns, best first, and the selected columns.
 
-    Both are None if the estimator does not select columns. For a pipeline without a predictor, they
-    come from the first step, because it receives the original columns. If an estimator has selected
-    columns but no order, the selected columns are also returned as the order.
+    Both are None if the estimator does not select columns. A pipeline without a predictor is
+    represented by its first step, because that step receives the original columns. If an estimator
+    has selected columns but no order, the selected columns are also returned as the order.
     """
     chooser = chooser_of(fitted)
     if chooser is None:

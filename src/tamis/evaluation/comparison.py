@@ -85,7 +85,9 @@ class Comparison:
     Attributes
     ----------
     metric, test, reference : str
+        Names of the metric, of the test and of the reference method.
     contrasts : tuple of Contrast
+        One contrast for each other method and number of columns.
 
     Examples
     --------

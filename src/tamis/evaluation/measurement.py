@@ -3,11 +3,11 @@
 Everything is fitted to the training rows: the scaling of the columns, the selection, and the
 estimators that are measured on the test rows. A method is any scikit-learn estimator:
 
-* If it is a selector, its columns are read from ``order_``, ``ranking_``, ``scores_`` or
+* If the method is a selector, its columns are read from ``order_``, ``ranking_``, ``scores_`` or
   ``support_``, and the given estimators are trained on them.
-* If it is a selector but selects no column, the baseline is measured: the most frequent class, or
-  the mean.
-* Otherwise the method itself is measured.
+* If the method is a selector but selects no column, the baseline is measured: the most frequent
+  class, or the mean.
+* If the method is not a selector, the method itself is measured.
 """
 
 from copy import deepcopy
@@ -105,7 +105,7 @@ class Training:
         """Return the training rows and other rows. If ``normalise``, both are standardised.
 
         The means and standard deviations are those of the training rows. The result is cached for
-        all estimators, because taking rows of a table is slow.
+        all estimators, because copying rows of a table is slow.
         """
         X, key = self.rows.X, (id(train), id(other))  # ids stay valid: the rows live longer
         if key not in self._parts:
@@ -223,8 +223,8 @@ class _Measurement:
     def _check_measurable(self, name: str, order: Subset | None) -> None:
         """Raise an error if a method that does not predict cannot be measured.
 
-        This is the case if it selects no columns either, or if a metric needs an estimator and none
-        is given.
+        Such a method must select columns. If a metric or the losses need an estimator, at least one
+        must be given.
         """
         if order is None:
             raise InvalidParameter(

@@ -13,8 +13,8 @@ from tamis.exceptions import InvalidParameter
 from tamis.validation.held_out import squared_losses
 
 Measure = Callable[[Any, NDArray[Any], NDArray[Any]], float]
-#: Metrics of the selected columns, which need no trained estimator. The metric "hit" needs none
-#: either, but is not listed because it does not depend on the number of columns.
+#: Metrics of the selected columns, which need no trained estimator. The metric "hit" does not need
+#: one either. It is not listed here, because it does not depend on the number of columns.
 OF_COLUMNS = ("n_features", "useless", "found")
 
 
@@ -25,9 +25,11 @@ class Metric:
     Attributes
     ----------
     name : str
+        Name of the metric in results.
     function : callable or None
         None for a metric of the selected columns, and for the time of the selection.
     greater_is_better : bool
+        Whether greater values are better.
     on_training_rows : bool
         Whether the metric is measured on the training rows instead of the test rows.
 
@@ -70,7 +72,7 @@ def ber(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
 def auc(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the area under the ROC curve.
 
-    With more than two classes, it is the mean of each class against all others.
+    With more than two classes, it is the mean over the areas of each class against all others.
     """
     name = "roc_auc" if len(fitted.classes_) == 2 else "roc_auc_ovr"
     return float(get_scorer(name)(fitted, X, y))
@@ -108,8 +110,8 @@ def _near_one(values: NDArray[Any]) -> NDArray[Any]:
 def cv_error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the cross-validated error that a tuned classifier reports for its parameters.
 
-    It is read from ``best_score_`` of a search that scores by error or accuracy. Test rows are not
-    used.
+    The error is read from ``best_score_`` of a search that scores by error or accuracy. Test rows
+    are not used.
     """
     scoring = getattr(fitted, "scoring", "accuracy") or "accuracy"
     if not hasattr(fitted, "best_score_") or scoring not in ("error", "accuracy"):

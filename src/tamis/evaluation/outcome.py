@@ -25,7 +25,9 @@ class Score(NamedTuple):
         How the number was determined: "given", "own" (by the method), "best" (the best in the inner
         folds of the plan) or "step 3" (the subset after the third step).
     metric : str
+        Name of the metric.
     value : float
+        Value of the metric.
 
     Examples
     --------
@@ -81,9 +83,11 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     scores : tuple of Score
+        All scores on the test rows.
     order, support : tuple of int or None
         All columns, best first, and the selected columns. None if the method does not select.
     n_train, n_test, n_features : int
+        Numbers of training rows, test rows and columns.
     seconds : float
         Time of the method's ``fit``, in seconds.
     losses : tuple of PackedLosses

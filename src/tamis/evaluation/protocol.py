@@ -23,8 +23,8 @@ class Steps:
     """Steps of a search at which the selected subset is measured.
 
     Use it for a method that adds several columns in a step, for example one for each class. The
-    number of columns at a step may then differ between realizations. Numbers beyond the last step
-    mean the last step.
+    number of columns at a step may then differ between realizations. A number beyond the last step
+    of a search refers to the last step.
 
     Parameters
     ----------
@@ -193,8 +193,8 @@ def warn_if_outside(name: str, method: Any) -> None:
 def identify(method: BaseEstimator, durable: bool) -> str:
     """Return a text that identifies a method.
 
-    ``durable`` means that the text is saved in a store. It must then mean the same in a later
-    process.
+    ``durable`` means that the text is saved in a store. It must then identify the same method in
+    later processes.
     """
     text = write(method, strict=False)
     try:

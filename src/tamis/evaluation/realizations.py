@@ -33,8 +33,8 @@ class Split(NamedTuple):
     train, test : array of int
         Training and test rows.
     inner : tuple of (train, test) pairs
-        Pairs of rows used to choose the number of features: the training and validation rows, or
-        folds of the training rows. Empty if the plan has neither.
+        Training and test rows for choosing the number of features. A single pair of training and
+        validation rows, or a pair for each inner fold. Empty if the plan has neither.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class CrossValidation:
     seed : int, default=0
         Seed of the folds.
     n_first : int or None, default=None
-        Number of realizations to run. By default, all of them.
+        Number of realizations (folds) to run. By default, all of them.
 
     Examples
     --------

@@ -106,7 +106,9 @@ class Results:
     tasks : tuple of Finished
         Finished tasks, sorted by data, method and realization.
     failures : tuple of Failure
+        Tasks that failed.
     metrics : dict of str to Metric
+        The metrics by name.
 
     Examples
     --------
@@ -185,12 +187,13 @@ class Results:
         Parameters
         ----------
         metric, method : str
+            Names of the metric and of the method.
         data, estimator : str, optional
             Required if the results have more than one.
         size : int, optional
             Number of columns. Required if a realization has scores for several numbers.
         rule : str, optional
-            How that number was determined, such as "step 3".
+            How the number of columns was determined, such as "step 3".
         """
         asked = dict(metric=metric, method=method, data=data, estimator=estimator, rule=rule)
         rows = self._of_each_realization("scores", self.rows(method), {**asked, "size": size})
@@ -211,15 +214,16 @@ class Results:
         Parameters
         ----------
         method : str
+            Name of the method.
         kind : {"squared", "error"}, default="squared"
-            "squared": squared error of a number, or of class probabilities summed over the classes
-            (Brier score). "error": 1 for a wrong class and 0 for the right class.
+            "squared" is the squared error of a numeric prediction, or the Brier score summed over
+            the classes. "error" is 1 for a wrong class and 0 for the right class.
         data, estimator : str, optional
             Required if the results have more than one.
         size : int, optional
             Number of columns. Required if a realization has losses for several numbers.
         rule : str, optional
-            How that number was determined, such as "step 3".
+            How the number of columns was determined, such as "step 3".
 
         Returns
         -------
@@ -282,7 +286,7 @@ class Results:
     def supports(self, method: str, data: str | None = None, size: int | None = None) -> Mask:
         """Return, for each realization, a mask of the selected columns.
 
-        If ``size`` is given, it is a mask of the first ``size`` ranked columns.
+        If ``size`` is given, the first ``size`` ranked columns count as selected.
         """
         masks = []
         for outcome in self._outcomes(method, data):

@@ -42,8 +42,8 @@ Progress = Callable[[int, int], None]
 #: Seconds between two checkpoints of a long selection. An interrupted search loses at most this
 #: much work, and writing takes negligible time.
 CHECKPOINT_SECONDS = 5.0
-#: The evaluation fails after this number of consecutive attempts in which a cluster loses its
-#: workers before any task is finished.
+#: If a cluster loses its workers before any task is finished, the tasks are sent again. After this
+#: number of such attempts in a row, the evaluation fails.
 ATTEMPTS = 5
 #: Warnings that are suppressed in every task. They do not stop a method from being measured.
 IGNORED = (
@@ -103,10 +103,10 @@ def evaluate(
     estimators : estimator, list or dict of estimators
         Models that are trained on the selected columns.
     sizes : "all", "own", "best", list of int, dict of them, or Steps, default="all"
-        Numbers of columns to measure. "all": every number. "own": the number that the method
-        selects (the baseline if it selects none). "best": the number that is best by the first
-        metric on the plan's validation rows or inner folds. A list: these numbers. A dict: the
-        numbers for each realization. Steps: the subsets after these steps.
+        Numbers of columns at which a method is measured. "all" means every number. "own" means the
+        number that the method selects; if this is 0, the baseline is measured. "best" means the
+        number that is best by the first metric on the plan's validation rows or inner folds. A
+        dict contains the numbers for each realization. Steps means the subsets after these steps.
     normalise : bool, default=True
         Whether columns are standardised by the mean and standard deviation of the training rows.
     losses : bool, default=False
@@ -257,8 +257,8 @@ class _Evaluation(NamedTuple):
     def _items(self, waiting: list[int], begun: set[str]) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the numbers and arguments of the tasks that no process has finished yet.
 
-        Processes that share a store take the tasks in random order, and check the store before each
-        task. So they share the work without communicating.
+        Processes that share a store run the tasks in random order, and check the store before each
+        task. So they share the work without communication.
         """
         if self.store.path is not None:
             random.Random().shuffle(waiting)

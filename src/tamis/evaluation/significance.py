@@ -82,8 +82,8 @@ def paired_t(first: ArrayLike, second: ArrayLike) -> Test:
     """Test paired scores by the paired t-test.
 
     If the two scores are equal in every pair, p is 1. If all n differences are equal but not 0,
-    their variance is 0, and p is taken from the sign test: ``2 ** (1 - n)``. With five or fewer
-    pairs, this p is above 0.05.
+    their variance is 0. The sign test is then used, which gives p = ``2 ** (1 - n)``. With five or
+    fewer pairs, this p is above 0.05.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def corrected_t(first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
     """Test paired scores by the t-test corrected for overlapping training sets.
 
     The variance of the mean difference over n random splits is estimated as
-    ``(1/n + n_test/n_train)`` times the variance of the differences, instead of ``1/n`` times. If
-    all differences are equal, the sign test is used, as in :func:`paired_t`.
+    ``(1/n + n_test/n_train)`` times the variance of the differences. The paired t-test uses the
+    factor ``1/n``. If all differences are equal, the sign test is used, as in :func:`paired_t`.
 
     Parameters
     ----------
@@ -229,6 +229,7 @@ def bootstrap_interval(
     n_resamples : int, default=2000
         Number of bootstrap samples.
     random_state : int or generator, default=0
+        Seed of the bootstrap samples.
 
     References
     ----------
@@ -295,7 +296,8 @@ def same_rate(first: tuple[int, int], second: tuple[int, int], *, mid_p: bool = 
         Number of hits and number of trials of each method.
     mid_p : bool, default=False
         Whether to return the mid-p-value, which counts half of the probability of the observed
-        table. Fisher's test rejects equal rates less often than its level; mid-p is close to it.
+        table. Fisher's test rejects equal rates less often than its level states. With mid-p, the
+        rate of rejections is close to the level.
 
     Examples
     --------
@@ -315,7 +317,7 @@ def same_rate(first: tuple[int, int], second: tuple[int, int], *, mid_p: bool = 
 def _t_test(name: str, first: ArrayLike, second: ArrayLike, test_ratio: float) -> Test:
     differences = _differences(name, first, second)
     n, mean = len(differences), float(differences.mean())
-    # scores that are equal up to rounding errors must not be significant
+    # scores that are equal up to rounding errors must not differ significantly
     scale = max(float(np.abs(np.asarray(first)).max()), float(np.abs(np.asarray(second)).max()))
     if np.abs(differences).max() <= 1e-14 * scale:
         return Test(name, 0.0, 0.0, 1.0, n)
@@ -348,6 +350,7 @@ class Ranks:
     Attributes
     ----------
     methods : tuple of str
+        Names of the methods.
     ranks : array
         Average rank of each method. 1 is the best rank, and tied methods share their mean rank.
     n_rows : int
@@ -362,8 +365,8 @@ class Ranks:
     level : float
         Significance level of the critical difference.
     groups : tuple of tuple of str
-        Sets of methods without significant differences, as large as possible and best first. They
-        are the bars of a critical-difference diagram.
+        The largest sets of methods without significant differences, best first. They are the bars
+        of a critical-difference diagram.
 
     Examples
     --------
@@ -468,9 +471,9 @@ def friedman(
 def friedman_statistic(ranked: Array) -> float:
     """Return the chi-squared statistic of a table of ranks, corrected for ties.
 
-    Without ties, it is 12 n / (k (k + 1)) times the sum of squared deviations of the average ranks
-    from (k + 1) / 2, for n rows and k methods. The statistic is divided by the variance of the
-    ranks, which is lower if there are ties. It is 0 if all scores are tied.
+    For n rows and k methods without ties, it is 12 n / (k (k + 1)) times the sum of squared
+    deviations of the average ranks from (k + 1) / 2. To correct for ties, which lower the variance
+    of the ranks, the statistic is divided by the actual variance. It is 0 if all scores are tied.
     """
     n, k = ranked.shape
     spread = float(((ranked.mean(axis=0) - (k + 1) / 2) ** 2).sum())

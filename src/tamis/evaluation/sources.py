@@ -80,7 +80,7 @@ class Fresh:
 
     @property
     def fingerprint(self) -> str:
-        """Text of the call that generates the data. With the seed, it determines the data."""
+        """Text of the call that generates the data. Text and seed together determine the data."""
         made_by = f"{self.make.__module__}.{getattr(self.make, '__qualname__', self.make)}"
         return f"{made_by}({self.n_samples}, {dict(sorted(self.options.items()))})"
 
@@ -143,7 +143,7 @@ class Drawn:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Text with the table and the number of rows. With the seed, it determines the samples."""
+        """Fingerprint of the table, and sample size. With the seed, they determine the samples."""
         return f"{self._table.fingerprint()} ({self.n_samples} rows)"
 
     def at(self, realization: int, seed: int) -> Rows:

@@ -35,13 +35,14 @@ class Standing(NamedTuple):
     Attributes
     ----------
     data, method : str
+        Names of the data set and of the method.
     n_realizations, n_failed : int
         Number of realizations with scores, and number of failed realizations.
     curve : tuple of Point
         Mean score at each number of columns. Empty if the method chooses the number itself.
     size : float
-        Number of columns with the best mean score. If the method chooses the number itself, it is
-        the mean of these numbers.
+        Number of columns with the best mean score. If the method chooses the number itself, the
+        mean of the numbers that it chose.
     enough : float
         Smallest number of columns whose mean score differs from the best mean score by at most one
         standard error.
@@ -105,11 +106,15 @@ class Standings:
     Attributes
     ----------
     metric : str
+        Name of the metric.
     greater_is_better : bool
+        Whether greater values of the metric are better.
     level : float
+        Significance level for the critical difference between ranks.
     rows : tuple of Standing
         One row per data set and method, with the best method first and baselines last.
     pairs : tuple of PairTest
+        Tests of every pair of methods on the same data set.
     ranks : Ranks or None
         Ranks over the data sets. They need at least two data sets, and at least two methods with
         scores on all data sets; otherwise None.
@@ -157,15 +162,15 @@ def standings(
 ) -> Standings:
     """Rank the methods of an evaluation, and test their differences.
 
-    The error at the best number of columns is optimistic, because that number was chosen on the
-    same rows. Each realization is therefore scored at the number of columns that is best in the
+    The error at the best number of columns would be optimistic, because that number was chosen on
+    the same rows. Each realization is therefore scored at the number of columns that is best in the
     other realizations.
 
     Parameters
     ----------
     results : Results
-        Results of :func:`evaluate` with a single estimator. The sizes are given, or each method's
-        own.
+        Results of :func:`evaluate` with a single estimator, and with ``sizes`` given as numbers or
+        ``"own"``.
     metric : str, optional
         Name of the metric. The default is the first metric.
     baselines : collection of str, default=()

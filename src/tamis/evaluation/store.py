@@ -106,7 +106,7 @@ class Store:
         """Open the file, and retry if it is busy.
 
         If several connections start a write-ahead log at the same time, SQLite does not wait. Only
-        one of them succeeds, and the others get an error.
+        one connection succeeds, and the others get an error.
         """
         if self.path is not None and not self.path.parent.is_dir():
             raise InvalidStore(

@@ -28,13 +28,14 @@ from tamis.response.predictions import as_it_is, predictions_of, probabilities_o
 from tamis.validation.held_out import check_predicts, encode_target, train_model
 from tamis.validation.resamples import folds_of
 
-#: Numbers of rows per column and per class below which a warning is issued.
+#: A warning is issued if there are fewer rows than this per column, or per class.
 ROWS_PER_COLUMN, ROWS_PER_CLASS = 3, 10
-#: A covariance may be shrunk by this share of the Ledoit-Wolf amount, which is best for the matrix
-#: as a whole but hides a part of a strong relation, and never by less than ``LEAST``.
+#: Covariances are shrunk by the Ledoit-Wolf amount, and by the share LESS of it. The full amount is
+#: best for the matrix as a whole, but hides a part of a strong relation. The amount is at least
+#: LEAST.
 LESS, LEAST = 0.03, 1e-6
-#: Number of nearest columns that ``neighbours="auto"`` adds to the model without the tested column,
-#: if the search may take a column in place of a similar one.
+#: Number of most correlated columns that ``neighbours="auto"`` adds to the model without the tested
+#: column. It applies to searches that may select one of several similar columns.
 NEIGHBOURS = 3
 
 
@@ -42,23 +43,23 @@ NEIGHBOURS = 3
 class ConditionalTest(Rounds, InRounds):
     """Select the columns that are informative given all other columns, by a cross-fitted test.
 
-    In each fold, the training rows are used for three things: the search selects columns, a model f
-    is trained on them, and a model of each column given all other columns is estimated, without the
-    target. On the held-out rows, each selected column j gets the value
+    In each fold, the training rows are used for three things: the search selects columns; a model f
+    is trained on the selected columns; and each column is modelled given all other columns, without
+    the target. On the held-out rows, each selected column j gets the value
 
     R_i = (y_i - h_i) (f_i - m_i),
 
     where h is the model trained again without column j, and m_i is the mean prediction of f when
-    x_ij is replaced by values drawn given the other columns. R has mean 0 for a column without
-    information about the target given all others, if either h or the draws are right. It is 0 in
-    the folds that do not select column j. A one-sided t-test over all rows gives the p-value, which
-    is 1 for a column that no fold selects. The Benjamini-Hochberg procedure over *all* columns
-    selects those with q <= ``fdr``.
+    x_ij is replaced by values drawn given the other columns. If a column has no information about
+    the target given all others, R has mean 0, provided that either h or the draws are right. In
+    folds that do not select column j, R is 0. A one-sided t-test over all rows gives the p-value.
+    It is 1 for a column that no fold selects. The Benjamini-Hochberg procedure over *all* columns
+    selects the columns with q <= ``fdr``.
 
     The test is valid for each column of the table. It is not a test of a list that was selected on
-    the same rows, and a small q does not mean that the column is a cause of the target. A column
-    that is redundant with another one has no information given that one. If two columns are
-    duplicates, neither is found.
+    the same rows. A small q does not mean that the column is a cause of the target. A column that
+    is redundant with another column has no information given the other one. So if two columns are
+    duplicates, neither is selected.
 
     Parameters
     ----------
@@ -68,22 +69,23 @@ class ConditionalTest(Rounds, InRounds):
         The model that predicts the target. None means ridge regression. For classification, a
         regressor is trained on class indicators, and a classifier must predict probabilities.
     fdr : float, default=0.1
-        The false discovery rate: the expected share of columns without information given all
-        others among the selected columns.
+        The false discovery rate. A false discovery is a selected column that has no information
+        about the target given all others.
     n_folds : int, default=5
         Number of folds.
     n_repeats : int, default=1
-        Number of times that the rows are split into folds. The values R are averaged. Four repeats
-        find a few more columns, and take four times as long.
+        Number of times that the rows are split into folds. The values R are averaged over the
+        repeats. Four repeats find a few more columns, and take four times as long.
     n_draws : int, default=20
-        Number of values that replace a value of the tested column.
+        Number of draws that replace each value of the tested column.
     neighbours : int or "auto", default="auto"
-        Number of columns, those most correlated with column j, that h uses in addition to the
-        selected columns. "auto" means 0 if the search scores each column independently, else 3.
+        Number of further columns that h uses in addition to the selected columns. They are the
+        columns most correlated with column j. "auto" means 0 if the search scores each column
+        independently, else 3.
     sampler : {"auto", "linear"} or regressor, default="auto"
-        The mean of a column given all others: linear in them ("linear"), or also linear in their
-        squares ("auto"), or predicted by a regressor. If several are possible, the one that
-        predicts the column best on held-out rows is used.
+        How the mean of a column given all others is modelled: as a linear function of the others
+        ("linear"), of the others and their squares ("auto"), or by a regressor. If several models
+        are possible, the one that predicts the column best on held-out rows is used.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether ``y`` contains classes or numbers.
     random_state : int, generator or None, default=None
@@ -242,7 +244,7 @@ def pool_tests(
 ) -> list[Any]:
     """Test each unit over the held-out rows of all folds, and return plain numbers for a record.
 
-    Each item of ``found`` holds the test rows of a fold, the selected units, and R for each.
+    Each item of ``found`` holds the test rows of a fold, the selected units, and R for each unit.
     """
     values, found_in = np.zeros((n_units, n_rows)), np.zeros(n_units, dtype=int)
     for rows, units, products in found:
@@ -335,10 +337,10 @@ def conditional_residuals(
 ) -> list[Array]:
     """Return the residuals of each block of columns given all other columns, for the new rows.
 
-    The mean given the others comes from a covariance of the rows ``known`` that is shrunk by the
+    The conditional mean is computed from a covariance of the rows ``known`` that is shrunk by the
     Ledoit-Wolf amount or less. It may also use squares of the other columns, or a regressor. For
-    each block, the mean with the smallest residuals in the new rows is used. The target plays no
-    role in this, so the test stays valid.
+    each block, the mean with the smallest residuals in the new rows is used. The target is not used
+    for this choice, so the test stays valid.
 
     Parameters
     ----------
@@ -436,8 +438,8 @@ def mean_changes(
 ) -> Array:
     """Return the mean change of the outputs when each block is replaced by conditional draws.
 
-    A draw keeps the mean of a row given its other columns, and takes the residual of another row.
-    The result has the shape (blocks, rows, outputs).
+    A draw adds the residual of another row to the mean of a row given its other columns. The result
+    has the shape (blocks, rows, outputs).
 
     Parameters
     ----------
@@ -474,7 +476,7 @@ def mean_changes(
 
 
 def _donors(n_rows: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return, for each draw, the row whose residual each row takes: never the row itself."""
+    """Return, for each draw and each row, another row whose residual is used."""
     order = rng.permutation(n_rows)
     position = np.argsort(order)
     shifts = rng.permutation(np.arange(1, max(2, n_rows)))[:n_draws]

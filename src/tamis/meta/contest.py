@@ -14,10 +14,10 @@ from tamis.exceptions import InvalidParameter
 from tamis.meta.repeats import InRounds, Verdict, readable_rounds
 from tamis.meta.search_repeats import Rounds
 
-#: Number of rounds between two decisions. These rounds run in parallel. A decision after every
-#: round would save at most four rounds.
+#: Number of rounds between two decisions. These rounds run in parallel. Deciding after every round
+#: would save at most four rounds.
 BLOCK = 5
-#: Minimum number of units that compete in a round, as in Boruta. Each unit brings a permuted copy,
+#: Minimum number of units that compete in a round, as in Boruta. Each unit adds a permuted copy,
 #: called a probe. With fewer probes, the best probe would be too easy to beat.
 FIELD = 5
 
@@ -61,8 +61,8 @@ class Contest(Rounds, InRounds):
     is selected. A column with too few wins is dropped together with its probe, so the other columns
     compete with fewer probes. If the search ranks columns by the importances of a forest, this is
     Boruta: ``tamis.recipe("boruta")``. Early rejection is meant for models that cannot cope with
-    thousands of columns. It favours the remaining columns, because they are the best of many but
-    compete with few probes.
+    thousands of columns. It favours the columns that remain: they are the best of many, but compete
+    with few probes.
 
     ``alpha`` does not control the error rate. All rounds use the same rows, so a noise column that
     wins once wins often. In a table of pure noise, the probability that a column is selected is
@@ -193,8 +193,8 @@ class Contest(Rounds, InRounds):
         self._last = stand = self._stand(n_units, found)
         self.wins_, self.n_rounds_, self.rejected_ = stand.wins, stand.played, stand.rejected
         self.p_values_ = binom.sf(self.wins_ - 1, self.n_rounds_, 0.5)
-        # units selected early come first, and rejected units last; of two tied units, the one that
-        # fewer probes beat comes first
+        # units selected early come first, and rejected units last. Ties go to the unit that fewer
+        # probes beat.
         decided = self.n_rounds * (stand.kept.astype(float) - stand.rejected)
         return np.asarray(self.wins_ - stand.behind + self.early_rejection * decided)
 

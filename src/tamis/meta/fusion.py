@@ -40,7 +40,7 @@ from tamis.validation.stability import Stability, stability
 def _borda(ranks: Array) -> Array:
     """Return the Borda count of each column.
 
-    It is the number of columns that are ranked lower, summed over searches.
+    This is the number of columns that are ranked lower, summed over searches.
     """
     return np.asarray((ranks.shape[1] - ranks).sum(axis=0))
 
@@ -212,8 +212,8 @@ class Fusion(Embedded):
         Returns
         -------
         dict of str to tamis.evaluation.Stability
-            The stability of the fusion, with the key "Fusion", followed by that of each search,
-            with its expression as key.
+            The stability of the fusion (with the key "Fusion"), followed by the stability of each
+            search (with its expression as key).
 
         Examples
         --------

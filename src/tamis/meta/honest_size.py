@@ -30,11 +30,10 @@ class HonestSize(Rounds, InRounds):
     """Select the smallest number of columns whose held-out error is about as low as the best.
 
     The search runs again in each fold. An estimator is trained on the first 1, 2, 3, 4, 5, 7, 10
-    (and so on) columns that the search selects, and predicts the held-out rows. The baseline uses
-    no columns. The selected size is the smallest one whose mean squared loss (Brier score for
-    classes) is within ``n_errors`` standard errors of the lowest loss. Finally the search runs on
-    all rows with this size. If the loss of the baseline is within these standard errors, no column
-    is selected.
+    (and so on) columns that the search selects, and predicts the held-out rows. Size 0 is the
+    baseline, which uses no columns. The selected size is the smallest one whose mean squared loss
+    (Brier score for classes) is within ``n_errors`` standard errors of the lowest loss. If this is
+    the baseline, no column is selected. Otherwise the search runs on all rows with this size.
 
     The loss is the squared loss rather than the error rate. With the error rate, the best of a
     dozen sizes often beats the baseline by chance.
@@ -75,8 +74,8 @@ class HonestSize(Rounds, InRounds):
     Notes
     -----
     ``fit`` accepts ``groups``, whose rows stay in the same fold, and ``environments`` (hospitals,
-    years, sites), one label per row. Environments do not change the selected size. They add the
-    loss of models that are trained on all environments but one and predict that one.
+    years, sites), one label per row. Environments do not change the selected size. For each
+    environment, the loss of models that are trained on all other environments is reported.
 
     Examples
     --------
@@ -245,7 +244,8 @@ def sizes_of(n_features: int) -> list[int]:
 def first_units(search: Selection, size: int) -> Subset:
     """Return the units of a fitted search at this size.
 
-    They are its best subset of this size, or the first units of its order if there is none.
+    They are the best subset of this size or, if the search path has none, the first units of the
+    order.
     """
     steps = np.flatnonzero(search.trace_.sizes == size)
     if search.nested or size == 0 or not len(steps):

@@ -43,10 +43,11 @@ class InvariantSelection(Rounds, InRounds):
     * ``how="columns"`` tests each column alone. The slope of the target on the column is estimated
       in every environment, and Cochran's Q with robust variances tests whether the slopes are
       equal. Columns with p < ``alpha`` are dropped.
-    * ``how="subset"`` looks for a set of columns whose regression is the same in all environments
-      (Chow test, p >= ``alpha``), and takes the one with the lowest extended BIC. Use it if the
-      correlations between columns differ between environments, because the slope of a single column
-      then differs too. The target must be numeric, with equal noise in all environments.
+    * ``how="subset"`` tests sets of columns. Among the sets whose regression is the same in all
+      environments (Chow test, p >= ``alpha``), it selects the one with the lowest extended BIC. Use
+      it if the correlations between columns differ between environments, because the slope of a
+      single column then differs too. The target must be numeric, with equal noise in all
+      environments.
 
     The test of equal slopes has a level of ``alpha`` for each column. A column that passes may
     still differ: few rows or few environments detect only large differences. Categories with fewer
@@ -63,7 +64,7 @@ class InvariantSelection(Rounds, InRounds):
     max_columns : int, default=5
         Greatest number of units in a set.
     n_candidates : int, default=12
-        Number of units from which sets are made: the first ones that the search selects.
+        Number of units from which sets are made. They are the first units that the search selects.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether ``y`` contains classes or numbers.
     random_state : int, generator or None, default=None
@@ -80,9 +81,9 @@ class InvariantSelection(Rounds, InRounds):
     slopes_, slope_errors_ : array of shape (n_environments, n_columns)
         Slope of the target on each column in each environment, per standard deviation of the
         column, and its standard error. NaN if the column was not tested, or if the column or the
-        target is constant in the environment. For classes they are slopes of the log-odds; with
-        more than two classes, of the class that differs most. With ``how="subset"`` they are slopes
-        of the regression on all selected columns.
+        target is constant in the environment. For classes, they are slopes of the log-odds. With
+        more than two classes, the class whose slopes differ most is used. With ``how="subset"``,
+        they are slopes of the regression on all selected columns.
 
     References
     ----------
@@ -286,7 +287,8 @@ class SlopeTests(NamedTuple):
 def robust_slopes(Z: Array, truth: Array, *, logistic: bool) -> tuple[Array, Array]:
     """Return the slopes of a regression with an intercept, and their robust covariance (HC3).
 
-    The slope and the variance of a column are 0 if it is constant in these rows, or the target is.
+    The slope and the variance of a column are 0 if the column or the target is constant in these
+    rows.
     """
     n, d = Z.shape
     varies = (np.ptp(Z, axis=0) > 0) & (np.ptp(truth) > 0)
@@ -302,7 +304,7 @@ def robust_slopes(Z: Array, truth: Array, *, logistic: bool) -> tuple[Array, Arr
     mean = expit(A @ weights) if logistic else A @ weights
     leverage = np.minimum(np.einsum("ij,jk,ik->i", A, inverse, A) * v, 0.99)
     scores = A * ((truth - mean) / (1 - leverage))[:, None]
-    # the penalty is the variance of the bias that it causes, if slopes have variance 1 / penalty
+    # adds the variance of the bias that the penalty causes, for slopes with variance 1 / penalty
     found = inverse @ (scores.T @ scores + penalty) @ inverse
     slopes, covariance = np.zeros(d), np.zeros((d, d))
     slopes[varies] = weights[1:]

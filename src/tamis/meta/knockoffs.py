@@ -91,7 +91,7 @@ class Knockoffs(Rounds, InRounds):
         return 1
 
     def _cost_of_round(self, n_samples: int, n_features: int) -> float | None:
-        """Estimate the memory in bytes that the search and the inverse matrix with copies need."""
+        """Estimate the memory in bytes that the search, the inverse matrix and its copies need."""
         held = super()._cost_of_round(n_samples, n_features)
         return held and held + 56.0 * n_features**2
 

@@ -24,7 +24,7 @@ from tamis.validation.splits import read_labels
 
 
 class Verdict(NamedTuple):
-    """The number of columns to select, in order of score, and the reason for this number."""
+    """The number of columns to select (those with the best scores), and the reason for it."""
 
     n_kept: int
     reason: str
@@ -41,7 +41,8 @@ class InRounds(Embedded):
 
     #: Labels of the rows that ``fit`` accepts: "groups", "environments".
     row_labels: ClassVar[tuple[str, ...]] = ()
-    #: For each of them, the distinct labels and the code of each row, or None. Set by ``fit``.
+    #: The distinct labels and the code of each row, for each kind of label. None if not given. Set
+    #: by ``fit``.
     _labels: Mapping[str, tuple[NDArray[Any], Subset] | None] = {}
 
     n_rounds: int

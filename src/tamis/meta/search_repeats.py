@@ -36,11 +36,11 @@ class Rounds(MetaEstimatorMixin):
     sizes_search: ClassVar[bool] = True
     #: Whether the column order of the search is used, not only its selected columns.
     reads_order: ClassVar[bool] = True
-    #: What to use for a censored target, which is refused. Empty if it is accepted.
+    #: Sentence that suggests an alternative if a censored target is refused. Empty if censored
+    #: targets are accepted.
     instead_if_censored: ClassVar[str] = ""
-    #: Whether the inputs that the search accepts are passed on to it: NaN and categories
-    #: (``passes_nan``), and several targets (``passes_targets``). This is possible if nothing but
-    #: the search reads the columns.
+    #: Whether NaN and categories (``passes_nan``) and several targets (``passes_targets``) are
+    #: accepted if the search accepts them. This is possible if only the search reads the columns.
     passes_nan: ClassVar[bool] = False
     passes_targets: ClassVar[bool] = False
 
@@ -116,7 +116,7 @@ class Rounds(MetaEstimatorMixin):
         """
         n, d = n_samples, 2 * n_features
         held = search_cost(self.search, n, d)
-        # the permuted columns, and a table that holds the original and the permuted columns
+        # memory for the permuted columns, and for a table of the original and permuted columns
         return held and held + 8 * 1.5 * n * d
 
     def __sklearn_tags__(self) -> Tags:
@@ -199,7 +199,7 @@ class Rounds(MetaEstimatorMixin):
 
 
 def task_of(selection: Any, y: NDArray[Any]) -> str:
-    """Return the task of a meta-selector: its own, that of its criterion, or that of the target."""
+    """Return the task: the ``task`` of the selector or of its criterion, or the kind of target."""
     if selection.task != "auto":
         return str(selection.task)
     criterion = getattr(walk_of(selection.search), "criterion", None)
@@ -211,10 +211,10 @@ def task_of(selection: Any, y: NDArray[Any]) -> str:
 
 
 def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
-    """Refuse a subsample with only one row or only one class."""
+    """Refuse a subsample with a single row or a single class."""
     if len(rows) < 2:
         raise InvalidTable(
-            f"{name} searches in subsamples of the rows, one of which has a single row. Give more "
+            f"{name} searches in subsamples of the rows, but one has a single row. Give more "
             "rows, or use Probes(...), which uses all rows."
         )
     if y is None or y.ndim > 1 or y.dtype.names is not None or target_kind(y) != "classification":
@@ -225,7 +225,7 @@ def check_part(name: str, y: NDArray[Any] | None, rows: Subset) -> None:
         fewest = int(np.argmin(counts))
         n = f"is {counts[fewest]} row" if counts[fewest] == 1 else f"are {counts[fewest]} rows"
         raise InvalidTarget(
-            f"{name} searches in subsamples of the rows, one of which has a single class: there "
+            f"{name} searches in subsamples of the rows, but one has a single class: there "
             f"{n} of class {str(labels[fewest])!r}. Leave the class out, or use Probes(...), which "
             "uses all rows."
         )
@@ -241,7 +241,7 @@ def expected_unrelated(n: float) -> str:
 
 
 def count_ahead(standing: Array, n_columns: int, rng: np.random.Generator) -> Array:
-    """Count, for each of the first ``n_columns`` columns, how many of the later ones score better.
+    """Count, for each of the first ``n_columns`` columns, the later columns that score better.
 
     Ties are broken at random.
     """

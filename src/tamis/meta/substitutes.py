@@ -77,7 +77,7 @@ class Substitutes:
     loss : float
         Mean squared loss of the selected columns on held-out rows (Brier score for classes).
     max_loss : float
-        The largest increase of the loss for which a column is treated as a substitute.
+        The largest increase of the loss that a substitute may cause.
     n_kept : int
         Number of selected columns, or units, that may be replaced.
     """
@@ -188,9 +188,9 @@ def _weigh(read: Any, sample_weight: Any) -> tuple[Any, Array | None]:
 
 
 class Judged(NamedTuple):
-    """The loss with the selected units, its standard error over rows, and its rise for each swap.
+    """The loss with the selected units, and its increase for each swap.
 
-    ``errors`` holds the standard error of each rise, from its variation over folds.
+    ``errors`` holds the standard error of each increase, from its variation over folds.
     """
 
     loss: float

@@ -19,7 +19,7 @@ from tamis.recipes.book import eliminate, register
 
 @register("Duda, Hart and Stork (2001), Pattern Classification, sec. 3.8")
 def fisher_score(**options: Any) -> Selection:
-    """Rank by the ratio of the variance between classes to that within classes."""
+    """Rank by the ratio of the variance between classes to the variance within classes."""
     return search.Ranking(criteria.FisherScore(), **options)
 
 
@@ -49,7 +49,7 @@ def mutual_information(n_bins: int | None = None, **options: Any) -> Selection:
 
 @register("Kononenko (1994), Estimating attributes: analysis and extensions of RELIEF")
 def relieff(n_neighbors: int = 100, **options: Any) -> Selection:
-    """Rank by the difference to near rows of other classes minus that to rows of the same class."""
+    """Rank by how much more near rows of other classes differ than near rows of the same class."""
     return search.Ranking(criteria.Relief("relieff", n_neighbors=n_neighbors), **options)
 
 
@@ -229,8 +229,8 @@ def rmb_rfe_retrain(estimator: Any = None, **options: Any) -> Selection:
 def rmb_rfe_printed(estimator: Any = None, **options: Any) -> Selection:
     """As rmb-rfe, with the published bound without slacks, to reproduce published tables.
 
-    If classes overlap, this recipe ranks relevant columns last, and ``rmb-rfe`` does not. The
-    tables of Yang (2011), ch. 4, use this form.
+    The tables of Yang (2011), ch. 4, use this form. If classes overlap, it ranks relevant columns
+    last. Use ``rmb-rfe`` to select columns.
     """
     return eliminate(criteria.RadiusMargin(_svm(estimator)), options)
 
@@ -260,8 +260,8 @@ def rmb_regression_rfe(C: float = 1.0, epsilon: float = 0.1, **options: Any) -> 
 def span_regression_rfe(C: float = 1.0, epsilon: float = 0.1, **options: Any) -> Selection:
     """Repeatedly drop the 10 % of columns without which the span estimate is smallest.
 
-    A support vector regression is trained again without each column.
-    C and epsilon are in standard deviations of the target.
+    For each column, a support vector regression is retrained without it. C and epsilon are given in
+    standard deviations of the target.
     """
     svr = criteria.RelativeSVR(C, tube=epsilon)
     return eliminate(criteria.Span(svr, retrain=True), options, 0.1)
@@ -287,8 +287,8 @@ def span_rfe_retrain(estimator: Any = None, **options: Any) -> Selection:
 def span_rfe_printed(estimator: Any = None, **options: Any) -> Selection:
     """As span-rfe, with the published bound without slacks, to reproduce published tables.
 
-    The selected columns predict held-out rows worse than random columns do. Those of ``span-rfe``
-    do not. The tables of Yang (2011), ch. 4, use this form.
+    The tables of Yang (2011), ch. 4, use this form. The selected columns predict held-out rows
+    worse than random columns do. Use ``span-rfe`` to select columns.
     """
     return eliminate(criteria.Span(_svm(estimator)), options)
 

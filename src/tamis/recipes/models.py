@@ -95,8 +95,8 @@ def ufescor(gamma: float = 1.0, **options: Any) -> Selection:
 BREIMAN = "Breiman (2001), Random forests; Gregorutti, Michel and Saint-Pierre (2017)"
 KURSA = "Kursa and Rudnicki (2010), Feature selection with the Boruta package"
 FRIEDMAN = "Friedman (2001), Greedy function approximation"
-#: Number of trees in a forest, and share of the columns that are dropped at each step. With only 50
-#: trees, the error is higher. Smaller steps take longer and do not lower the error.
+#: Number of trees in a forest, and share of the columns that each step drops. With only 50 trees,
+#: the error is higher. Smaller steps take longer and do not lower the error.
 N_TREES, STEP = 100, 0.2
 #: Maximum number of iterations of Boruta, as in the authors' package.
 N_ROUNDS = 100
@@ -155,8 +155,8 @@ def boruta(search: Any = None, n_estimators: int = N_TREES, **options: Any) -> S
     """Select columns that a random forest repeatedly finds better than all shuffled columns.
 
     Rejected columns are dropped together with their shuffled copies, as published. Any other search
-    can replace the forest, for example ``boruta(search=Forward(JMI()))``. In that case, all columns
-    stay until the end.
+    can replace the forest, for example ``boruta(search=Forward(JMI()))``. In that case, no columns
+    are dropped before the last round.
     """
     return _contest(search, RandomForestClassifier(n_estimators=n_estimators), options)
 

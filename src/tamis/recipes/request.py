@@ -90,7 +90,7 @@ def method(text: str) -> Selection:
         return _as_selector(parse(text), text)
     if (name := named[1]) not in all_recipes():
         raise unknown(name)
-    # replaced by an identifier of the same length, so that positions in error messages stay right
+    # replaced by an identifier of the same length, so that positions in error messages are correct
     word = name.replace("-", "_")
     made = parse(word + text[len(name) :], also={word: BOOK[name].as_function()})
     return _as_selector(made, text)
@@ -212,7 +212,7 @@ def select(
     n_features_to_select : int, float, "best" or Choice, optional
         Number or share of columns to select, or how to choose it, instead of the method's default.
     random_state : int, optional
-        Seed for every part of the method that is random and has no seed of its own.
+        Seed for all random parts of the method that have no seed of their own.
     n_jobs : int, optional
         Number of processes, used by every criterion that supports several.
     keep : sequence of str, default=()

@@ -1,7 +1,7 @@
 """Checks that no argument of an expression accesses files or runs code.
 
-Only strings and True can do that. Everything else in an expression is a number or an object made of
-known classes. The few parameters for which a string is dangerous are listed here. A test searches
+Only strings and True can be dangerous. Everything else in an expression is a number or an object of
+a known class. This module lists the few parameters for which a string is dangerous. A test searches
 all parameters of the vocabulary for others, by their annotations, descriptions and effects.
 """
 
@@ -32,7 +32,7 @@ REFUSED: Mapping[str, str] = {
 WORDS: Mapping[str, tuple[re.Pattern[str], str]] = {
     # text vectorizers of scikit-learn can read files whose names are in the rows
     "input": (re.compile("content"), "treats the rows as names of files to read"),
-    # a public attribute of the fitted estimator or of a step in a pipeline
+    # the string must be a public attribute of the fitted estimator or of a step in a pipeline
     "importance_getter": (
         re.compile(r"[a-zA-Z]\w*(\.[a-zA-Z]\w*)*"),
         "names a private attribute of Python",
@@ -57,7 +57,7 @@ COUNTS: Mapping[str, int] = {
 #: Parameters that hold grids: dictionaries, or lists of them, whose keys are parameters.
 GRIDS = ("param_grid", "param_distributions")
 
-#: Parameters whose strings are names of columns or groups, which are not passed to any estimator.
+#: Parameters whose strings are names of columns or groups. They are not passed to any estimator.
 NAMES = frozenset({"feature_groups", "fixed_features", "prices", "shared"})
 
 

@@ -41,8 +41,8 @@ _LIBRARIES: Mapping[str, str] = {
 #: Maps each of these class names to its library.
 GUESTS = {name: library for library, names in _LIBRARIES.items() for name in names.split()}
 
-#: Parameters that signatures do not list, by library. LightGBM prints during training unless
-#: verbose=-1.
+#: Parameters that are allowed although signatures do not list them, by library. LightGBM prints
+#: during training unless verbose=-1.
 UNNAMED: Mapping[str, tuple[str, ...]] = {"lightgbm": ("verbose",)}
 
 
@@ -91,7 +91,7 @@ def find(name: str) -> Make | None:
 
 
 def all_names() -> Iterator[str]:
-    """Yield all known names, from which misspelled names are corrected."""
+    """Yield all known names. Errors about misspelled names suggest similar ones."""
     yield from tamis_names()
     yield from sklearn_names()
     yield from own_estimators()

@@ -40,18 +40,18 @@ RARE = 5
 #: An alert is raised if the most extreme 1 % of the rows account for at least this share of the
 #: target's squared deviations from its median. This happens if a value is wrong by orders of
 #: magnitude. Targets with a normal, exponential or lognormal (sigma = 1) distribution stay below
-#: the limit. Targets with a power-law tail, or with rare events among zeros, may exceed it. The
-#: alert is correct for them too.
+#: the limit. Targets with a power-law tail, or with rare events among zeros, may exceed it. An
+#: alert about such a target is justified, too.
 FAR = 0.99
 #: If the table has fewer rows than this, its target is not checked for extreme values.
 ENOUGH = 20
 #: A date column with at most this number of distinct values gets no alert, because it only labels a
 #: few occasions.
 FEW_DATES = 5
-#: If the share of distinct values is greater than this, an identifier is almost unique in each row
-#: and gets no alert about repeated values.
+#: If the share of distinct values is greater than this, almost every row has its own identifier, so
+#: there is no alert about repeated values.
 MOST_DIFFERENT = 0.9
-#: Greatest number of characters of a value that an alert quotes.
+#: Maximum number of characters of a value that an alert quotes.
 SHOWN = 40
 
 
@@ -141,7 +141,7 @@ def profile_of(
 ) -> TableProfile:
     """Return the profile with alerts added. ``codes`` lists the columns that encode the target.
 
-    ``power`` holds two rows: the fields of :class:`tamis.table.leaks.Strength`.
+    ``power`` has two rows, which are the fields of :class:`tamis.table.leaks.Strength`.
     """
     power, alone = power
     names = np.array(seen.names, dtype=object)
@@ -428,7 +428,7 @@ def _rare_classes(y: NDArray[Any]) -> Iterator[Alert]:
         shown = ", ".join(f"{str(classes[k])!r} ({counts[k]})" for k in few[:5])
         sentence = (
             f"{len(few)} of {len(classes)} classes {_agree(few, 'has', 'have')} fewer than {RARE} "
-            f"rows: {shown}. Findings about them rest on these few rows."
+            f"rows: {shown}. Findings about them are based on these few rows."
         )
         if len(few) == len(classes):
             sentence = (

@@ -14,12 +14,12 @@ from tamis.table.frames import check_unique
 from tamis.table.kinds import MISSING
 from tamis.table.sources import TableSource
 
-# a backslash matches in one way only: with two ways the search would take exponential time
+# a backslash can match in only one way; with two ways, the search would take exponential time
 _ATTRIBUTE = re.compile(
     r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\S+)\s+(.+)", re.IGNORECASE
 )
 _NUMERIC = {"numeric", "real", "integer"}
-#: Greatest number of characters of an error that a message quotes.
+#: Maximum number of characters of an error that a message quotes.
 MOST_SHOWN = 80
 
 

@@ -65,7 +65,7 @@ def read_csv(
 
 
 def _read_beginning(source: TableSource) -> str:
-    """Return the first lines of a text file. At least three are complete, if it has as many."""
+    """Return the first lines of a text file: at least three complete lines, if it has three."""
     decoder = getincrementaldecoder("utf-8-sig")()
     parts: list[str] = []
     n_lines = 0

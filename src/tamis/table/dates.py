@@ -25,6 +25,7 @@ def add_calendar(frame: Any, columns: Sequence[str] | None = None) -> Any:
     Parameters
     ----------
     frame : frame of pandas, polars or pyarrow
+        The table.
     columns : list of str, optional
         The columns of dates. By default, all of them, including text columns that hold dates.
 

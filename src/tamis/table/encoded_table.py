@@ -44,7 +44,8 @@ class Encoding(NamedTuple):
     encoder : transformer
         The fitted encoder.
     search : Selection
-        The search. Its criteria are informed which encoded columns are category codes.
+        The search. Its criteria have the parameter that lists the encoded columns with category
+        codes.
     """
 
     outer: Grouping
@@ -116,7 +117,7 @@ def _task(y: NDArray[Any] | None) -> str:
 def _encode(
     selector: Any, X: Any, frame: pl.DataFrame, profile: TableProfile, y: NDArray[Any] | None
 ) -> tuple[Any, Array, Subset]:
-    """Return the fitted encoder, the encoded columns, and the index of each one's frame column."""
+    """Return the fitted encoder, the encoded columns, and the frame column of each of them."""
     encoder, search, used = selector.encoder, selector.search, profile.used
     if isinstance(encoder, str):
         ours = TableEncoder(

@@ -30,12 +30,12 @@ from tamis.table.kinds import (
     read_columns,
 )
 
-#: Greatest number of indicator columns for a categorical column. The rarest levels share one.
+#: Maximum number of indicator columns for a categorical column. The rarest levels share a column.
 MOST_LEVELS = 20
-#: A level is rare if it has fewer rows than 3 % of the table. This limit is raised to 2 rows in
-#: small tables, because an indicator of a single row only identifies that row. It is lowered to 20
-#: rows in large tables, because 20 rows estimate the effect of a level to within a quarter of a
-#: standard deviation. Without a limit, categories with many levels would be overrated.
+#: A level is rare if it has fewer than 3 % of the rows. In small tables, the limit is at least 2
+#: rows, because an indicator of a single row only identifies that row. In large tables, it is at
+#: most 20 rows, because 20 rows estimate the effect of a level to within a quarter of a standard
+#: deviation. Without a limit, categories with many levels would be overrated.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
 
 
@@ -60,11 +60,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "fill" fills missing values with the median and marks them. "keep" leaves them as NaN, even
         in columns of codes.
     keep : list of str
-        Columns to use, as numbers or categories, although they look like an identifier or text.
-        Their values are used without changes, unless ``readings`` is given.
+        Columns to use even if they look like an identifier or text. They are used as numbers or
+        categories. Their values are not changed, unless ``readings`` is given.
     readings : dict of str to Reading, optional
-        How amounts, dates and codes for missing values are read, for each column that has any. By
-        default, it is learned from X.
+        How to read columns with amounts, dates or codes for missing values. By default, this is
+        learned from X.
 
     Attributes
     ----------
@@ -105,6 +105,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or array of numbers
+            The table.
         y : ignored
         """
         check_parameters(self)
@@ -119,6 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or array of numbers
+            A table with the columns of the fit.
         """
         check_is_fitted(self)
         Z = self._encode(read_frame(self, X, reset=False))

@@ -24,8 +24,8 @@ from tamis.table.alerts import Alert
 from tamis.table.csv import parse_text, read_csv
 from tamis.table.sources import EXTENSIONS, TableSource, as_utf8, open_source
 
-#: Program that reads a sheet. It runs in a process of its own, because the reader ends its process
-#: if the memory for a sheet cannot be allocated, and a small file may declare a huge sheet.
+#: Program that reads a sheet. A small file may declare a huge sheet. If the memory for it cannot be
+#: allocated, the reader ends its process, so it runs in a separate process.
 _SHEET = """
 import sys, polars
 path, sheet, header, target, most = sys.argv[1:]
@@ -53,7 +53,7 @@ class FileTable:
     target : str or None
         Name of the target column, if the format defines one.
     unnamed : dict of str to int
-        Columns that have no name in the file: the name they were given, and their number.
+        Columns that have no name in the file. Maps the name that they were given to their position.
     sparse : SparseColumns or None
         Features of a sparse format, otherwise None.
     decimal : str or None
@@ -238,7 +238,7 @@ def _read_libsvm(source: TableSource, header: bool) -> FileTable:
             f"{source} is not a LIBSVM file with lines 'target index:value ...': "
             f"{first_line(error)}."
         ) from error
-    # an index that never occurs is not a column: a short file may hold an index of 10^9
+    # indices that never occur are not columns, because a short file may contain the index 10^9
     found, columns = np.unique(X.indices, return_inverse=True)
     if not len(y) or not len(found):
         raise InvalidTable(f"{source} holds no values. Give a LIBSVM file with data.")

@@ -17,7 +17,7 @@ from tamis.exceptions import InvalidTable, MissingExtra
 
 #: Id of the process that imported this module. A process with a different id was forked from it.
 FIRST_PROCESS = os.getpid()
-#: Seconds after which a tiny sum in polars is treated as hanging.
+#: If a tiny sum in polars takes more than this number of seconds, polars is treated as hanging.
 PATIENCE = 5.0
 
 

@@ -29,10 +29,11 @@ OF_NUMPY = {
 #: With at most this number of levels, text is a category even if most levels are rare. With more,
 #: text is a category only if levels have ten rows on average. skrub uses the same limit of 40.
 FEW_LEVELS, ROWS_PER_LEVEL = 40, 10
-#: Distinct integers that number the rows, or have a name like "id", are treated as an identifier if
-#: the table has at least this number of rows. In a shorter table, this may happen by chance.
+#: A column of distinct integers is treated as an identifier if it numbers the rows or is named like
+#: an identifier, and if it has at least this number of rows. In a shorter table, a column may
+#: number the rows by chance.
 COUNTED_ROWS = 20
-#: Number of strings that are parsed first to find out whether a column holds dates.
+#: Only this number of strings is parsed first, to find out whether a column may hold dates.
 FIRST_LOOK = 50
 #: In a column of at most this number of rows, Python counts values faster than polars.
 FEW_ROWS = 10_000
@@ -51,7 +52,8 @@ DATE_FORMATS = (
     "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y",
 )  # fmt: skip
-#: Digits of a date, by its year. Without them, the version 1.2.3 would be a date of the year 3.
+#: Patterns that a date must match, for years of four and of two digits. Without them, the version
+#: number 1.2.3 would be a date in the year 3.
 FOUR_DIGITS, TWO_DIGITS = r"\d{4}", r"^(\d\d\.\d\d\.\d\d|\d\d?/\d\d?/\d\d)$"
 #: Strings that are read as missing values.
 MISSING = [
@@ -64,10 +66,10 @@ MISSING_WORDS = {
 }  # fmt: skip
 #: Numbers that often stand for a missing value: 99, -99, 999, -999, 9999 and so on.
 CODES = np.array([sign * (10.0**k - 1) for k in range(2, 10) for sign in (-1, 1)])
-#: The same numbers as text. In a column of percentages, they have no percent sign.
+#: The same numbers as text. Even in a column of percentages, they have no percent sign.
 CODE_TEXTS = [f"{code:.0f}" for code in CODES]
-#: Such a number is read as missing if its distance from the other values is at least this number of
-#: times their range. At least FEWEST_OTHERS other values are needed.
+#: Such a number is read as missing if its distance from the other values is at least this multiple
+#: of their range. At least FEWEST_OTHERS other values are needed.
 FAR_RANGES, FEWEST_OTHERS = 3.0, 10
 #: Percent sign, and symbols and abbreviations of currencies.
 UNITS = r"%|[A-Z]{0,2}\p{Sc}|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|Fr\.|kr|zł"
@@ -97,13 +99,15 @@ class TableProfile:
     Attributes
     ----------
     names : list of str
+        Names of the columns.
     kind : array of str
+        Kind of each column: number, category, boolean, date, text, identifier or constant.
     n_missing, n_infinite, n_levels : array of int
         Counts for each column. ``n_levels`` is 0 if levels were not counted, as for real numbers.
     mixed : array of bool
         Whether a column holds both numbers and text.
     readings : dict of str to Reading
-        How values were read, for columns whose values differ from the stored ones.
+        How the values were read, for columns in which they differ from the stored values.
     power : array of float
         Share of the baseline's errors that the column avoids on its own. NaN if not measured.
     alone : array of float
@@ -112,6 +116,7 @@ class TableProfile:
     aside : dict of str to str
         Columns that are excluded, and why.
     alerts : tuple of Alert
+        Findings about the table.
     """
 
     names: list[str]
@@ -277,7 +282,7 @@ def _count_numbers_and_prose(texts: pl.Series) -> tuple[int, int]:
     return sum(counts[text] for text in sure), n_prose
 
 
-# -- values that are not stored as they are meant: dates, amounts, codes for missing values -------
+# -- values to convert: dates, amounts, codes for missing values ----------------------------------
 
 
 class NumberFormat(NamedTuple):
@@ -288,9 +293,9 @@ class NumberFormat(NamedTuple):
     decimal, group : str
         Separator of decimals, and separator of thousands ("" if there is none).
     example : str
-        A value that differs from a plain number, "" if there is none.
+        An example of a value that is not a plain number, "" if there is none.
     doubtful : bool
-        Whether nothing in the table shows what a separator means, as in 1,234.
+        Whether the meaning of a separator is unknown, because no value shows it, as in 1,234.
     """
 
     decimal: str
@@ -327,7 +332,7 @@ class Reading:
     codes: Mapping[Any, int] = field(default_factory=dict)
 
     def read(self, column: pl.Series) -> pl.Series:
-        """Return the values that are meant. Columns of other types are unchanged."""
+        """Return the values that the stored values mean. Columns of other types are unchanged."""
         name, column = column.name, nameless(column)
         words = [code for code in self.codes if isinstance(code, str)]
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -347,7 +352,7 @@ class Reading:
 def read_columns(
     frame: pl.DataFrame, decimal: str | None = None, keep: Collection[str] = ()
 ) -> tuple[pl.DataFrame, dict[str, Reading]]:
-    """Return the columns as they are meant, and how each column that differs was read.
+    """Return a frame with converted columns, and how each converted column was read.
 
     Text columns that hold dates, percentages, amounts or numbers with thousands separators are
     converted. Codes for missing values, such as "n/a" or -999, become missing. In columns of
@@ -426,7 +431,7 @@ def _number_formats(texts: pl.Series, *, plain: bool) -> list[NumberFormat]:
     formats = list({each.decimal: each for each in reversed(formats)}.values())[::-1]
     shown = digits.str.contains("[.,]")
     if len(formats) == 2 and len(odd) and shown.any() and not shown.all():
-        # in 950 and 1,234, only numbers from 1000 have a separator, so it is for thousands
+        # in 950 and 1,234, only numbers from 1000 on have a separator, so it separates thousands
         formats = [each for each in formats if each.group]
     doubtful = len(formats) == 2 and bool(shown.any())
     return [each._replace(doubtful=doubtful) for each in formats]
@@ -467,8 +472,8 @@ def _number_codes(frame: pl.DataFrame) -> Iterator[tuple[str, dict[float, int]]]
 def missing_codes(x: Array) -> dict[float, int]:
     """Return the numbers that stand for missing values, with their counts.
 
-    They consist of nines and lie far outside the range of the other values, or they are the only
-    negative value and occur more than once.
+    Such a number consists of nines. It lies far outside the range of the other values, or it is the
+    only negative value and occurs more than once.
 
     >>> missing_codes(np.array([*range(40, 60), -999.0])), missing_codes(np.arange(90.0, 100.0))
     ({-999.0: 1}, {})

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from tamis._arrays import Array, class_codes
 from tamis.table.kinds import TableProfile, blocks, holds_numbers, numbers
 
-#: A column that avoids this share of the baseline's errors on its own is reported as a possible
-#: leak. The best columns of published tables avoid less: at most 0.94 (iris).
+#: A column that avoids at least this share of the baseline's errors on its own is reported as a
+#: possible leak. The best columns of published tables avoid less: at most 0.94 (iris).
 LEAKS = 0.95
 #: A strong column may be a leak, and is reported. The strength of a column is the share of the
-#: baseline's errors that it avoids, or the square of its rank-based measure if that is greater. It
-#: must be at least STRONG, and at least AHEAD times that of any other column. The second condition
-#: is needed because several columns are strong in many tables.
+#: baseline's errors that it avoids, or the square of its rank-based measure if that is greater. A
+#: column is reported if its strength is at least STRONG, and at least AHEAD times the strength of
+#: any other column. Many tables have several strong columns that are not leaks.
 STRONG, AHEAD = 0.5, 2.0
 #: Limits for the numbers of rows and cells that are used. They are large enough to distinguish a
 #: share of 0.95 from 0.9, and small enough to examine 10^5 columns in seconds.
@@ -23,13 +23,14 @@ MOST_ROWS, FEWEST_ROWS, MOST_CELLS = 2000, 300, 30_000_000
 N_FOLDS = 5
 #: Number of bins for a numeric column. Bin edges at the quantiles of the class sizes are added.
 N_BINS = 10
-#: Greatest number of levels with their own bin, and of classes for which prediction is measured.
+#: Maximum number of levels that have their own bin, and maximum number of classes for which
+#: prediction is measured.
 MOST_LEVELS, MOST_CLASSES = 60, 60
-#: With this number of rows, a one-to-one code of the target is not due to chance: a column of two
-#: values agrees with two classes by chance once in 2^29 columns.
+#: Minimum number of rows for which a one-to-one code of the target is reported. With this number, a
+#: column of two values agrees with two classes by chance only once in 2^29 columns.
 CODED_ROWS = 30
 #: Duplicate rows are reported if their share of all rows is at least FEW, and if at least the share
-#: SAME of rows with equal features also have equal targets. Copied rows always do.
+#: SAME of the rows with equal features also have equal targets. Copied rows always have them.
 FEW, SAME = 0.05, 0.95
 #: Duplicate rows are first looked for in this number of columns, and recoded columns in this number
 #: of rows. More columns or rows are compared only if the first ones agree.
@@ -45,9 +46,9 @@ class Strength(NamedTuple):
         Share of the baseline's errors that the column avoids. For a numeric target, the share of
         the variance of its ranks.
     alone : array of float
-        Rank-based measure: 0 is chance and 1 is perfect. For classes, ``2 AUC - 1``, the mean over
-        classes of one class against the others. It does not depend on the sizes of the classes. For
-        a numeric target, the correlation of the prediction with the ranks of the target.
+        Rank-based measure: 0 is chance and 1 is perfect. For classes, it is ``2 AUC - 1``, averaged
+        over each class against the others. It does not depend on the sizes of the classes. For a
+        numeric target, it is the correlation of the prediction with the ranks of the target.
     """
 
     avoided: Array
@@ -264,8 +265,8 @@ def _first_rows(X: NDArray[Any]) -> list[bytes]:
 def repeated_rows(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any]) -> int:
     """Return the number of rows that repeat an earlier row, including its target.
 
-    The result is 0 if repeats may be chance: in a table with few levels, rows often have equal
-    features but different targets.
+    The result is 0 if repeats may be due to chance. In a table with few levels, for example, rows
+    often have equal features but different targets.
     """
     columns = seen.of_kind("number", "category", "boolean", "date")
     if _n_repeated(_row_codes(frame, columns[:FIRST])) < FEW * len(y):
@@ -279,7 +280,10 @@ def repeated_rows(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any]) -> i
 
 
 def _row_codes(frame: pl.DataFrame, columns: list[int]) -> NDArray[Any]:
-    """Return a number per row, equal for rows with equal values. Without columns, all differ."""
+    """Return a number per row, equal for rows with equal values.
+
+    Without columns, all numbers are different.
+    """
     dtypes = frame.dtypes
     flat = [j for j in columns if not dtypes[j].is_nested() and dtypes[j] != pl.Object]
     return frame[:, flat].hash_rows().to_numpy() if flat else np.arange(frame.height)

@@ -73,7 +73,7 @@ class TableSelector(Composed):
         frame.
     encoder : "auto" or transformer, default="auto"
         ``"auto"`` is a :class:`TableEncoder` whose output suits the search. Any other transformer
-        must show which of its outputs came from which column, as skrub's ``TableVectorizer`` and
+        must provide the input column of each output, as skrub's ``TableVectorizer`` and
         scikit-learn's ``ColumnTransformer`` do. It also receives text columns.
     keep : sequence of str, default=()
         Columns to use although they look like an identifier or a code of the target.
@@ -199,6 +199,7 @@ class TableSelector(Composed):
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or array of numbers
+            A table with the same columns as in ``fit``.
         """
         check_is_fitted(self)
         X = collected(X)
@@ -222,6 +223,7 @@ class TableSelector(Composed):
         Parameters
         ----------
         column : int or str
+            Index or name of the column.
         """
         check_is_fitted(self)
         names = list(self.kinds_)

@@ -45,8 +45,8 @@ BEGINNINGS = {
 STDIN = "-"
 #: Number of bytes copied at a time.
 PIECE = 1 << 22
-#: Text in another encoding than Windows-1252. It has unusual characters, three accented letters in
-#: a row, or a euro sign or no-break space inside a word.
+#: Pattern for text that is not in Windows-1252: unusual characters, three accented letters in a
+#: row, or a euro sign or no-break space inside a word.
 NOT_WESTERN = re.compile(
     "[^\x00-\x7fÀ-ÏÑ-ÖØ-Üß-ïñ-öø-üÿ£§°µ²€\xa0]|[À-ÿ]{3}|(?<!\\d)\xa0|(?<=[^\\W\\d])€|€(?=[^\\W\\d])"
 )
@@ -54,10 +54,7 @@ NOT_WESTERN = re.compile(
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file to read, the name by which messages call it, its format if known, and a folder.
-
-    The folder is for temporary files.
-    """
+    """A file to read, its name in messages, its format if known, and a temporary folder."""
 
     path: Path
     name: str

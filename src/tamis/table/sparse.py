@@ -15,9 +15,9 @@ from tamis.table.alerts import profile_of, target_alert
 from tamis.table.kinds import TableProfile, blocks, counts_rows
 from tamis.table.leaks import LEAKS, Foresight, is_code
 
-#: A column with a smaller share of nonzero rows cannot leak a numeric target. Rows of zeros cannot
-#: be distinguished, and keep at least (1 - share)^3 of the variance of the ranks, here 0.064. This
-#: is more than a leak leaves. Classes have a different bound.
+#: A column with a smaller share of nonzero rows cannot leak a numeric target. It cannot distinguish
+#: the rows of zeros, so at least (1 - share)^3 of the variance of the ranks, here 0.064, remains
+#: unexplained. This is more than after a leak. Classes have a different bound.
 ENOUGH_ENTRIES = 0.6
 
 

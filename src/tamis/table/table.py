@@ -27,9 +27,9 @@ from tamis.table.target import LabelledTable, check_column, plain_numbers, spoke
 #: Tables with at most 40 columns are listed completely. For wider tables, at most 25 columns with
 #: alerts are listed.
 ALL_SHOWN, SPECIAL_SHOWN = 40, 25
-#: Greatest number of characters shown for a column name, and for its values.
+#: Maximum number of characters shown for a column name, and for its values.
 NAME, VALUES = 24, 26
-#: Greatest number of characters per line. A narrower terminal has fewer.
+#: Maximum number of characters per line. In a narrower terminal, lines are shorter.
 WIDTH = 100
 
 #: Explanation of the heading "alone".
@@ -62,8 +62,8 @@ class Table:
     name : str
         Name of the file that the table was read from.
     sparse : SparseColumns or None
-        Features of a sparse file: ``sparse.X``, a CSC array, and ``sparse.names``. If a criterion
-        supports sparse tables, its search is fitted to ``sparse`` itself.
+        Features of a sparse file: ``sparse.X``, a CSC array, and ``sparse.names``. If the criterion
+        of a search supports sparse tables, fit the search to ``sparse``.
 
     Examples
     --------
@@ -230,6 +230,7 @@ def inspect(
     Parameters
     ----------
     data : str, Path, or a frame of pandas, polars or pyarrow
+        The file or frame to describe.
     target, task, drop, keep
         As in :func:`read`.
     **how

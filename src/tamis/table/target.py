@@ -41,7 +41,7 @@ def spoken_task(y: NDArray[Any], task: str) -> str:
 
 
 def check_column(name: str, columns: Sequence[str], hint: str = "") -> None:
-    """Raise an error, which ends with ``hint``, if there is no column with this name."""
+    """Raise an error if there is no column with this name. ``hint`` is the end of the message."""
     if name not in columns:
         raise InvalidTable(
             f"There is no column {name!r}.{did_you_mean(name, columns)} The columns are "

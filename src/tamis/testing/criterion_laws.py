@@ -281,7 +281,7 @@ def blocks_are_the_table(criterion: Any) -> None:
 
 
 def targets_may_be_several(criterion: Any) -> None:
-    """If targets are scored one by one, two copies of a target give the same scores as one."""
+    """If each target is scored separately, two copies of a target give the scores of one target."""
     X, y = table_for(criterion)
     once, twice = clone(criterion).fit(X, y), clone(criterion).fit(X, np.column_stack([y, y]))
     assert_same_scores(twice, once)

@@ -127,7 +127,7 @@ class Counting(SubsetCriterion):
 
 
 def every_score_is_counted(make: Maker) -> None:
-    """``n_evaluations_`` is the number of scores computed, without the value of the start."""
+    """``n_evaluations_`` counts the computed scores, but not the value of the start subset."""
     X, y = make_table()
     Counting.asked = 0
     search = make(Counting(), n_features_to_select=SIZE).fit(X, y)
@@ -178,7 +178,7 @@ def unit_prices_change_nothing(make: Maker) -> None:
 
 
 def a_price_limit_is_kept(make: Maker, limits: Any = (0.0, 5.5, "60%", 100)) -> None:
-    """The selection fits under the limit, no other column fits for nothing, and it resumes."""
+    """The selection is within the limit and contains all free columns, and it can be resumed."""
     X, y = make_table()
 
     def build(limit: Any) -> Any:

@@ -19,7 +19,8 @@ Splits: TypeAlias = "list[tuple[Rows, Rows]]"
 class FoldAccuracies(Protocol):
     """Cross-validated accuracy of a classifier for all candidates of a search step.
 
-    Each value is exactly the same as with scikit-learn, or nan if rounding could change it.
+    Each value is exactly the same as with scikit-learn. If rounding could change it, it is nan, and
+    scikit-learn must compute it.
     """
 
     #: The table on which scikit-learn's classifier is trained if a value is nan.
@@ -31,7 +32,7 @@ class FoldAccuracies(Protocol):
     def untrainable(self, subset: Subset) -> Array:
         """Return an accuracy for each fold in which the classifier cannot be trained.
 
-        For all other folds, the value is nan.
+        The value is nan for every other fold.
         """
 
     def value(self, subset: Subset) -> float:

@@ -24,7 +24,7 @@ from tamis.validation import Rows
 
 
 class Runs(NamedTuple):
-    """Folds that are runs of consecutive rows within each class.
+    """Folds that consist of consecutive rows of each class, as without shuffling.
 
     ``ends[k, f]`` is the first row of class k in fold f + 1.
     """
@@ -37,7 +37,7 @@ class Runs(NamedTuple):
         return int(self.ends.shape[1]) + 1
 
     def of(self, start: int, codes: Rows) -> Rows:
-        """Return the fold of each row from row number ``start``, given the class of each."""
+        """Return the folds of the rows from row ``start`` on. ``codes`` holds their classes."""
         rows = np.arange(start, start + len(codes))
         found = np.zeros(len(codes), dtype=np.intp)
         for ends in self.ends.T:
@@ -52,7 +52,7 @@ class FoldNumbers(NamedTuple):
     n_folds: int
 
     def of(self, start: int, codes: Rows) -> Rows:
-        """Return the fold of each row from row number ``start``, one for each of ``codes``."""
+        """Return the folds of the rows from row ``start`` on, as many as ``codes`` has."""
         return self.folds[start : start + len(codes)].astype(np.intp)
 
 
@@ -140,7 +140,7 @@ def _stratified(name: str, table: BlockTable, n_folds: int) -> Runs:
     counts = np.array([runs[start][0] for start in starts])
     first = np.min([runs[start][1] for start in starts], axis=0)
     ranks = np.cumsum(_allocation(labels.counts, first, n_folds), axis=0)[:-1].T
-    # number of rows of each class before each block; a rank beyond the last row is not in any block
+    # number of rows of each class before each block. A rank beyond the last row is in no block.
     before = np.cumsum(counts, axis=0) - counts
     wanted: dict[int, list[tuple[int, int, tuple[int, int]]]] = {}
     for (k, fold), rank in np.ndenumerate(ranks):
@@ -181,7 +181,7 @@ def _allocation(
     order = np.argsort(first)
     stop = np.cumsum(counts[order])
     fold = np.arange(n_folds)[:, None]
-    # number of rows before the end of each class whose remainder is the fold
+    # number of rows i before the end of each class with i modulo n_folds equal to the fold
     below = (stop - fold + n_folds - 1) // n_folds
     found = np.empty_like(below)
     found[:, order] = np.diff(below, axis=1, prepend=0)

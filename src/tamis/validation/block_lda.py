@@ -23,12 +23,12 @@ from tamis.exceptions import InvalidParameter
 
 #: Number of scores in memory at a time, which take 16 megabytes.
 BLOCK = 2**21
-#: Number of subsets whose counts of correct predictions are cached, because a search returns to the
-#: subsets of its last few steps.
+#: Number of subsets whose results are cached, because a search returns to the subsets of its last
+#: few steps.
 REMEMBERED = 100_000
 #: Nearest-mean scores are multiplied by SURE, so that the class with the nearest mean has a
-#: probability of 1. AHEAD is added for each rank of the prior, so that ties go to the greater one.
-#: It is far greater than rounding errors, and far smaller than a distance.
+#: probability of 1. AHEAD is added for each rank of the prior, so that ties go to the class with
+#: the greater prior. It is far greater than rounding errors, and far smaller than a distance.
 SURE, AHEAD = 1e20, 1e-10
 #: A within-class standard deviation below this share of the largest value is treated as rounding,
 #: as in :class:`tamis.validation.lda.LDAFolds`.
@@ -39,8 +39,8 @@ class Discriminants(NamedTuple):
     """Linear discriminants of several subsets. A score is a sum of weighted columns plus an offset.
 
     For two classes there is a single score, positive for the second class. For more classes, each
-    class has a score. ``own`` are the columns that only one subset has, as a list of triples:
-    columns, the subset of each, and weights of shape (folds, columns, scores).
+    class has a score. ``own`` lists the columns that occur in only one subset, as triples: the
+    columns, the subset of each column, and weights of shape (folds, columns, scores).
     """
 
     shared: Subset  # columns that several subsets have
@@ -135,7 +135,8 @@ class SummedFolds:
     flat : array of bool of shape (n_folds, n_columns)
         Whether each column is constant within the classes of the training rows.
     shift, exponent : array
-        Number subtracted from each column, and exponent of the power of two that it is scaled by.
+        The number that is subtracted from each column, and the exponent of the power of two by
+        which the column is scaled.
     size : array of float
         The largest absolute value of each shifted column.
     """

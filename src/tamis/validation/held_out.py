@@ -110,10 +110,10 @@ def held_out_losses(
 ) -> Array:
     """Return the squared loss of each test row after training on the training rows.
 
-    The estimator is cloned, and columns are scaled by the training rows. For classification, it is
-    the loss of the predicted probabilities, see :func:`squared_losses`. If the estimator is a
-    regressor, it is trained on an indicator column for each class. If there are no columns, the
-    baseline is predicted: the shares of the classes, or the mean.
+    The estimator is cloned, and columns are scaled by the training rows. For classification, the
+    loss is computed from probabilities, see :func:`squared_losses`. A regressor is then
+    trained on an indicator column for each class. If there are no columns, the baseline is
+    predicted: the shares of the classes, or the mean.
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ def probabilities(model: Any, X: Any, *, margins: bool = False) -> tuple[NDArray
     """Return the labels of a fitted classifier, and the probability of each label for each row.
 
     If the classifier has no ``predict_proba``, the predicted class has probability 1. With
-    ``margins``, decision values are used as log-odds instead, provided that there is one for each
-    class, or a single one for two classes.
+    ``margins``, decision values are used as log-odds instead. This requires a decision value for
+    each class, or a single one for two classes.
 
     Examples
     --------

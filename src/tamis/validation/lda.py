@@ -33,8 +33,8 @@ BLOCK = 2**21
 # Number of covariances in the cache. They take 256 megabytes, enough for all rows of the covariance
 # matrices of 2 500 columns in five folds.
 KEPT = 2**25
-# Largest number of rows times folds times classes. Their weights take 256 megabytes. If there are
-# more, as in leave-one-out of thousands of rows, the moments are not worth their memory.
+# Maximum product of the numbers of rows, folds and classes. At this limit, the weights take 256
+# megabytes. Above it, as in leave-one-out of thousands of rows, LDAFolds is not used.
 MOST_WEIGHTS = 2**25
 # Eigenvalues of a correlation matrix below this are treated as rounding, which is about 1e-13 for a
 # thousand columns.
@@ -181,7 +181,7 @@ class LDAFolds:
     priors : array or None
         Prior probabilities of the classes. None uses their shares in each training fold.
     tol : float
-        Tolerance by which the estimator decides its ranks.
+        Tolerance with which the estimator determines ranks.
     """
 
     @classmethod
@@ -226,8 +226,8 @@ class LDAFolds:
         """Return an accuracy for each fold in which all columns are constant within the classes.
 
         For all other folds, the value is nan. scikit-learn cannot be trained in such a fold. As the
-        variance goes to zero, LDA predicts the class with the nearest mean, so its accuracy is
-        returned. Ties go to the greatest prior.
+        variance goes to zero, LDA predicts the class with the nearest mean, so the accuracy of this
+        prediction is returned. Ties go to the greatest prior.
         """
         found = np.full(len(self.moments.sizes), np.nan)
         for fold in np.flatnonzero(self.flat[:, subset].all(axis=1)).tolist():
@@ -320,7 +320,7 @@ class LDAFolds:
             rows[part] = self.moments.tests[part][:, subset] @ a
         centres = self.moments.means[:, :, subset] @ A
         diagonal = np.diagonal(A, axis1=1, axis2=2)
-        # columns of the inverse correlation matrix, up to the standard deviation of each
+        # columns of the inverse correlation matrix, each divided by its own standard deviation
         scaled = A * self.moments.spread[:, subset, None]
         trace = inverse.trace[:, None] - np.square(scaled).sum(axis=1) / diagonal
         change = SubsetChange(rows, centres, -1 / diagonal, trace, inverse.rank - 1)
@@ -342,7 +342,8 @@ class LDAFolds:
         inverted = np.divide(1.0, roots, out=np.zeros_like(roots), where=kept)
         matrix = (vectors * inverted[:, None]) @ vectors.transpose(0, 2, 1) / scale
         # scikit-learn compares the singular values of the data with tol. The eigenvalues here are
-        # their squares. Within 5 % of the limit, or within rounding of it, it may decide otherwise.
+        # their squares. Within 5 % of the limit, or within a rounding error of it, scikit-learn may
+        # determine a different rank.
         near = np.abs(roots - limit) <= 0.05 * limit + 10 * ZERO * limit**0.5
         return Inverse(
             matrix,

@@ -68,7 +68,7 @@ def error_of_mean(values: Array, test_ratio: float, single: float = float("nan")
     """Return the standard error of a mean over resamples whose training rows overlap.
 
     ``test_ratio`` is the number of test rows divided by the number of training rows (Nadeau and
-    Bengio 2003). ``single`` is the result for a single value.
+    Bengio 2003). ``single`` is returned if there is only one value.
     """
     if len(values) < 2:
         return single

@@ -32,7 +32,7 @@ Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
 
 
-#: Greatest number of folds. LeavePOut(p=20) makes more than anyone can wait for.
+#: Maximum number of folds. A splitter such as LeavePOut(p=20) makes far too many to run.
 MOST_FOLDS = 100_000
 #: Beginning of scikit-learn's warning that a class has fewer rows than there are folds.
 FEW_MEMBERS = "The least populated class in y has only"
@@ -162,7 +162,7 @@ def read_labels(owner: str, name: str, given: Any, n_rows: int) -> tuple[NDArray
 def read_row_weights(
     owner: str, given: Any, n_rows: int, fewest: int = 1
 ) -> NDArray[np.float64] | None:
-    """Return the row weights, of which at least ``fewest`` are above 0, or None if not given."""
+    """Return the row weights, or None if not given. At least ``fewest`` must be above 0."""
     if given is None:
         return None
     try:
@@ -208,8 +208,8 @@ def deal_folds(
 def held_out(name: str, share: float, y: NDArray[Any], groups: Any, seed: int) -> Fold:
     """Draw training rows and a share of held-out rows, stratified by class.
 
-    With groups, the share is rounded to a half, a third, a fourth and so on, because a fold of
-    whole groups is held out.
+    With groups, a fold of whole groups is held out. The share is then rounded to a half, a third, a
+    fourth and so on.
     """
     if groups is None:
         everything = np.arange(len(y))

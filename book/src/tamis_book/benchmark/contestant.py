@@ -40,7 +40,7 @@ class MethodSelector(SelectorMixin, BaseEstimator):
         The function of a :class:`Method`, or a scikit-learn selector.
     sizes : tuple of int
         Numbers of columns. Step i of ``trace_`` has the first ``sizes[i]`` columns. If the method
-        chooses a number of columns, the last step has these columns.
+        chooses the number of columns itself, a last step with the chosen columns follows.
     cap : float
         Greatest number of processor seconds.
     random_state : int or None
@@ -66,7 +66,7 @@ class MethodSelector(SelectorMixin, BaseEstimator):
 
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
         """Select columns, and measure the time."""
-        # the draws differ between resamples, also if they share the seed
+        # the random draws differ between resamples, even if these share the seed
         rng = stream(draw_seed(self.random_state), crc32(X.tobytes()))
         shown = (
             np.arange(X.shape[1]) if self.select is first_columns else rng.permutation(X.shape[1])

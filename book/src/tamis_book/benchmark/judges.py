@@ -104,8 +104,8 @@ JUDGES: dict[str, Callable[[Array, NDArray[Any], int], Any]] = {
 class CachedJudge(BaseEstimator):
     """A judge that computes each prediction once.
 
-    Many methods select the same columns. Predictions are kept by the training and test rows, until
-    a judge is fitted to another target.
+    Many methods select the same columns, so predictions are cached. The key of the cache is the
+    training and test rows. The cache is cleared when a judge is fitted to another target.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _digest(array: NDArray[Any]) -> bytes:
 
 
 def _auc(fitted: Any, X: Array, y: NDArray[Any]) -> float:
-    """Return the area under the ROC curve. Without decision values or classes, it is a half."""
+    """Return the area under the ROC curve, or 0.5 without decision values or with one class."""
     decision = fitted.outputs(X)[1] if hasattr(fitted, "outputs") else None
     if decision is None or len(np.unique(y)) < 2:
         return 0.5

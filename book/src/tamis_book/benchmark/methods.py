@@ -1,8 +1,8 @@
 """Methods of the benchmark: tamis, other packages and baselines.
 
-A method is a function ``(X, y, k, rng)`` of the training rows, the greatest number of columns that
-is measured, and a random generator. It returns ranked columns, best first, or a fitted
-scikit-learn selector. A selector also has a number of columns of its own.
+A method is a function ``(X, y, k, rng)``. Its arguments are the training rows and their target, the
+maximum number of columns that is measured, and a random generator. It returns ranked columns, best
+first, or a fitted scikit-learn selector, which also chooses a number of columns.
 """
 
 from collections.abc import Callable
@@ -335,7 +335,7 @@ RECIPES = {
         "nnfs fsmlp-al-grc fsmlp-redundancy ufescor"
     ),
 }
-#: Recipes that eliminate columns. They run to the last column, so that all are ranked.
+#: Recipes that eliminate columns. They run until one column is left, so that all are ranked.
 _ELIMINATES = ("rfe", "sbs-j3", "sfbs-j3", "annigma", "lasso-mlp", "nnfs", "mi-pw", "mi-rsde")
 #: Recipes that choose a number of columns themselves.
 _CHOOSES = ("boruta", "boruta-regression", "mrmr-two-stage")

@@ -12,10 +12,10 @@ from tamis.evaluation import Interval, Ranks, bootstrap_interval, friedman
 from tamis_book.benchmark.result_files import CellResult, TableResults
 
 RANDOM, ALL = "random", "all columns"
-#: Number of sizes that are given. A further step is the method's own number of columns.
+#: Number of given sizes. A further step is measured at the number of columns that a method chooses.
 N_SIZES = 5
-#: Losses of random selection below this are replaced by it, because ratios of tiny numbers vary
-#: without limit.
+#: Minimum loss of random selection. Smaller losses are replaced by it. Otherwise, relative losses
+#: would become arbitrarily large.
 LEAST = 0.01
 #: Number of tables below which no interval is computed.
 LEAST_TABLES = 5
@@ -45,9 +45,9 @@ class SplitLosses(NamedTuple):
     best : float
         Loss of the best judge, averaged over the sizes.
     own : float or None
-        Mean over the judges at the method's own number of columns.
+        Mean over the judges at the number of columns that the method chooses.
     share : float or None
-        That number as a share of all columns.
+        This number of columns as a share of all columns.
     """
 
     mean: float
@@ -89,8 +89,8 @@ def split_losses(
 def complete_block(units: Mapping[Unit, Collection[str]]) -> tuple[list[Unit], list[str]]:
     """Return splits and methods such that all these methods were measured on all these splits.
 
-    Splits are added in the order of their number of methods. The block with the greatest number of
-    cells is returned.
+    Splits are added one by one, in descending order of their number of methods. The block with the
+    greatest number of cells (splits times methods) is returned.
 
     >>> complete_block({("a", 0): ["x", "y"], ("b", 0): ["x", "y"], ("c", 0): ["x"]})
     ([('a', 0), ('b', 0)], ['x', 'y'])
@@ -111,13 +111,15 @@ class RankedMethod(NamedTuple):
     Attributes
     ----------
     method : str
+        Name of the method.
     rank : float
         Mean rank over the tables.
     loss, best : float
-        Mean loss over the tables relative to random selection: of all judges, of the best judge.
+        Mean loss over the tables, relative to random selection: averaged over all judges, and of
+        the best judge.
     behind : Interval or None
-        Mean difference to the first method, with a bootstrap interval over the tables, which is
-        NaN for fewer than five tables. None for the first method itself.
+        Mean difference to the first method, with a bootstrap interval over the tables. The interval
+        is NaN for fewer than five tables. None for the first method itself.
 
     Examples
     --------
@@ -144,7 +146,9 @@ class KindRanking:
     Attributes
     ----------
     kind, metric : str
+        Name of the kind of table, and name of the metric.
     tables : tuple of str
+        Names of the tables in the ranking.
     n_splits : int
         Number of splits of all tables together.
     rows : tuple of RankedMethod
@@ -175,6 +179,7 @@ def rank_kind(results: Sequence[TableResults], kind: str) -> KindRanking | None:
     Parameters
     ----------
     results : sequence of TableResults
+        Results of the tables, see :func:`stored_results`.
     kind : str
         A name of ``KINDS``, such as "classes", "wide" or "numeric target".
     """
@@ -216,11 +221,12 @@ def _interval(differences: Array) -> Interval:
 
 
 class Habits(NamedTuple):
-    """What a method does besides predicting: means over the tables that all methods share.
+    """Validity, stability and time of a method, averaged over the tables that all methods share.
 
     Attributes
     ----------
     method : str
+        Name of the method.
     validity : float
         Share of the appended noise columns that are not selected.
     stability : float
@@ -275,7 +281,10 @@ class OwnSize(NamedTuple):
 
 
 def own_sizes(results: Sequence[TableResults]) -> list[OwnSize]:
-    """Return the methods that choose a number of columns. Losses are relative to random ones."""
+    """Return the methods that choose a number of columns.
+
+    Losses are relative to random selection.
+    """
     rows: dict[str, list[tuple[float, float, float]]] = {}
     for is_real in (False, True):
         mine = [one for one in results if ("numeric target" in one.facts["kinds"]) == is_real]

@@ -50,7 +50,7 @@ class CellResult:
     scores : dict of str to list
         For each judge, the metrics at each step.
     values : list of float or None
-        The share of noise columns avoided, or the stability, at each step.
+        The share of the noise columns that are not selected, or the stability, at each step.
     failure : str
         The error message if the method failed.
 
@@ -72,7 +72,7 @@ class CellResult:
         return self.failure.startswith("CapReached")
 
     def reached(self, cap: float) -> bool:
-        """Return whether the selection took this time. Stored times are rounded."""
+        """Return whether the selection took at least this time. Stored times are rounded."""
         return self.seconds > 0.98 * cap
 
     def to_plain(self) -> dict[str, Any]:
@@ -92,9 +92,11 @@ class TableResults:
     facts : dict
         Rows, columns, categories, classes, kinds and hash of the table, and names of the metrics.
     folder : Path
+        Folder of the file.
     cells : dict of str to CellResult
         By ``kind/split/method``.
     versions : dict of str to str
+        Versions of the packages that the results depend on.
 
     Examples
     --------
@@ -137,7 +139,7 @@ class TableResults:
         self._saved = monotonic()
 
     def is_done(self, key: str, cap: float) -> bool:
-        """Return whether a cell has a result, other than a failure due to a smaller cap."""
+        """Return whether a cell has a result. A failure due to a smaller cap does not count."""
         cell = self.cells.get(key)
         return cell is not None and (not cell.is_capped or cell.reached(cap))
 
@@ -177,6 +179,7 @@ def load_results(path: Path) -> TableResults:
     Parameters
     ----------
     path : Path
+        The file to read.
     """
     try:
         plain = json.loads(gzip.decompress(path.read_bytes()))

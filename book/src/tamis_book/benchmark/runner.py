@@ -42,7 +42,8 @@ TRAIN = 2 / 3
 #: Order of the cells: the first split of every table, then validity and stability, then the others.
 STAGES = [("error", 0), ("noise", 0), ("bootstrap", 0)]
 STAGES += [(kind, split) for split in range(1, N_SPLITS) for kind in ("error", "noise")]
-#: Factor by which cells of slow methods come later. Each stage doubles the rank of a table.
+#: Cells are computed in ascending order of a cost: the size of the table, multiplied by this factor
+#: for slow methods, and doubled for each stage.
 SLOWNESS = 50
 GROUPS = ("baseline", "filter", "model", "slow", "auto")
 
@@ -89,7 +90,7 @@ class Prepared(NamedTuple):
 
 
 def prepare_split(table: BenchmarkTable, kind: str, split: int) -> Prepared:
-    """Return a split of a table, coded by its training rows. "noise" appends permuted columns."""
+    """Return a split of a table as numbers. For the kind "noise", permuted columns are appended."""
     plan = Realizations(N_SPLITS, train=TRAIN, stratify=table.is_classes, seed=SEED)
     rows = plan.split(table.y, table.name, split)
     whole = add_noise(table, seed_of(SEED, "noise", split)) if kind == "noise" else table
@@ -180,7 +181,7 @@ def _judged(results: Results, seconds: float) -> CellResult:
 
 
 def _of_columns(results: Results, kind: str, data: Prepared) -> list[float | None]:
-    """Return a value per step: the share of the noise avoided, or the stability."""
+    """Return a value per step: the share of noise columns not selected, or the stability."""
     outcomes = [task.outcome for task in results.tasks]
     sizes = sizes_of(data.n_columns)
     end = None if MethodSelector.chooses else -1
@@ -223,6 +224,7 @@ def run(
     Parameters
     ----------
     methods : dict of str to Method
+        The methods by name.
     tables : sequence of str, optional
         Names of tables. The default is all tables of the benchmark that can be loaded.
     folder : path

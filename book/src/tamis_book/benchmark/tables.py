@@ -32,8 +32,8 @@ FOLDERS = ("TAMIS_BENCH", "TAMIS_DATA")
 #: Tables that scikit-learn brings along.
 BUNDLED = ("iris", "wdbc", "wine")
 SCIKIT_FEATURE = "https://github.com/jundongl/scikit-feature/raw/master/skfeature/data/"
-#: Strength of the shrinkage of category means: the overall mean counts as this number of rows, so a
-#: rare category is coded near the overall mean.
+#: Strength of the shrinkage of category means. The overall mean is weighted like this number of
+#: rows, so rare categories are coded near the overall mean.
 PRIOR_ROWS = 10
 #: Number of folds by which the categories of the training rows are coded.
 FOLDS = 5
@@ -47,6 +47,7 @@ class BenchmarkTable(NamedTuple):
     Attributes
     ----------
     name : str
+        Name of the table.
     X : DataFrame
         Numbers and text columns, with missing values.
     y : ndarray
@@ -247,14 +248,16 @@ def prepare(table: BenchmarkTable, train: Subset) -> Array:
 
     Missing numbers are replaced by the median. A category is replaced by the mean target of its
     training rows, which is shrunk towards the mean of all training rows. With several classes, it
-    is the first principal component of the class frequencies of the categories. The code of a
-    training row is computed from the other folds of the training rows. A missing category is a
-    category.
+    is replaced by the first principal component of the class frequencies of the categories. The
+    code of a training row is computed from the other folds of the training rows. Missing values
+    form a category.
 
     Parameters
     ----------
     table : BenchmarkTable
+        The table.
     train : array of int
+        Indices of the training rows.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from tamis.blocks.device_arrays import as_numpy
 from tamis.blocks.survival import censored_target
 from tamis.exceptions import InvalidTable, InvalidTarget
 
-#: Number of rows or columns that a message names. It gives the number of the others.
+#: Largest number of rows or columns that a message names. It states how many more there are.
 NAMED = 5
 
 

@@ -104,7 +104,7 @@ class KeptHere(Reducible):
         self.arrays = _mapped(arrays) if on_disk else list(arrays)
 
     def reduce(self, statistic: RowStatistic) -> Any:
-        """Compute a statistic of all arrays in threads. It must be a sum of integers."""
+        """Compute a statistic of all arrays in threads. The statistic must be a sum of integers."""
 
         def part(some: slice) -> Any:
             return reduced(statistic, self.arrays[some])

@@ -27,8 +27,8 @@ from tamis.exceptions import InvalidTable
 #: Number of rows that are squared at a time. With a hundred columns these are three megabytes,
 #: which stay in the CPU cache between the shift and the product.
 AT_ONCE = 4096
-#: Maximum number of entries in a state of which every thread has a copy, the same as in a row
-#: block. With more, threads would need more memory for their states than for their blocks.
+#: Maximum number of entries in a state that is copied for every thread. A row block has the same
+#: number of entries. Larger states would take more memory than the blocks of the threads.
 SMALL = 1 << 22
 #: Sum of squares of a target below which underflow may reduce the precision.
 TINY = 2.0 ** (-2 * FARTHEST)
@@ -129,7 +129,7 @@ class TargetSums(RowStatistic):
     ----------
     shift : array of shape (n_columns,)
     target_shift : float
-        Shift that is subtracted from the target after the division.
+        Shift that is subtracted from the target after the division by a power of 2.
     target_exponent : int, default=0
         The target is divided by 2 to this power.
     """

@@ -47,11 +47,11 @@ class PricedList(NamedTuple):
 def affordable_lists(
     order: Subset, limits: Sequence[Limit], *, fixed: Subset = EMPTY, most: int | None = None
 ) -> list[Subset]:
-    """Return the units of an order that are bought within each price limit.
+    """Return, for each price limit, the units of an order that are bought.
 
-    A unit that does not fit is skipped. If the limit compares units per price, the unit at rank r
-    of the order has the worth 1/r, and the units are bought as under
-    :class:`tamis.choice.CostLimit`. Only the first 40 units of the order are bought then.
+    A unit is a column, or a group of columns. Units that do not fit are skipped. If a limit has
+    ``per_price=True``, units are bought as by :class:`tamis.choice.CostLimit`. The unit at rank r
+    then has the worth 1/r, and only the first 40 units of the order are considered.
 
     Parameters
     ----------

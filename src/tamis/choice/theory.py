@@ -130,9 +130,9 @@ def deviation_bound(
         The deviation.
     of : {"uniform", "excess"}, default="uniform"
         Kind of deviation. "uniform" is the largest difference between training error and true error
-        over the class. Its bound is 8 S exp(-N eps^2 / 32). "excess" compares the classifier with
-        the smallest training error with the best classifier of the class, and is the difference
-        between their true errors. Its bound is 8 S exp(-N eps^2 / 128).
+        over the class. Its bound is 8 S exp(-N eps^2 / 32). "excess" is the difference between the
+        true errors of two classifiers of the class: the one with the smallest training error, and
+        the one with the smallest true error. Its bound is 8 S exp(-N eps^2 / 128).
 
     Examples
     --------

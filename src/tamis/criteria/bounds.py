@@ -19,7 +19,7 @@ from tamis.exceptions import InvalidParameter
 from tamis.svm.geometry import feet, margin_system, sphere_around, squared_spans
 from tamis.svm.machine import Multipliers
 
-#: Tolerance of LIBSVM's optimality conditions. LIBSVM computes kernels in single precision.
+#: Largest ``tol`` with which ``Span`` trains an SVM, for a target of standard deviation 1.
 SOLVED = 1e-8
 
 
@@ -32,8 +32,9 @@ class RadiusMargin(MachineCriterion):
     .. math:: B = R^2 \|w\|^2 \text{ (SVC)}, \qquad
         B = R^2 \sum_i (\alpha_i + \alpha_i^*) \text{ (SVR)}, \qquad L_j = B_{-j} - B
 
-    The column without which the bound is smallest is removed first. Losses may be negative. This
-    bound holds for an SVM without slacks ξ. ``soft_margin=True`` includes the slacks,
+    A search first removes the column whose removal makes the bound smallest. Losses may be
+    negative. This bound holds for an SVM without slacks ξ. ``soft_margin=True`` includes the
+    slacks,
 
     .. math:: B = (R^2 + 1/C) \, (\|w\|^2 + 2C \sum_i \xi_i),
 
@@ -44,19 +45,20 @@ class RadiusMargin(MachineCriterion):
     estimator : SVC or SVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
         (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes the bounds of the pairwise SVMs are summed, each with the sphere around its own
-        rows.
+        classes, the bounds of the pairwise SVMs are summed. Each bound uses the sphere around the
+        rows of its two classes.
     order : {0, 1}, default=0
-        0 removes the column; 1 takes the absolute derivative of the bound with respect to its
-        scale.
+        With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
+        of the bound with respect to the scale of the column.
     retrain : bool, default=False
-        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
-        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
-        conditions are differentiated, and nothing is trained.
+        Whether the multipliers adapt to the change of a column. Otherwise they are fixed. With
+        ``order=0``, an SVM is trained without each column (``gamma="scale"`` is then computed from
+        the remaining columns). With ``order=1``, the optimality conditions are differentiated, and
+        nothing is trained.
     soft_margin : bool, default=False
         Whether slacks are included. The second factor is then twice the dual objective. With fixed
         multipliers this objective grows by half the decrease of ‖w‖², so a useful column has a
-        large loss, with or without training again.
+        large loss, whether or not the SVM is trained again.
     adjusted : "auto" or bool, default="auto"
         Whether losses of grouped columns are corrected for chance, see :class:`WeightNorm`.
 
@@ -156,15 +158,16 @@ class Span(MachineCriterion):
         (anything with ``best_estimator_``), which is run once on all columns. With more than two
         classes the bounds of the pairwise SVMs are summed.
     order : {0, 1}, default=0
-        0 removes the column; 1 takes the absolute derivative of the bound with respect to its
-        scale.
+        With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
+        of the bound with respect to the scale of the column.
     retrain : bool, default=False
-        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
-        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
-        conditions are differentiated, and nothing is trained.
+        Whether the multipliers adapt to the change of a column. Otherwise they are fixed. With
+        ``order=0``, an SVM is trained without each column (``gamma="scale"`` is then computed from
+        the remaining columns). With ``order=1``, the optimality conditions are differentiated, and
+        nothing is trained.
     soft_margin : bool, default=False
-        Whether slacks are added, for the best intercept. Slacks are not differentiable if the
-        multipliers are fixed, so this needs ``order=0``.
+        Whether slacks are added. They are computed for the intercept that minimises their sum.
+        Slacks are not differentiable if the multipliers are fixed, so this needs ``order=0``.
     adjusted : "auto" or bool, default="auto"
         Whether losses of grouped columns are corrected for chance, see :class:`WeightNorm`.
 
@@ -182,8 +185,8 @@ class Span(MachineCriterion):
     A free support vector that depends on other free ones (a duplicate row) has a span of 0: one of
     two equal rows can be left out at no cost. A row of weight 2 is therefore not equivalent to two
     rows. If no other support vector is free (every multiplier is on its bound), the distance is
-    taken to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this is 1 for any columns,
-    so all columns score 0. Without any column the bound is 0.
+    measured to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this distance is always
+    1, so all columns score 0. Without any column the bound is 0.
 
     References
     ----------

@@ -57,9 +57,9 @@ def _variances(X: Array) -> Array:
 class CoxScore(Univariate):
     r"""Negative log p-value of the score test for each column in a proportional hazards model.
 
-    With :math:`R_k` the rows at risk at the event time :math:`t_k`, :math:`d_k` the number of
-    events at that time, and :math:`m_k` and :math:`v_k` the mean and variance of a column over
-    :math:`R_k`,
+    Let :math:`R_k` be the rows at risk at the event time :math:`t_k`, and :math:`d_k` the number of
+    events at that time. Let :math:`m_k` and :math:`v_k` be the mean and variance of a column over
+    :math:`R_k`. The statistic
 
     .. math:: z^2 = \Big( \sum_{i: \text{event}} x_i - \sum_k d_k m_k \Big)^2
               \Big/ \sum_k d_k v_k

@@ -292,8 +292,8 @@ def is_survival_model(estimator: Any) -> bool:
 def allows_nan(estimator: Any) -> bool:
     """Whether an estimator can be trained on data with NaN.
 
-    The tags of pipelines and of searches over hyper-parameters do not state this, so their steps
-    are checked, up to the first step that fills in missing values.
+    The tags of pipelines and of searches over hyper-parameters do not state this. Their steps are
+    therefore checked, up to the first step that fills in missing values.
 
     >>> from sklearn.impute import SimpleImputer
     >>> from sklearn.pipeline import make_pipeline
@@ -454,9 +454,9 @@ def _weights(name: str, weights: str, value: Any) -> Array:
 class ChanceAdjusted:
     """Mixin for criteria that correct the losses of units for chance.
 
-    A unit is a column, or a group of columns that is selected as a whole. Its loss is how much
-    quality is lost when it is removed. In a trained model, the losses of noise columns are above 0,
-    and they add up in a group. The correction is as follows:
+    A unit is a column, or a group of columns that is selected as a whole. The loss of a unit is the
+    decrease in quality when the unit is removed. In a trained model, the losses of noise columns
+    are above 0, and they add up in a group. The correction is as follows:
 
     1. The rows of all columns are permuted in the same way, so that correlations remain.
     2. The model is trained on the table and on this copy of it, side by side.

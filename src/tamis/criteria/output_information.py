@@ -28,8 +28,8 @@ from tamis.response.predictions import decisions_of
 from tamis.response.tuners import plain_network
 from tamis.validation.splits import Rows, held_out
 
-#: Information, in bits, that is attributed if the predictions have none. The columns are then still
-#: ranked, by the weights of the network.
+#: Information, in bits, that is attributed to the columns if the predictions have none. The weights
+#: of the network then still rank the columns.
 LEAST = 1e-12
 
 
@@ -51,8 +51,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     any classifier and finds more of the relevant columns if many are irrelevant, but columns tie if
     no prediction changes.
 
-    The rule by shares is our interpretation of the published heuristic. ``I`` is the same for all
-    columns, so it does not affect the ranking within a step; it serves to compare subsets, see
+    The rule for shares is our interpretation of the published heuristic. ``I`` is the same for all
+    columns, so it does not affect the ranking within a step. It is used to compare subsets, see
     :meth:`information`. If the predictions have no information, 1e-12 bits are attributed. The
     share of a group is the sum over its columns, which favours groups of many columns; use
     ``credit="knockout"`` for tables with groups.
@@ -60,9 +60,10 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        None means a network of six tanh units with weight decay, trained by L-BFGS. Shares need an
-        ``MLPClassifier``, alone or as the last step of a pipeline that keeps the columns. A search
-        over hyper-parameters is run once on the training rows.
+        Classifier to train. None means a network of six tanh units with weight decay, trained by
+        L-BFGS. ``credit="shares"`` needs an ``MLPClassifier``, alone or as the last step of a
+        pipeline that keeps the columns. A search over hyper-parameters is run once on the training
+        rows.
     credit : {"shares", "knockout"}, default="shares"
         How the information is attributed to the columns.
     validation : float, default=0.5
@@ -73,7 +74,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     Attributes
     ----------
     train_rows_, validation_rows_ : array of int
-        The rows of the split.
+        Indices of the training rows and of the validation rows.
 
     References
     ----------

@@ -25,7 +25,7 @@ def _fact(name: str, default: Any) -> Any:
 
 
 class Wrapper(SubsetCriterion):
-    """Base class of criteria that wrap another criterion and take over its class attributes."""
+    """Base class of criteria that wrap another criterion and have the same class attributes."""
 
     criterion: SubsetCriterion
 
@@ -162,7 +162,7 @@ class Remembered(Wrapper):
 
 @dataclass(eq=False, repr=False)
 class Penalised(Wrapper):
-    """Criterion minus a penalty for each feature, so that the best subset need not be the full one.
+    """Criterion minus a penalty for each feature, so that small subsets can score best.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Distances between the distribution functions of classes, from row blocks.
 
-Values are represented by 64-bit keys that sort like them. Counting the leading bits of the keys,
-for each class, determines the distribution functions at the end of each cell (the values that share
-these bits). Within a cell the distance is bounded by the counts. Cells that could contain a larger
-distance than the largest found so far are refined, until there are no such cells.
+Values are represented by 64-bit keys that have the same order. For each class, the keys are counted
+by their leading bits. A cell contains the values that share these bits. The counts determine the
+distribution functions at the end of each cell, and bound the distance within the cell. Cells that
+could contain a larger distance than the largest found so far are refined, until there are no such
+cells.
 """
 
 from dataclasses import dataclass

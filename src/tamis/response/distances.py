@@ -1,9 +1,9 @@
 """Distances between original and changed outputs, as statistics that add up over rows.
 
 A statistic turns changes of outputs into sums over rows, and these sums into scores. The outputs of
-all rows at all new values are therefore never stored together. Changes of outputs are summed
-instead of changed outputs, to avoid cancellation for columns with little effect. The code works
-with arrays of any library.
+all rows at all new values are therefore never stored together. The sums are over changes of
+outputs, not over changed outputs. This avoids cancellation for columns with little effect. The code
+works with arrays of any library.
 """
 
 from abc import ABC, abstractmethod

@@ -100,7 +100,7 @@ class FrameCodes:
         return found
 
     def call(self, fitted: Any, name: str, codes: Array, *others: Any, **params: Any) -> Any:
-        """Call a method of a model on the frame that an array of codes stands for."""
+        """Decode an array of codes into a frame, and call a method of a model on the frame."""
         return getattr(fitted, name)(self.decode(codes), *others, **params)
 
     def values(self, column: int, codes: Array) -> NDArray[Any]:
@@ -191,7 +191,7 @@ def importance(
     y : array of shape (n_samples,), optional
         True target values.
     scoring : str, callable or None, default=None
-        Score to measure. None is the model's own score (accuracy or R²).
+        Score to measure. None means the model's own score (accuracy or R²).
     by : {"auto", "marginal", "permutation", "zero"} or Replacement, default="auto"
         "auto" follows the table above. "permutation" always shuffles the column. "marginal" sets
         the column to each of its values in turn, in all rows, and averages the scores. For a mean
@@ -363,11 +363,12 @@ def effects(
     """Compute the partial dependence of a fitted model on each column.
 
     The response of a classifier is the probability of the second of two classes, or of each of
-    several. Without probabilities it is the decision value, or for an SVM with several classes the
-    predicted class. The response of a regressor is its prediction. The results equal those of
-    scikit-learn's ``partial_dependence(method="brute")``. SVMs, networks with one hidden layer,
-    linear models, forests and boosting have fast engines that compute all columns together, even in
-    a pipeline after scalers.
+    several classes. If the classifier has no probabilities, it is the decision value. For an SVM
+    with several classes and no probabilities, it is the predicted class. The response of a
+    regressor is its prediction. The results equal those of scikit-learn's
+    ``partial_dependence(method="brute")``. SVMs, networks with one hidden layer, linear models,
+    forests and boosting have fast engines that compute all columns together, even in a pipeline
+    after scalers.
 
     Parameters
     ----------

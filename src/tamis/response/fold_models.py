@@ -57,7 +57,7 @@ class FoldTraining:
     n_jobs : int or None, default=None
         Number of threads of an engine.
     place, precision :
-        GPU or other device on which kernels are computed, and their precision on it.
+        GPU or other device on which kernels are computed, and the precision of these kernels.
     starts : dict
         Warm starts. For each set of training rows, the samples that were inside the margin in the
         last fit.

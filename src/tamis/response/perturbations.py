@@ -245,7 +245,7 @@ class Zero(Replacement):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Derivative(BaseEstimator):
-    """Derivative of the outputs of an SVM with respect to a factor on the column, at 1 (FSPP4).
+    """Derivative of an SVM's outputs with respect to a scale factor of the column (FSPP4).
 
     Parameters
     ----------

@@ -34,7 +34,8 @@ FEWEST, MOST = 5, 60
 N_VALUES = 16
 #: Maximum number of hidden units for each column.
 UNITS_PER_COLUMN = 3
-#: How many different numbers of hidden units are tried. Adjacent large numbers hardly differ.
+#: Maximum count of different numbers of hidden units to try. Networks with nearly the same large
+#: number of units hardly differ.
 MOST_SIZES = 8
 #: Maximum number of rows in a search, because the training time of an SVM grows with the square of
 #: the number of rows.
@@ -96,15 +97,16 @@ class TunedSVC(ClassifierMixin, TunedModel):
 
     With up to 30 columns, five-fold cross-validation tries C in {1, 8, 64} and scale in {1/4, 1/2,
     1, 2}. With more columns, most of them noise, cross-validation cannot find the kernel width that
-    ranks relevant columns best. In this case C is 2, and each scale in {1/4, 1, 2, 4} is tried in a
-    backward elimination on two thirds of the rows. Subsets of 5 to 60 columns are scored on the
-    last third. The scale with the lowest error is used if it beats scale 1 by more than a standard
-    error; otherwise scale 1 is used.
+    ranks relevant columns best. In this case C is not varied. Each scale in {1/4, 1, 2, 4} is tried
+    in a backward elimination on two thirds of the rows, and subsets of 5 to 60 columns are scored
+    on the last third. The scale with the lowest error is used if it beats scale 1 by more than a
+    standard error. Otherwise scale 1 is used.
 
     Parameters
     ----------
     C : float or None, default=None
-        Regularisation parameter. None includes it in the search.
+        Regularisation parameter. None includes it in the search, or means 2 if the search does not
+        vary it.
     random_state : int, Generator or None, default=None
         Seed of the split into thirds, and of the sample of 1000 rows from larger tables.
 
@@ -113,7 +115,7 @@ class TunedSVC(ClassifierMixin, TunedModel):
     best_estimator_ : RelativeSVC
         Best model, trained on all rows.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best model.
 
     Examples
     --------
@@ -214,7 +216,7 @@ class TunedSVR(RegressorMixin, TunedModel):
     best_estimator_ : RelativeSVR
         Best model, trained on all rows.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best model.
 
     Examples
     --------
@@ -288,7 +290,7 @@ class TunedMLP(ClassifierMixin, TunedModel):
     decay : float, default=1.0
         ``alpha`` of the network.
     most : int or None, default=None
-        Largest number of hidden units. None is 3 d.
+        Largest number of hidden units. None means 3 d.
     every : bool, default=False
         Try every number, as published. This takes long with many columns.
     random_state : int, Generator or None, default=None
@@ -299,7 +301,7 @@ class TunedMLP(ClassifierMixin, TunedModel):
     best_estimator_ : MLPClassifier
         Best model, trained on all rows.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best model.
 
     References
     ----------

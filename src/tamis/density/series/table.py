@@ -43,8 +43,8 @@ KEPT = 1 << 25
 #: On a GPU or other device: number of strips, and largest size of a strip and of a stack (count of
 #: numbers).
 PARTS, DEVICE_STRIP, DEVICE_STACK = 4, 1 << 29, 1 << 27
-#: Factor by which strips and stacks are reduced on a device with too little memory, and its largest
-#: value, at which strips and stacks no longer dominate the memory.
+#: Factor by which strips and stacks are reduced on a device with too little memory, and the largest
+#: such factor. With it, strips and stacks no longer dominate the memory.
 _SMALLER: ContextVar[int] = ContextVar("smaller", default=1)
 SMALLEST = 256
 Found = TypeVar("Found")

@@ -238,8 +238,8 @@ def _from_series(angles: Array) -> Array:
 BATCH_SIZE = 4_000_000
 #: Maximum number of kernel values of an engine (256 MB); larger tables are split into row blocks.
 MOST_VALUES = 32_000_000
-#: All values of a column are replaced faster than the model predicts a few tables if there are at
-#: most this many, or at most QUICK_SHARE values per centre.
+#: Trying all values of a column is faster than a few predictions of the model if the column has at
+#: most QUICK values, or at most QUICK_SHARE values per centre.
 QUICK, QUICK_SHARE = 300, 4
 
 

@@ -123,6 +123,7 @@ class KeptThere(Reducible):
     Parameters
     ----------
     client : dask.distributed.Client
+        Client of the cluster.
     futures : sequence of Future
         A future for each list.
     """

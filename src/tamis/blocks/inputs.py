@@ -64,7 +64,9 @@ def check_data(
     estimator : estimator
         Estimator whose tags are used, and which receives ``feature_names_in_``.
     X : array, frame or sparse table of shape (n_samples, n_features)
+        The table.
     y : array of shape (n_samples,) or None
+        The target.
     """
     if isinstance(X, SparseColumns):
         checked = check_data(estimator, X.X, y)

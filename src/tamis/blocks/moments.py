@@ -62,6 +62,7 @@ class ShiftedSums(RowStatistic):
     Parameters
     ----------
     shift : array of shape (n_columns,)
+        Number that is subtracted from each column.
     labels : Labels
         The classes.
     n_matrices : int
@@ -128,6 +129,7 @@ class TargetSums(RowStatistic):
     Parameters
     ----------
     shift : array of shape (n_columns,)
+        Number that is subtracted from each column.
     target_shift : float
         Shift that is subtracted from the target after the division by a power of 2.
     target_exponent : int, default=0
@@ -176,7 +178,7 @@ def scale_columns(exponent: NDArray[Any], block: RowBlock) -> RowBlock:
 
 
 class Summed(NamedTuple):
-    """Result of a statistic over all blocks, with the scale and shift of the columns in it."""
+    """Result of a statistic over all blocks, with the shift and scale of the columns."""
 
     found: Any
     shift: Array

@@ -94,6 +94,7 @@ class Together(RowStatistic):
     Parameters
     ----------
     members : sequence of RowStatistic
+        The statistics.
     """
 
     def __init__(self, members: Sequence[RowStatistic]):
@@ -120,6 +121,7 @@ class OfChangedBlocks(RowStatistic):
     Parameters
     ----------
     inner : RowStatistic
+        The statistic.
     change : callable
         Function that transforms a block.
     """
@@ -169,7 +171,7 @@ class SampledRows(RowStatistic):
 
 
 class Reducible(ABC):
-    """Collection of items, possibly distributed, of which a statistic can be computed."""
+    """Collection of items, possibly distributed, for which a statistic can be computed."""
 
     @abstractmethod
     def reduce(self, statistic: RowStatistic) -> Any:
@@ -238,7 +240,9 @@ class SomeColumns(BlockSource):
     Parameters
     ----------
     source : BlockSource
+        The source.
     columns : array of int
+        Positions of the columns in the source.
     """
 
     def __init__(self, source: BlockSource, columns: Subset):

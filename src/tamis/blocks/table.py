@@ -35,6 +35,7 @@ class BlockTable:
     Parameters
     ----------
     source : BlockSource
+        The table.
     labels : Labels
         Distinct values of the target.
     name : str

@@ -131,7 +131,7 @@ class CostLimit(Choice):
             return Chosen(step, f"No column fits within {within}; the cheapest costs {least}.")
         price = format_price(prices.of(units))
         reason = f"{context.counted(len(units))} for {price}, within {within}."
-        gap = trace.state.get("gap")  # only a search with a proof has one
+        gap = trace.state.get("gap")  # only set by searches that bound the optimum
         if gap == 0:
             reason += " No list within the limit has a greater value (proven)."
         elif gap is not None:
@@ -233,7 +233,7 @@ class _Guide:
             yield from self._swaps()
 
     def _made(self, step: Step, phase: int, **state: Any) -> Step:
-        """Store a step, and return it with the state from which the steps continue."""
+        """Store a step, and return it with the state that is needed to resume the search."""
         step = step._replace(state={"phase": phase, "begun": list(self.begun), **state})
         self.path.append(step)
         return step
@@ -324,7 +324,7 @@ class _Guide:
         return ends[1] if improves(float(second), float(first)) else ends[0]
 
     def _swaps(self) -> Iterator[Step]:
-        """Yield steps that add a unit, or replace one or several units, as long as values rise."""
+        """Yield steps that add or replace units, as long as the value increases."""
         step = self.path[-1]
         while (better := self._better(step.subset, step.value)) is not None:
             yield (step := self._made(better, 2))

@@ -1,4 +1,4 @@
-"""Prices and losses of lists of columns: which list is best at each price."""
+"""Lists of columns with their prices and losses, and the best list at each price."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from tamis._arrays import EMPTY, Subset
 from tamis.choice.cost import best_within
 from tamis.contract.costs import Limit
 
-#: Number of units at the start of an order that are compared per price.
+#: Number of units at the start of an order that are considered under a limit with ``per_price``.
 DEEPEST = 40
 
 
@@ -58,6 +58,7 @@ def affordable_lists(
     order : array of int
         Units, best first.
     limits : sequence of Limit
+        The price limits.
     fixed : array of int
         Units that every list contains.
     most : int or None, default=None

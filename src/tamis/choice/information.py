@@ -159,7 +159,7 @@ def _model(kind: str, X: Array, y: NDArray[Any], order: Subset, task: str) -> "_
     classes = task == "classification"
     if kind == "srm" and not classes:
         raise InvalidTarget(
-            "Information('srm') needs a target of classes, but y holds real numbers. Write "
+            "Information('srm') needs a target of classes, but y contains real numbers. Write "
             "Information('bic')."
         )
     return (_Logistic if classes else _Linear)(kind, X, y, order)
@@ -183,7 +183,7 @@ class _PenalisedModel(ABC):
         """Return the criterion of the first ``size`` columns, which form ``n_found`` units."""
 
     def floor(self, size: int, n_found: int) -> float:
-        """Return a lower bound on the criterion of the first columns, for any likelihood."""
+        """Return a lower bound on the criterion of the first columns, over all likelihoods."""
         return -np.inf
 
     def rank(self, size: int) -> int:

@@ -197,8 +197,8 @@ def structural_risk(
     own, dimensions = np.asarray(errors, dtype=float), np.asarray(vc_dimensions)
     if own.ndim != 1 or own.shape != dimensions.shape:
         raise InvalidParameter(
-            "structural_risk needs an error and a VC dimension of each class, two lists of one "
-            f"length, not of shapes {own.shape} and {dimensions.shape}."
+            "structural_risk needs an error and a VC dimension of each class, two lists of the "
+            f"same length, not of shapes {own.shape} and {dimensions.shape}."
         )
     return own + [vc_confidence(n_samples, v, rho) for v in dimensions]
 

@@ -19,7 +19,8 @@ from tamis.exceptions import InvalidParameter
 from tamis.svm.geometry import feet, margin_system, sphere_around, squared_spans
 from tamis.svm.machine import Multipliers
 
-#: Largest ``tol`` with which ``Span`` trains an SVM, for a target of standard deviation 1.
+#: Largest ``tol`` with which ``Span`` trains an SVM. For regression it is multiplied by the
+#: standard deviation of the target.
 SOLVED = 1e-8
 
 
@@ -44,9 +45,9 @@ class RadiusMargin(MachineCriterion):
     ----------
     estimator : SVC or SVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes, the bounds of the pairwise SVMs are summed. Each bound uses the sphere around the
-        rows of its two classes.
+        (anything with ``best_estimator_``). The search is run once on all columns. With more than
+        two classes, the bounds of the pairwise SVMs are summed. Each bound uses the sphere around
+        the rows of its two classes.
     order : {0, 1}, default=0
         With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
         of the bound with respect to the scale of the column.
@@ -137,7 +138,8 @@ class RadiusMargin(MachineCriterion):
 class Span(MachineCriterion):
     r"""Change of the span bound on the leave-one-out error when a column is removed (SpanB).
 
-    With :math:`S_p` the distance of support vector p to the span of the other free support vectors,
+    With :math:`S_p` the distance of support vector p to the span of the other free support vectors
+    (whose multipliers are not on their bounds),
 
     .. math:: B = \sum_p \alpha_p S_p^2, \qquad L_j = B_{-j} - B
 
@@ -155,8 +157,8 @@ class Span(MachineCriterion):
     ----------
     estimator : SVC or SVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes the bounds of the pairwise SVMs are summed.
+        (anything with ``best_estimator_``). The search is run once on all columns. With more than
+        two classes the bounds of the pairwise SVMs are summed.
     order : {0, 1}, default=0
         With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
         of the bound with respect to the scale of the column.

@@ -47,7 +47,7 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
     ----------
     estimator : estimator
         Model that has ``coef_`` or ``feature_importances_`` after fitting, or a search over its
-        hyper-parameters (anything with ``best_estimator_``), which is run once on all columns.
+        hyper-parameters (anything with ``best_estimator_``). The search is run once on all columns.
     importance_getter : str or callable, default="auto"
         How the importances are computed:
 
@@ -151,8 +151,8 @@ def importances(model: Any, getter: Getter = "auto") -> Array:
         return _squares(found)
     except TypeError:
         raise InvalidParameter(
-            f"Importances needs importance_getter as the name of an attribute that holds numbers, "
-            f"but {getter!r} of {type(model).__name__} does not. Use importance_getter='auto'."
+            f"Importances needs importance_getter as the name of a numeric attribute, but "
+            f"{getter!r} of {type(model).__name__} is not numeric. Use importance_getter='auto'."
         ) from None
 
 

@@ -213,9 +213,9 @@ def check_machine(criterion: str, estimator: Any) -> None:
     )
 
 
-#: Up to this many rows, a linear SVM is updated instead of trained again. Its Gram matrix and the
-#: inverse of that matrix take at most 16 MB. With more rows, training with LIBSVM is about as fast,
-#: because it uses only the support vectors.
+#: Up to this number of rows, a linear SVM is updated instead of trained again. Its Gram matrix and
+#: the inverse of that matrix take at most 16 MB. With more rows, training with LIBSVM is about as
+#: fast, because it uses only the support vectors.
 MOST_ROWS = 1000
 
 
@@ -237,9 +237,9 @@ class WeightNorm(MachineCriterion):
     ----------
     estimator : SVC, SVR, NewtonSVC or NewtonSVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes, the norms of the binary SVMs are summed: one SVM for each pair of classes, or for
-        ``NewtonSVC`` one for each class against the rest.
+        (anything with ``best_estimator_``). The search is run once on all columns. With more than
+        two classes, the norms of the binary SVMs are summed: one SVM for each pair of classes, or
+        for ``NewtonSVC`` one for each class against the rest.
     order : {0, 1}, default=0
         With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
         of ‖w‖² with respect to the scale of the column.

@@ -32,7 +32,7 @@ from tamis.response.outputs import check_scored
 from tamis.response.perturbations import Units
 from tamis.validation.splits import folds_of
 
-#: Name of the metadata that goes to a splitter, not to an estimator's ``fit``.
+#: Name of the metadata that is passed to a splitter, not to an estimator's ``fit``.
 GROUPS = "groups"
 #: Largest accepted weight of a row. It exceeds the number of rows of any table. The limit exists
 #: because an SVM multiplies its C by the weight, and never converges with a factor such as 1e200.
@@ -446,7 +446,7 @@ def _weights(name: str, weights: str, value: Any) -> Array:
     if (largest := float(values.max())) > HEAVIEST:
         raise InvalidParameter(
             f"{name} needs a {weights} of at most {HEAVIEST:.0e}, got {largest:.3g}. A model that "
-            "multiplies its penalty by it may never converge. Divide the weights by their mean."
+            "multiplies its penalty by the weights may never converge. Divide them by their mean."
         )
     return values
 
@@ -503,7 +503,7 @@ class ChanceAdjusted:
         return units.with_copies(self.n_features_in_) if self._has_copies else units
 
     def _above_chance(self, losses: Array) -> Array:
-        """Return the loss of each unit minus that of its permuted copy, if there are copies."""
+        """Return the loss of each unit minus the loss of its permuted copy, if there are copies."""
         if not self._has_copies:
             return losses
         own, copies = np.split(losses, 2, axis=-1)

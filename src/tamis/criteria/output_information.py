@@ -35,7 +35,7 @@ LEAST = 1e-12
 
 @dataclass(eq=False, repr=False)
 class OutputInformation(ModelCriterion, BackwardCriterion):
-    r"""Mutual information of a classifier's predictions with the classes, by input (MOI).
+    r"""Mutual information of a classifier's predictions with the classes, for each input (MOI).
 
     The classifier is trained on the training rows of a split. :math:`I = I(y; \hat y)`, in bits, is
     computed from the confusion matrix on the validation rows. ``credit="shares"`` attributes it to
@@ -48,8 +48,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
 
     so that :math:`\sum_j s_j = I`. Further hidden layers pass the information on in the same way.
     ``credit="knockout"`` is the information lost when a column is set to its mean. It works with
-    any classifier and finds more of the relevant columns if many are irrelevant, but columns tie if
-    no prediction changes.
+    any classifier. If many columns are irrelevant, it finds more of the relevant ones. Columns tie
+    if no prediction changes.
 
     The rule for shares is our interpretation of the published heuristic. ``I`` is the same for all
     columns, so it does not affect the ranking within a step. It is used to compare subsets, see
@@ -157,8 +157,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         if least < len(labels):
             raise InvalidParameter(
                 f"OutputInformation needs at least {len(labels)} rows on both sides of the split, "
-                f"one for each class, but validation={self.validation!r} leaves {least} on one. "
-                "Use a fraction nearer to 0.5."
+                f"one for each class, but validation={self.validation!r} leaves {least} on one "
+                "side. Use a fraction nearer to 0.5."
             )
         return held_out("OutputInformation", self.validation, y, None, seed)
 

@@ -158,9 +158,9 @@ class PairInformation(BinnedCriterion, Univariate):
         For each unit, the index of the unit with which it is most informative, or -1 if there is
         only one unit.
     interactions_ : list of Interaction
-        The strongest pairs. ``first`` and ``second`` are columns, and ``information`` is their
-        joint information beyond that of the single columns, in nats. ``p_value`` is set if the
-        target was permuted.
+        The strongest pairs. ``first`` and ``second`` are columns. ``information`` is the
+        information of the pair minus the sum of the information of the two columns, in nats.
+        ``p_value`` is set if the target was permuted.
     null_maxima_ : array of shape (n_permutations,)
         Greatest score of each permuted target. Only set if there were permutations.
     p_values_ : array of shape (n_units,)

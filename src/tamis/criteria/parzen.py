@@ -192,8 +192,8 @@ class ParzenInformation(ParzenCriterion):
     random_state : int, default=0
         Seed of the folds.
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers with more than 20 distinct values, which look like a regression
-        target; "classification" treats each distinct value as a class.
+        "auto" refuses numbers with more than 20 distinct values, because they look like a
+        regression target. "classification" treats each distinct value as a class.
 
     References
     ----------
@@ -258,7 +258,8 @@ class ParzenDivergence(ParzenCriterion):
     r"""Average symmetric Kullback-Leibler divergence between classes, from Parzen windows.
 
     :class:`~tamis.criteria.Divergence` uses it for ``density="parzen"``. At each sample, the
-    density of its class, without the sample, is compared with the densities of the other classes.
+    density of the sample's class (without the sample itself) is compared with the densities of the
+    other classes.
     """
 
     leave_one_out: bool = True

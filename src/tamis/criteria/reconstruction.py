@@ -36,8 +36,8 @@ class ColumnSubset(SubsetCriterion):
     :math:`P_S` is the least-squares projection onto the span of the subset's columns. The empty
     subset has the value :math:`-\|X\|_F^2`, and a subset that spans all columns has the value 0.
     The criterion is monotone. It does not centre or scale the columns. Searches standardise them by
-    default, so that all have the same weight; otherwise their means are reconstructed too. ``y`` is
-    ignored.
+    default, so that all columns have the same weight. Without standardisation, the means of the
+    columns are reconstructed too. ``y`` is ignored.
 
     The gain of a column that is determined by the subset (such as a duplicate or constant column)
     is exactly 0. A step of a greedy search costs O(d^2) for all d candidates, and a d x d matrix is

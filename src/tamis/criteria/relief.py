@@ -26,7 +26,7 @@ QUANTUM = 2.0**-40
 
 @dataclass(eq=False, repr=False)
 class Relief(Univariate):
-    r"""Mean difference to neighbours in other classes, minus the one to those in the same class.
+    r"""Difference to neighbours in other classes, minus difference to neighbours in the same class.
 
     The score of each column is
 

@@ -159,8 +159,8 @@ class Scatter(Separability):
         Number added to the diagonal of S_w, as a multiple of the mean of that diagonal over all
         columns. It is the same for all subsets, so J2 and J3 stay monotone.
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers with more than 20 distinct values, which look like a regression
-        target; "classification" treats each distinct value as a class.
+        "auto" refuses numbers with more than 20 distinct values, because they look like a
+        regression target. "classification" treats each distinct value as a class.
 
     References
     ----------

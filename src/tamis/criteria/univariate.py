@@ -1,4 +1,4 @@
-"""Filters: criteria with one score per column, which are added up over a subset."""
+"""Filters: criteria with one score per column. The scores of a subset are added up."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -122,8 +122,8 @@ class FisherScore(MomentScore, Univariate):
     Parameters
     ----------
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers with more than 20 distinct values, which look like a regression
-        target; "classification" treats each distinct value as a class.
+        "auto" refuses numbers with more than 20 distinct values, because they look like a
+        regression target. "classification" treats each distinct value as a class.
 
     Examples
     --------

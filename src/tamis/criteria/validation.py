@@ -341,7 +341,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     @property
     def test_ratio(self) -> float:
-        """Number of test rows per training row, on average over the folds."""
+        """Mean over the folds of the number of test rows per training row."""
         if self._summed is not None:
             return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))

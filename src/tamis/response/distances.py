@@ -29,7 +29,7 @@ class Statistic(ABC):
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         """Return the terms of each sum, in an array shaped like ``change`` without its last axis.
 
-        The last axis of ``change`` holds the outputs. A change of 0 must give terms of 0. ``rows``
+        The last axis of ``change`` is for the outputs. A change of 0 must give terms of 0. ``rows``
         and ``units`` are indices whose shapes broadcast with a term.
         """
 
@@ -90,7 +90,7 @@ class WeightedLoss(Statistic):
     """Increase of the weighted mean loss: sum_i w_i (loss_i after - loss_i before) over the rows i.
 
     ``loss`` is the "squared" or "absolute" error of the first output, or "linear". A linear loss is
-    a weighted sum of the outputs of a row, and ``truth`` holds the weights.
+    a weighted sum of the outputs of a row, and ``truth`` contains the weights.
     """
 
     before: Array

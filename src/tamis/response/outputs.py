@@ -118,7 +118,7 @@ class Output(ABC):
         )
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
-        """Return a function that compares the outputs of other models with those of ``models``."""
+        """Return a function that compares the outputs of ``models`` and of other models."""
         statistic = self.statistic(outputs_of(models, X))
         return lambda others, Z: statistic.score(outputs_of(others, Z))
 

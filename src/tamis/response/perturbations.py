@@ -158,7 +158,7 @@ class Marginal(Replacement):
 def _pad_points(found: list[tuple[Array, Array]]) -> Points:
     """Join the points of several units, padded with points of weight 0 to the same number.
 
-    Each item holds the points of a unit, of shape (points, size), and their weights.
+    Each item contains the points of a unit, of shape (points, size), and the weights of the points.
     """
     n_points = max(len(points) for points, _ in found)
     values = np.repeat([points[-1:] for points, _ in found], n_points, axis=1)
@@ -310,8 +310,8 @@ def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Per
 class Units(NamedTuple):
     """Columns of a model, grouped into units.
 
-    ``members`` holds the positions of the units' columns among ``columns``, one unit after the
-    other. ``sizes`` holds the number of columns of each unit.
+    ``members`` contains the positions of the units' columns among ``columns``, one unit after the
+    other. ``sizes`` contains the number of columns of each unit.
 
     >>> units = Units.of(lambda subset: np.array([4, 6, 7]) if len(subset) == 2 else
     ...                  np.array([[4, 7], [6]][subset[0]]), np.array([0, 1]))

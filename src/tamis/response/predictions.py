@@ -129,7 +129,7 @@ def responses_of(fitted: Any, method: str | None) -> Model | None:
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
-    """Return a classifier as a model of probabilities, which are 0 for classes unknown to it."""
+    """Return a classifier as a model of probabilities, with 0 for classes that it does not know."""
     known = np.searchsorted(classes, fitted.classes_)
     two, all_known = len(classes) == 2, len(known) == len(classes)
 

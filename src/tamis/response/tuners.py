@@ -363,5 +363,5 @@ def units_tried(n_columns: int, most: int | None = None, *, every: bool = False)
 
 
 def plain_network(n_hidden: int, decay: float) -> MLPClassifier:
-    """Return an untrained network with one hidden layer, as used in recipes."""
+    """Return an untrained network with one hidden layer of tanh units, for L-BFGS."""
     return MLPClassifier((n_hidden,), activation="tanh", solver="lbfgs", alpha=decay, max_iter=1000)

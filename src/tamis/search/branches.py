@@ -18,7 +18,7 @@ class BudgetSpent(Exception):
 
 
 class Budget:
-    """Keeps track of the number of scores and the time that are left."""
+    """Number of scores and time that a search may still use."""
 
     def __init__(self, criterion: Counted, max_evaluations: int | None, max_seconds: float | None):
         self.criterion = criterion

@@ -202,7 +202,7 @@ class Engine(ABC):
     def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         """Return the sums of a statistic over rows and points, of shape (n_sums, units).
 
-        ``part`` holds the model and the indices of the engine's rows.
+        ``part`` contains the model and the indices of the engine's rows.
         """
         total = np.zeros((statistic.n_sums, len(units)))
         for some, rows, outputs, weights in self.altered(units, draw, part):

@@ -391,7 +391,7 @@ class PolynomialBatch(Batch):
 class JointBatch(Batch):
     """Batch of one group of columns.
 
-    The distances or inner products are split into those of the group and those of the other
+    The distances or inner products are split into a part of the group and a part of the other
     columns. An RBF kernel is a product of both parts; a polynomial kernel is a power of their sum.
     """
 

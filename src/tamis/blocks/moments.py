@@ -2,8 +2,8 @@
 
 They are computed for tables in memory and in row blocks. A table in memory is centred on its means.
 In row blocks, the same vector near the mean is subtracted from every block before sums are added
-up. So a large mean does not reduce the precision, and the way in which rows are divided into blocks
-changes the result only by about 1e-14.
+up. A large mean therefore does not reduce the precision. The way in which rows are divided into
+blocks changes the result only by about 1e-14.
 """
 
 from collections.abc import Callable
@@ -238,7 +238,7 @@ class ClassMoments:
     size : array of shape (n_columns,)
         Largest absolute value of each column.
     rows : tuple of table and codes, or None
-        The table and the class codes of its rows if it is in memory, else None.
+        The table and the class codes of its rows if the table is in memory, else None.
     """
 
     def __init__(

@@ -3,7 +3,8 @@
 A :class:`BlockSource` is a table that need not fit into memory. A :class:`RowStatistic` computes
 the state of a block and merges two states. The source decides where that happens: in this process
 or on the workers of a cluster. Merging is associative, so the result does not depend on how the
-rows are divided into blocks: integers are exactly equal, sums of floats up to rounding.
+rows are divided into blocks. Integers are exactly equal, and sums of floats are equal up to
+rounding.
 """
 
 from abc import ABC, abstractmethod

@@ -42,12 +42,12 @@ def _is_share(value: Any) -> bool:
 class CostLimit(Choice):
     """The best subset within a price limit.
 
-    The search needs ``feature_costs``. It runs twice. Each step of the first run adds the unit (a
-    column, or a group of columns that is selected as one) with the greatest gain that still fits,
-    or removes the unit with the smallest loss. The second run compares gains and losses divided by
-    prices. It can add several units with a shared fee at once. If the criterion can score whole
-    subsets, the better subset is then improved by swaps. Otherwise the subset with the better
-    cross-validated score of ridge regression is selected.
+    The search needs ``feature_costs``. It runs twice. A unit is a column, or a group of columns
+    that is selected as one. Each step of the first run adds the unit with the greatest gain that
+    still fits, or removes the unit with the smallest loss. The second run compares gains and losses
+    divided by prices. It can add several units with a shared fee at once. If the criterion can
+    score whole subsets, the better subset is then improved by swaps. Otherwise the subset with the
+    better cross-validated score of ridge regression is selected.
 
     :class:`tamis.search.Exhaustive` and :class:`tamis.search.BranchAndBound` find the best subset.
     A search that orders all columns at once, such as ``Ranking``, selects columns in this order and

@@ -71,8 +71,8 @@ class RadiusMargin(MachineCriterion):
 
     Without ``soft_margin``, use ``retrain=True`` for regression. Otherwise the multipliers and
     their sum are the same for every column. The columns of an ``SVR`` are then ranked by the radius
-    alone, that is by their spread, and the target is ignored. Choose ``epsilon`` large enough that
-    most multipliers are below C.
+    alone. This is a ranking by spread, and the target is ignored. Choose ``epsilon`` large enough
+    that most multipliers are below C.
 
     Without any column the bound is 0. Duplicate rows do not change the sphere, and a row of weight
     2 is equivalent to two rows.
@@ -150,8 +150,8 @@ class Span(MachineCriterion):
 
     .. math:: B = \sum_p (\alpha_p S_p^2 + \xi_p).
 
-    This is the leave-one-out hinge loss of the SVM if the multipliers of all other support vectors
-    stay free or on their bounds: yₚf(xₚ) decreases by αₚSₚ² when p is left out.
+    If the multipliers of all other support vectors stay free or on their bounds, yₚf(xₚ) decreases
+    by αₚSₚ² when p is left out. This bound is then the leave-one-out hinge loss of the SVM.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ class Span(MachineCriterion):
     the number of support vectors on their bounds would have to be added. That count does not
     measure the quality of columns, so it is left out.
 
-    A free support vector that depends on other free ones (a duplicate row) has a span of 0: one of
-    two equal rows can be left out at no cost. A row of weight 2 is therefore not equivalent to two
-    rows. If no other support vector is free (every multiplier is on its bound), the distance is
-    measured to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this distance is always
-    1, so all columns score 0. Without any column the bound is 0.
+    A free support vector that depends on other free ones, such as a duplicate row, has a span of 0.
+    Leaving out one of two equal rows costs nothing. A row of weight 2 is therefore not equivalent
+    to two rows. If no other support vector is free (every multiplier is on its bound), the distance
+    is measured to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this distance is
+    always 1, so all columns score 0. Without any column the bound is 0.
 
     References
     ----------

@@ -69,8 +69,9 @@ class CoxScore(Univariate):
     chi-squared distribution with one degree of freedom. For a column with two values, the test is
     the log-rank test. No model is fitted. A constant column scores 0.
 
-    ``y`` is a structured array of event and time, as made by ``sksurv.util.Surv``, or an array with
-    two columns: the time, and 1 for an event or 0 for a censored row.
+    ``y`` is a structured array of event and time, as made by ``sksurv.util.Surv``. It may also be
+    an array with two columns: the time, and an indicator that is 1 for an event and 0 for a
+    censored row.
 
     References
     ----------

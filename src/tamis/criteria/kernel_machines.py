@@ -229,17 +229,17 @@ class WeightNorm(MachineCriterion):
 
     For a linear kernel this is the squared weight of the column, and columns are eliminated in the
     same order as by scikit-learn's ``RFE``. All columns are scored at the cost of a few matrix
-    products. An SVM with a linear kernel and up to 1000 rows is not trained again when columns are
-    removed: its solution is updated to the new optimum, which is exact up to rounding for any
-    ``tol`` of the estimator.
+    products. When columns are removed, an SVM with a linear kernel and up to 1000 rows is not
+    trained again. Its solution is updated to the new optimum. The update is exact up to rounding,
+    whatever the ``tol`` of the estimator is.
 
     Parameters
     ----------
     estimator : SVC, SVR, NewtonSVC or NewtonSVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
         (anything with ``best_estimator_``). The search is run once on all columns. With more than
-        two classes, the norms of the binary SVMs are summed: one SVM for each pair of classes, or
-        for ``NewtonSVC`` one for each class against the rest.
+        two classes, the norms of the binary SVMs are summed. ``SVC`` has one SVM for each pair of
+        classes, and ``NewtonSVC`` has one for each class against the rest.
     order : {0, 1}, default=0
         With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
         of ‖w‖² with respect to the scale of the column.

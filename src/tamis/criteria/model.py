@@ -371,8 +371,8 @@ def is_tuner(estimator: Any) -> bool:
 def best_params(tuner: Any) -> dict[str, Any]:
     """Return the best parameters of a fitted search.
 
-    If it has no ``best_params_``, return all parameters of its best estimator that have simple
-    values.
+    If the search has no ``best_params_``, return all parameters of the best estimator that have
+    simple values.
     """
     if hasattr(tuner, "best_params_"):
         return dict(tuner.best_params_)

@@ -54,8 +54,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     The rule for shares is our interpretation of the published heuristic. ``I`` is the same for all
     columns, so it does not affect the ranking within a step. It is used to compare subsets, see
     :meth:`information`. If the predictions have no information, 1e-12 bits are attributed. The
-    share of a group is the sum over its columns, which favours groups of many columns; use
-    ``credit="knockout"`` for tables with groups.
+    share of a group is the sum of the shares of its columns. This favours groups of many columns,
+    so use ``credit="knockout"`` for tables with groups.
 
     Parameters
     ----------

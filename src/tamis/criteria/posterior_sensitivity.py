@@ -73,7 +73,7 @@ class PosteriorSensitivity(Sensitivity):
         - "left-out": each row, with the model trained without it. This needs
           ``NewtonSVC(loss="squared_error")``, whose leave-one-out models follow from a single
           matrix inverse. The kernel width is computed from all rows;
-        - "auto": "held-out" from 31 columns and 200 rows on, otherwise "training".
+        - "auto": "held-out" if there are at least 31 columns and 200 rows, otherwise "training".
     n_repeats : int, default=1
         Number of shuffles for ``by="permutation"``.
     n_values : int or None, default=None
@@ -94,7 +94,8 @@ class PosteriorSensitivity(Sensitivity):
     random_state : int, Generator or None, default=None
         Seed of the shuffles and of the held-out fraction.
     n_jobs : int or None, default=None
-        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model. Scores do not depend on this
+        number.
     precision : {"double", "single"}, default="double"
         Precision of kernels on a GPU or other device. Single precision keeps the ranking and is
         faster on GPUs that are slow in double precision. A CPU always computes in double precision.
@@ -103,8 +104,8 @@ class PosteriorSensitivity(Sensitivity):
         copy of them whose rows are permuted. The loss of the copy is subtracted from the loss of
         each unit (a column, or a group of columns that is selected as one). "auto" corrects if a
         unit has more than one column, because perturbing more columns changes the outputs more,
-        even if the columns are uninformative. "auto" does not correct ``by="derivative"``, which
-        therefore favours groups of many columns; use ``by="marginal"`` for tables with groups.
+        even if the columns are uninformative. "auto" does not correct ``by="derivative"``, so this
+        perturbation favours groups of many columns. Use ``by="marginal"`` for tables with groups.
 
     References
     ----------

@@ -178,7 +178,7 @@ class Spanned:
             self._complete()
 
     def _complete(self) -> None:
-        """Add all members that the base does not determine to it, the most independent first."""
+        """Add to the base the members that it does not determine, the most independent first."""
         size = self.sweep.diagonal
         while (free := self.held & ~self.base & ~self.determined()).any():
             share = np.where(free, self.sweep.left / np.where(free, size, 1.0), -1.0)
@@ -210,9 +210,9 @@ class Spanned:
     def losses(self, subset: Subset) -> Array:
         """Return the sum of squares that is no longer explained when each member is removed.
 
-        It is 0 for members that other members can replace. Removing b from the base adds
-        C_b^2 / A_bb to the squared error of a column, where C are the regression coefficients of
-        the column and A is the inverse of the base's Gram matrix.
+        It is 0 for members that other members can replace. Removing b from the base adds C_b^2 /
+        A_bb to the squared error of a column. Here C are the regression coefficients of the column,
+        and A is the inverse of the base's Gram matrix.
         """
         losses = np.zeros(len(self.held))
         coefs = self.sweep.coefs

@@ -70,9 +70,9 @@ class Relief(Univariate):
 
     Notes
     -----
-    Missing values (NaN) are ignored: the distance between two rows is the mean over the columns in
-    which neither is missing, and a column is scored on the pairs of rows in which it is not
-    missing. For N rows and d columns, time grows with N^2 d; memory does not grow with N^2.
+    Missing values (NaN) are ignored. The distance between two rows is the mean over the columns in
+    which neither row has a missing value. A column is scored on the pairs of rows in which it is
+    not missing. For N rows and d columns, time grows with N^2 d; memory does not grow with N^2.
 
     References
     ----------

@@ -236,7 +236,8 @@ class ScoreSensitivity(Sensitivity):
     random_state : int, Generator or None, default=None
         Seed of the shuffles.
     n_jobs : int or None, default=None
-        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model. Scores do not depend on this
+        number.
     precision : {"double", "single"}, default="double"
         Precision of kernels on a GPU or other device, see :class:`PosteriorSensitivity`.
     adjusted : "auto" or bool, default="auto"
@@ -328,7 +329,8 @@ class DensitySensitivity(Sensitivity):
     random_state : int, Generator or None, default=None
         Seed of the shuffles.
     n_jobs : int or None, default=None
-        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model. Scores do not depend on this
+        number.
     precision : {"double", "single"}, default="double"
         Precision of kernels on a GPU or other device, see :class:`PosteriorSensitivity`.
     adjusted : "auto" or bool, default="auto"

@@ -323,8 +323,8 @@ class MutualInformation(BinnedCriterion, Univariate):
         Categorical columns, as indices or as one boolean per column. Each distinct value of such a
         column is a level, whatever ``n_bins`` is.
     missing : {"level", "pairs"}, default="level"
-        "level" treats NaN as a level of its own; "pairs" scores a column on the rows in which it is
-        not missing.
+        "level" treats NaN as a level of its own. "pairs" scores a column on the rows in which the
+        column is not missing.
     adjusted : {"auto", True, False}, default="auto"
         Whether the information expected by chance is subtracted, as in :class:`MIFS`. "auto" does
         so for all columns if there are categories or groups of several columns.

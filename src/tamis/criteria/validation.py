@@ -179,7 +179,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         Score to use. None means the estimator's own score: accuracy or R².
     ties : {"loss", "index"}, default="loss"
         How a search breaks ties, which are frequent with accuracy. "loss" compares the squared loss
-        of the probabilities (Brier score) on the same folds; if a classifier has no probabilities,
+        of the probabilities (Brier score) on the same folds. If a classifier has no probabilities,
         its decision values are used as log-odds. "index" takes the lowest index. The loss is
         computed only if there are ties. It at most doubles the time of a step.
     n_jobs : int or None, default=None

@@ -100,7 +100,7 @@ class Distances:
             self.look(np.array([column]), before[[run]], counts[None])
 
     def _shares(self, below: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Return the share of rows below each value, within each class and within all other rows."""
+        """Return the share of rows below each value, in each class and in the other classes."""
         rest = below.sum(axis=2, keepdims=True) - below
         return below / self.inside, rest / self.outside
 

@@ -152,8 +152,9 @@ class PlainClassSums:
 def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
     """Return pairs of slices of rows and of columns, in lists that threads share.
 
-    Each list has one slice of rows, so every column adds up its rows in order, and the result does
-    not depend on the number of threads. An interrupt takes effect at the end of a list.
+    Each list has one slice of rows, so the rows of a column are added up in order. The result
+    therefore does not depend on the number of threads. An interrupt takes effect at the end of a
+    list.
     """
     n_threads = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
     bounds = [n_columns * k // n_threads for k in range(n_threads + 1)]

@@ -119,8 +119,8 @@ class NoiseDivergence(Statistic):
 
     The scale s of the noise is (mean |y - f|^power)^(1/power), where f are the original outputs.
     The scale s_j is computed in the same way from the outputs with unit j changed. Both scales are
-    at least a millionth of the standard deviation of the target, so that the divergence is finite
-    even if the model interpolates the data.
+    at least a millionth of the standard deviation of the target. The divergence is then finite even
+    if the model interpolates the data.
     """
 
     power: ClassVar[int]

@@ -157,8 +157,9 @@ def importance(
 
     With ``y``, the importance of a column is the expected decrease of a score when the column is
     shuffled, as in scikit-learn's ``permutation_importance``. Without ``y``, it is the expected
-    change of the outputs: the total variation of the class probabilities (or of the predicted
-    classes if the model has no probabilities), or the mean absolute change of numeric predictions.
+    change of the outputs. For a classifier, this is the total variation of the class probabilities,
+    or of the predicted classes if the model has no probabilities. For a regressor, it is the mean
+    absolute change of the predictions.
 
     SVMs, networks with one hidden layer, linear models, forests and boosting have fast engines that
     compute all columns together, even in a pipeline after scalers.
@@ -195,9 +196,9 @@ def importance(
     by : {"auto", "marginal", "permutation", "zero"} or Replacement, default="auto"
         "auto" follows the table above. "permutation" always shuffles the column. "marginal" sets
         the column to each of its values in turn, in all rows, and averages the scores. For a mean
-        over rows this is the exact expectation over all shuffles, but a model without a fast
-        engine predicts each row once for each value. ``Marginal(16)`` uses sixteen quantiles of
-        the column instead. "zero" sets the column to 0.
+        over rows this is the exact expectation over all shuffles. A model without a fast engine
+        then predicts each row once for each value. ``Marginal(16)`` uses sixteen quantiles of the
+        column instead. "zero" sets the column to 0.
     n_repeats : int, default=5
         Number of shuffles.
     sample_weight : array of shape (n_samples,), optional

@@ -185,9 +185,9 @@ class Permutation(Replacement):
     n_repeats : int, default=1
         Number of shuffles. Scores are averaged over them.
     stop_when_sure : bool, default=False
-        Stop shuffling a column once its rank is clear: after at least three shuffles, if its score
-        differs from the next higher and lower scores by more than two standard errors of the
-        difference. ``n_repeats`` is then the maximum.
+        Whether to stop shuffling a column once its rank is clear. After at least three shuffles, a
+        rank is clear if the score differs from the next higher and lower scores by more than two
+        standard errors of the difference. ``n_repeats`` is then the maximum.
 
     Examples
     --------

@@ -105,8 +105,8 @@ class TunedSVC(ClassifierMixin, TunedModel):
     Parameters
     ----------
     C : float or None, default=None
-        Regularisation parameter. None includes it in the search, or means 2 if the search does not
-        vary it.
+        Regularisation parameter. None includes C in the search. If the search does not vary C, None
+        means 2.
     random_state : int, Generator or None, default=None
         Seed of the split into thirds, and of the sample of 1000 rows from larger tables.
 
@@ -204,7 +204,7 @@ class TunedSVR(RegressorMixin, TunedModel):
 
     Five-fold cross-validation on at most 500 rows tries scale in {1/16, ..., 2}, cost in {1/2, 2,
     8, 32, 128} and tube in {0.05, 0.2}. If the best R² is below 0.2, the best model is nearly
-    constant and its sensitivities are noise; scale 1, cost 8 and tube 0.05 are used instead.
+    constant and its sensitivities are noise. Scale 1, cost 8 and tube 0.05 are then used instead.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class BranchAndBound(Search):
 
     Features are removed from the full set along a tree. A branch is pruned as soon as its upper
     bound falls below the value of the best subset known (Narendra and Fukunaga 1977). The branches
-    of a node are ordered to prune as much as possible: the branch that removes the most important
+    of a node are ordered to prune as much as possible. The branch that removes the most important
     feature is pruned soonest, so it gets the largest subtree. Each step records a better subset
     than the previous step.
 

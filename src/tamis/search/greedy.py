@@ -283,10 +283,10 @@ class Backward(Search):
 class Bidirectional(Search):
     """Bidirectional selection: a forward and a backward search that run towards each other.
 
-    In each step the forward search adds a feature that the backward search has not removed, and the
-    backward search removes a feature that the forward search has not added. The selection ends when
-    one of the two reaches the requested size, and the trace contains the steps of that search. If
-    no size is requested, the trace follows the forward search to half of the features.
+    In each step, the forward search adds a feature that the backward search has not removed. The
+    backward search then removes a feature that the forward search has not added. The selection ends
+    when one of the two reaches the requested size, and the trace contains the steps of that search.
+    If no size is requested, the trace follows the forward search to half of the features.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ and interpolating the factor in s at p nodes t_1, ..., t_p turns the sum over th
     A_k[r] = exp(g (x_r - t_k)^2) sum_q beta_q K[r, q] L_k(s_q),
 
 where L_k are the Lagrange polynomials of Chebyshev nodes. A is a matrix product that costs O(rows x
-centres) and does not depend on x', so that each new value costs only p terms. p is chosen so that
-the error stays below 1e-11 times sum |beta| K. This fails if the range of the column is too wide (g
+centres). It does not depend on x', so each new value costs only p terms. p is chosen so that the
+error stays below 1e-11 times sum |beta| K. This fails if the range of the column is too wide (g
 times the squared range is above about 10). In this case, the kernel without the column is computed,
 and the kernel of the column alone is interpolated. This is always well-conditioned.
 """

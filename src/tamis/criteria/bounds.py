@@ -143,10 +143,10 @@ class Span(MachineCriterion):
 
     .. math:: B = \sum_p \alpha_p S_p^2, \qquad L_j = B_{-j} - B
 
-    (:math:`\alpha_p + \alpha_p^*` for SVR). The distances follow from the system
-    M = [[K_FF, 1], [1', 0]] of the free vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p in F,
-    and :math:`S_p^2 = K_{pp} - v'M^{-1}v` with v = (K_Fp, 1) for a p whose multiplier is on its
-    bound. ``soft_margin=True`` adds the slacks,
+    For SVR, :math:`\alpha_p + \alpha_p^*` replaces :math:`\alpha_p`. The distances follow from the
+    system M = [[K_FF, 1], [1', 0]] of the free vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p
+    in F, and :math:`S_p^2 = K_{pp} - v'M^{-1}v` with v = (K_Fp, 1) for a p whose multiplier is on
+    its bound. ``soft_margin=True`` adds the slacks,
 
     .. math:: B = \sum_p (\alpha_p S_p^2 + \xi_p).
 

@@ -81,10 +81,10 @@ class HSIC(SingleChanges, SubsetCriterion):
     .. math:: \frac{1}{N(N-3)} \Big[ \mathrm{tr}(KL) + \frac{1'K1\; 1'L1}{(N-1)(N-2)}
               - \frac{2}{N-2}\, 1'KL1 \Big]
 
-    and the biased one is tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian, exp(-gamma \|x - x'\|^2).
-    For classes, L is 1 for two rows of the same class and 0 otherwise. For a real target it is
-    Gaussian with the median rule, or linear. Scoring a column takes one exponential per pair of
-    rows.
+    The biased estimate keeps the diagonals. It is tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian,
+    exp(-gamma \|x - x'\|^2). For classes, L is 1 for two rows of the same class and 0 otherwise.
+    For a real target it is Gaussian with the median rule, or linear. Scoring a column takes one
+    exponential per pair of rows.
 
     A backward search with this criterion is BAHSIC, a forward search is FOHSIC. Columns should be
     on the same scale; searches standardise them by default. The empty subset has the value 0. The

@@ -67,7 +67,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
     credit : {"shares", "knockout"}, default="shares"
         How the information is attributed to the columns.
     validation : float, default=0.5
-        Fraction of the rows, stratified by class, on which the predictions are evaluated.
+        Fraction of the rows on which the predictions are evaluated. The split is stratified by
+        class. With ``groups``, it keeps groups together instead.
     random_state : int, Generator or None, default=None
         Seed of the split, and of the default network.
 

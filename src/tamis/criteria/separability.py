@@ -147,8 +147,8 @@ class Scatter(Separability):
     the scale of the columns. J1 is not monotone and depends on the scale. A step of a search costs
     O(\|S\|^2) for each candidate, because matrices are updated.
 
-    A subset with a constant column, or a column determined by the others, has the value -inf, so
-    searches skip duplicate columns. A search that starts from such columns raises
+    With J2 and J3, a subset with a constant column, or a column determined by the others, has the
+    value -inf, so searches skip duplicate columns. A search that starts from such columns raises
     :class:`~tamis.exceptions.SingularScatter`. A ``ridge`` avoids both.
 
     Parameters
@@ -340,9 +340,9 @@ class Divergence(Separability):
     within a class are treated as in :class:`Scatter`.
 
     Use ``density="parzen"`` for classes that are not Gaussian, such as clusters or rings. For each
-    sample, the mean log density of the other classes is then subtracted from the log density of its
-    own class. The sample is left out of its own density. The value is the mean of these
-    differences. This estimate may decrease when a column is added.
+    sample, the mean log density of all classes, weighted by their priors, is then subtracted from
+    the log density of its own class. The sample is left out of its own density. The value is twice
+    the mean of these differences. This estimate may decrease when a column is added.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def test_invalid_parameters_are_refused():
     X, y = table()
     with pytest.raises(InvalidParameter, match="function of"):
         Scored(3).fit(X, y)
-    with pytest.raises(IncompatibleCriterion, match="values subsets"):
+    with pytest.raises(IncompatibleCriterion, match="scores subsets"):
         Remembered(5).fit(X, y)
     with pytest.raises(InvalidParameter, match="per_feature to be a finite number"):
         Penalised(Scatter(), per_feature=np.inf).fit(X, y)

@@ -66,6 +66,7 @@ class Survey(RowStatistic):
     names : list of str or None
         Names of the columns.
     n_columns : int
+        Number of columns.
     takes_missing : bool
         Whether missing values are allowed.
     """

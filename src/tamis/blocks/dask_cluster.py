@@ -1,8 +1,8 @@
 """Row blocks on the workers of a Dask cluster. Each worker computes statistics of its own blocks.
 
-Dask does all scheduling. The results that are kept for several chunks are a task, which Dask
-repeats if its worker is lost. A statistic needs a single task per worker for all of the worker's
-blocks, so a pass needs one message per worker for any number of blocks.
+Dask does all scheduling. The kept results of several chunks are one task. If its worker is lost,
+Dask computes the task again. A statistic is computed by a single task per worker, so a pass needs
+one message per worker, however many blocks there are.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -123,6 +123,7 @@ class KeptThere(Reducible):
     Parameters
     ----------
     client : dask.distributed.Client
+        Client of the cluster.
     futures : sequence of Future
         A future for each list.
     """
@@ -141,7 +142,7 @@ class KeptThere(Reducible):
             return statistic.finish(_merge_states(self.client, statistic, states))
 
     def _by_worker(self) -> list[tuple[str | None, list[Any]]]:
-        """Return the lists of each worker. A new worker takes over lists of others."""
+        """Return the lists of each worker. A new worker takes over lists of other workers."""
         _await(self.client, self.futures)  # lost results are computed again first
         where = self.client.who_has(self.futures)
         most = self._shares(where)

@@ -20,6 +20,7 @@ def collection_blocks(X: Any, y: Any, target: str | None) -> BlockSource:
     Parameters
     ----------
     X : dask Array or DataFrame
+        The table.
     y : dask Array or Series, or None
         The target, with the same blocks as ``X``.
     target : str or None
@@ -44,7 +45,9 @@ class DelayedBlocks(LocalBlocks):
     tables, targets : list of Delayed
         The tables and the targets of the blocks. A target may be the name of a column.
     names : list of str or None
+        Names of the columns.
     n_columns : int
+        Number of columns.
     """
 
     def __init__(
@@ -83,7 +86,9 @@ class HeldBlocks(OnCluster):
     Parameters
     ----------
     source : DelayedBlocks
+        Blocks to compute once and keep.
     client : dask.distributed.Client
+        Client of the cluster.
     """
 
     def __init__(self, source: DelayedBlocks, client: Any):

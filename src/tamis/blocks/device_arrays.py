@@ -140,8 +140,8 @@ def _check_plain(name: str, x: Any) -> None:
 def validated(estimator: Any, X: Any, y: Any = _NO_TARGET, **options: Any) -> Any:
     """Validate data as scikit-learn does, including arrays of other libraries.
 
-    With ``array_api_dispatch`` scikit-learn validates them itself. Without it they stay on their
-    device, in double precision, and the target is moved to the host.
+    With ``array_api_dispatch``, scikit-learn validates these arrays itself. Otherwise they stay on
+    their device, in double precision, and the target is moved to the host.
 
     Parameters
     ----------

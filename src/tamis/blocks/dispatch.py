@@ -78,6 +78,7 @@ def read_blocks(name: str, X: Any, y: Any, target: str | None) -> BlockTable:
     name : str
         Name of the caller, for error messages.
     X : str, Path, BlockSource or Dask collection
+        The table, as in :func:`as_blocks`.
     y : Dask collection, or path of a memory map
         The target, if it is not a column of ``X``.
     target : str or None
@@ -100,6 +101,7 @@ def sample(
     Parameters
     ----------
     source : str, Path or BlockSource
+        The table, as in :func:`as_blocks`.
     n_rows : int, default=20000
         Number of rows. A smaller table is returned completely.
     random_state : int, default=0

@@ -16,7 +16,7 @@ from tamis.blocks.device_arrays import as_numpy
 from tamis.blocks.survival import censored_target
 from tamis.exceptions import InvalidTable, InvalidTarget
 
-#: Number of rows or columns that a message names. It gives the number of the others.
+#: Largest number of rows or columns that a message names. It states how many more there are.
 NAMED = 5
 
 
@@ -64,7 +64,9 @@ def check_data(
     estimator : estimator
         Estimator whose tags are used, and which receives ``feature_names_in_``.
     X : array, frame or sparse table of shape (n_samples, n_features)
+        The table.
     y : array of shape (n_samples,) or None
+        The target.
     """
     if isinstance(X, SparseColumns):
         checked = check_data(estimator, X.X, y)

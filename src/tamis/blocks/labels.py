@@ -38,7 +38,7 @@ class Labels(NamedTuple):
         new = self.values[np.minimum(found, len(self.values) - 1)] != y
         if np.any(new):
             raise InvalidTarget(
-                f"The target has the label {y[int(np.argmax(new))]!r}, which was not there in the "
+                f"The target has the label {y[int(np.argmax(new))]!r}, which did not occur in the "
                 "first pass. Give the same rows in every pass."
             )
         return found

@@ -22,7 +22,8 @@ from tamis.exceptions import InvalidParameter, InvalidTable, InvalidTarget
 BLOCK_NUMBERS = 1 << 22
 #: Share of the free memory above which kept results are written to a file.
 HELD_SHARE = 0.5
-#: Approximate number of values that an entry of the kept arrays encodes. These are bit planes.
+#: Approximate number of values that an entry of a kept array encodes. The arrays contain bit
+#: planes.
 WORD = 16
 
 Item = TypeVar("Item")
@@ -104,7 +105,7 @@ class KeptHere(Reducible):
         self.arrays = _mapped(arrays) if on_disk else list(arrays)
 
     def reduce(self, statistic: RowStatistic) -> Any:
-        """Compute a statistic of all arrays in threads. It must be a sum of integers."""
+        """Compute a statistic of all arrays in threads. The statistic must be a sum of integers."""
 
         def part(some: slice) -> Any:
             return reduced(statistic, self.arrays[some])
@@ -149,7 +150,7 @@ def check_rows(X: NDArray[Any], y: NDArray[Any], where: str, n_columns: int | No
     if X.ndim != 2 or X.dtype.kind not in "biuf" or n_columns not in (None, X.shape[1]):
         expected = "columns" if n_columns is None else f"{n_columns} columns"
         raise InvalidTable(
-            f"{where} needs rows and {expected} of numbers, but has the shape {X.shape} and holds "
+            f"{where} needs rows and {expected} of numbers, but has the shape {X.shape} and type "
             f"{X.dtype}. Leave other columns out."
         )
     if y.shape != X.shape[:1]:

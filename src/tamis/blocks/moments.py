@@ -2,8 +2,8 @@
 
 They are computed for tables in memory and in row blocks. A table in memory is centred on its means.
 In row blocks, the same vector near the mean is subtracted from every block before sums are added
-up. So a large mean does not reduce the precision, and the way in which rows are divided into blocks
-changes the result only by about 1e-14.
+up. A large mean therefore does not reduce the precision. The way in which rows are divided into
+blocks changes the result only by about 1e-14.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ from tamis.exceptions import InvalidTable
 #: Number of rows that are squared at a time. With a hundred columns these are three megabytes,
 #: which stay in the CPU cache between the shift and the product.
 AT_ONCE = 4096
-#: Maximum number of entries in a state of which every thread has a copy, the same as in a row
-#: block. With more, threads would need more memory for their states than for their blocks.
+#: Maximum number of entries in a state that is copied for every thread. A row block has the same
+#: number of entries. Larger states would take more memory than the blocks of the threads.
 SMALL = 1 << 22
 #: Sum of squares of a target below which underflow may reduce the precision.
 TINY = 2.0 ** (-2 * FARTHEST)
@@ -62,6 +62,7 @@ class ShiftedSums(RowStatistic):
     Parameters
     ----------
     shift : array of shape (n_columns,)
+        Number that is subtracted from each column.
     labels : Labels
         The classes.
     n_matrices : int
@@ -128,8 +129,9 @@ class TargetSums(RowStatistic):
     Parameters
     ----------
     shift : array of shape (n_columns,)
+        Number that is subtracted from each column.
     target_shift : float
-        Shift that is subtracted from the target after the division.
+        Shift that is subtracted from the target after the division by a power of 2.
     target_exponent : int, default=0
         The target is divided by 2 to this power.
     """
@@ -176,7 +178,7 @@ def scale_columns(exponent: NDArray[Any], block: RowBlock) -> RowBlock:
 
 
 class Summed(NamedTuple):
-    """Result of a statistic over all blocks, with the scale and shift of the columns in it."""
+    """Result of a statistic over all blocks, with the shift and scale of the columns."""
 
     found: Any
     shift: Array
@@ -236,7 +238,7 @@ class ClassMoments:
     size : array of shape (n_columns,)
         Largest absolute value of each column.
     rows : tuple of table and codes, or None
-        The table and the class codes of its rows if it is in memory, else None.
+        The table and the class codes of its rows if the table is in memory, else None.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ NOT_A_TARGET = ("list", "large_list", "fixed_size_list", "struct", "map")
 
 
 class RowGroup(NamedTuple):
-    """A row group: its file, its number in it, its first row in the table, and its size."""
+    """A row group: its file, its number in the file, its first row in the table, and its size."""
 
     file: str
     number: int

@@ -28,8 +28,8 @@ CELLS = 1 << 24
 #: Maximum number of cells in a further pass (16 megabytes). Access is random, and takes ten times
 #: as long if the cells do not fit into the outer CPU cache.
 REFINED = 1 << 21
-#: Minimum number of bits per pass for any number of columns. With fewer bits there would be too
-#: many passes.
+#: Minimum number of bits per pass, however many columns there are. With fewer bits there would be
+#: too many passes.
 FEWEST_BITS = 6
 #: Maximum number of keys that are listed instead of counted. Sorting them takes a quarter of a
 #: second, less than another pass.

@@ -3,7 +3,8 @@
 A :class:`BlockSource` is a table that need not fit into memory. A :class:`RowStatistic` computes
 the state of a block and merges two states. The source decides where that happens: in this process
 or on the workers of a cluster. Merging is associative, so the result does not depend on how the
-rows are divided into blocks: integers are exactly equal, sums of floats up to rounding.
+rows are divided into blocks. Integers are exactly equal, and sums of floats are equal up to
+rounding.
 """
 
 from abc import ABC, abstractmethod
@@ -94,6 +95,7 @@ class Together(RowStatistic):
     Parameters
     ----------
     members : sequence of RowStatistic
+        The statistics.
     """
 
     def __init__(self, members: Sequence[RowStatistic]):
@@ -120,6 +122,7 @@ class OfChangedBlocks(RowStatistic):
     Parameters
     ----------
     inner : RowStatistic
+        The statistic.
     change : callable
         Function that transforms a block.
     """
@@ -169,7 +172,7 @@ class SampledRows(RowStatistic):
 
 
 class Reducible(ABC):
-    """Collection of items, possibly distributed, of which a statistic can be computed."""
+    """Collection of items, possibly distributed, for which a statistic can be computed."""
 
     @abstractmethod
     def reduce(self, statistic: RowStatistic) -> Any:
@@ -238,7 +241,9 @@ class SomeColumns(BlockSource):
     Parameters
     ----------
     source : BlockSource
+        The source.
     columns : array of int
+        Positions of the columns in the source.
     """
 
     def __init__(self, source: BlockSource, columns: Subset):

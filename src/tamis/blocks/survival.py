@@ -39,6 +39,7 @@ def censored_columns(name: str, y: NDArray[Any]) -> NDArray[Any]:
     name : str
         Name of the caller, for error messages.
     y : array of shape (n_samples, 2)
+        The time and the event of each row.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def _check_censored(name: str, event: NDArray[Any], time: NDArray[Any]) -> NDArr
         odd = happened[~np.isin(happened, (0, 1))][0]
         raise InvalidTarget(
             f"{name} needs the event as 1 if it happened and 0 if the row was censored, but it is "
-            f"{odd:g} in one row. Two columns are the time first, then the event."
+            f"{odd:g} in one row. Of two columns, the first is the time and the second the event."
         )
     target["event"] = happened == 1
     if not target["event"].any():

@@ -17,11 +17,12 @@ from tamis.exceptions import InvalidParameter, InvalidTable, NotEnoughMemory
 #: Number of rows at the start of the table whose mean is subtracted from all blocks before they are
 #: squared. With this number, the mean that remains is a fraction of the standard deviation.
 HEAD = 1000
-#: Additional tolerance for weighted sums of values that are large compared with their range,
-#: relative to the general tolerance (1e-10). It is far above the rounding error of such sums.
+#: Duplicate columns are found by weighted sums, with a tolerance of 1e-10 per row. After scaling,
+#: the tolerance is increased by this number times the ratio of the largest value to the range. This
+#: is far above the rounding error of such sums.
 ROUNDING = 1e-5
-#: Number of rows of a sample for criteria that cannot learn from row blocks. Most criteria need
-#: minutes for it, and their scores are stable in two digits.
+#: Number of rows of a sample for criteria that cannot learn from row blocks. With this number, most
+#: criteria take minutes, and their scores are stable to two digits.
 SAMPLE = 20_000
 #: Approximate number of copies of the columns in a method that needs all rows (as read, as a single
 #: table, and standardised), and the share of the free memory that these copies may use.
@@ -34,6 +35,7 @@ class BlockTable:
     Parameters
     ----------
     source : BlockSource
+        The table.
     labels : Labels
         Distinct values of the target.
     name : str

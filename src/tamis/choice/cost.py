@@ -26,9 +26,9 @@ from tamis.search.greedy import Forward, filled_up, grown, others
 if TYPE_CHECKING:
     from tamis.contract.criterion import Criterion
 
-#: Number of units whose exchange for several others is tried when no swap is better.
+#: Number of units that are each tried in exchange for several others, if no swap is better.
 MOST_TRIED = 10
-#: Number of units of which pairs are exchanged.
+#: Number of units with the smallest losses whose pairs are tried in exchange for several others.
 MOST_PAIRED = 6
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
@@ -42,20 +42,22 @@ def _is_share(value: Any) -> bool:
 class CostLimit(Choice):
     """The best subset within a price limit.
 
-    The search needs ``feature_costs``. It runs twice. The first run adds the unit with the greatest
-    gain that still fits, or removes the unit with the smallest loss. The second run compares gains
-    and losses divided by prices. It can add several units with a shared fee at once. The better
-    subset is then improved by swaps, as long as the criterion can value a subset. If it cannot, the
-    subset with the better cross-validated score of ridge regression is selected.
+    The search needs ``feature_costs``. It runs twice. A unit is a column, or a group of columns
+    that is selected as one. Each step of the first run adds the unit with the greatest gain that
+    still fits, or removes the unit with the smallest loss. The second run compares gains and losses
+    divided by prices. It can add several units with a shared fee at once. If the criterion can
+    score whole subsets, the better subset is then improved by swaps. Otherwise the subset with the
+    better cross-validated score of ridge regression is selected.
 
     :class:`tamis.search.Exhaustive` and :class:`tamis.search.BranchAndBound` find the best subset.
-    A search that orders all columns at once, such as ``Ranking``, goes through its order and skips
-    the columns that do not fit.
+    A search that orders all columns at once, such as ``Ranking``, selects columns in this order and
+    skips those that do not fit.
 
     Parameters
     ----------
     limit : float or str
-        The greatest price, or a share of the full price such as ``"10%"``.
+        Largest price of the selection: a number, or a share of the price of all columns such as
+        ``"10%"``.
 
     Examples
     --------
@@ -99,7 +101,7 @@ class CostLimit(Choice):
             price = format_price(grouping.prices.of(grouping.fixed))
             raise InvalidParameter(
                 f"CostLimit needs a limit of at least {price}, the price of the fixed_features, "
-                f"got {self.limit!r}. Raise it, or fix fewer."
+                f"got {self.limit!r}. Raise the limit, or fix fewer columns."
             )
 
     def of(self, prices: Prices) -> Limit:
@@ -129,7 +131,7 @@ class CostLimit(Choice):
             return Chosen(step, f"No column fits within {within}; the cheapest costs {least}.")
         price = format_price(prices.of(units))
         reason = f"{context.counted(len(units))} for {price}, within {within}."
-        gap = trace.state.get("gap")  # only a search with a proof has one
+        gap = trace.state.get("gap")  # only set by searches that bound the optimum
         if gap == 0:
             reason += " No list within the limit has a greater value (proven)."
         elif gap is not None:
@@ -203,9 +205,9 @@ def _holds(event: Event, fixed: Subset) -> bool:
 class _Guide:
     """The steps of a search under a price limit.
 
-    The search runs by score and then by score per price. A third phase goes to the better subset
-    and improves it by swaps. ``path`` holds the steps so far and ``begun`` the position at which
-    each phase began, so the steps continue from any of them.
+    The search runs twice: by score, then by score per price. A third phase starts from the better
+    subset and improves it by swaps. ``path`` contains the steps so far, and ``begun`` the position
+    at which each phase began. The search can therefore be resumed in any phase.
     """
 
     def __init__(self, search: Any, source: Counted, limit: Limit, done: Trace, context: Context):
@@ -231,13 +233,13 @@ class _Guide:
             yield from self._swaps()
 
     def _made(self, step: Step, phase: int, **state: Any) -> Step:
-        """Store a step, and return it with the state from which the steps continue."""
+        """Store a step, and return it with the state that is needed to resume the search."""
         step = step._replace(state={"phase": phase, "begun": list(self.begun), **state})
         self.path.append(step)
         return step
 
     def _run(self, run: int) -> Iterator[Step]:
-        """Yield the steps of the search until nothing else fits, or until the subset fits."""
+        """Yield the steps of the search until no unit can be added, or until the subset fits."""
         if len(self.begun) <= run:
             self.begun.append(len(self.path))
         held = self.path[self.begun[run] :]
@@ -308,7 +310,7 @@ class _Guide:
         return Step(best.subset, best.value)
 
     def _judged(self) -> Subset:
-        """Return the last subset of the run that predicts better, or that of the first run."""
+        """Return the last subset of the run that predicts better. The first run wins ties."""
         ends = [self.path[end - 1].subset for end in (self.begun[1], len(self.path)) if end]
         ends = [subset for subset in ends if len(subset) and self.limit.affords(subset)]
         if not ends:
@@ -322,7 +324,7 @@ class _Guide:
         return ends[1] if improves(float(second), float(first)) else ends[0]
 
     def _swaps(self) -> Iterator[Step]:
-        """Yield steps that add a unit, or replace one or several units, as long as values rise."""
+        """Yield steps that add or replace units, as long as the value increases."""
         step = self.path[-1]
         while (better := self._better(step.subset, step.value)) is not None:
             yield (step := self._made(better, 2))
@@ -423,7 +425,7 @@ class _TotalWorth(SubsetCriterion):
 
 
 def best_within(limit: Limit, worth: Array, fixed: Subset = EMPTY) -> Subset:
-    """Return units with a great total worth within a limit, as :class:`CostLimit` finds them.
+    """Return units within a limit whose total worth is large, as :class:`CostLimit` finds them.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from tamis.validation.resamples import error_of_mean
 if TYPE_CHECKING:
     from tamis.contract.criterion import Criterion
 
-#: How much too high the accuracy of the selected subset is if the classes are pure noise.
+#: Optimistic bias of the selected subset's accuracy if the classes are pure noise.
 TOO_GOOD = 0.13
 
 
@@ -30,8 +30,8 @@ class Patience(Choice):
     0.13 too optimistic.
 
     :class:`~tamis.criteria.ScoreSensitivity` has no values, but its losses are decreases of a
-    score. So minus the sum of the losses of all removed columns is used as the value. Other
-    sensitivities are never negative, so no smaller subset would ever be better. They are refused.
+    score. The value of a subset is then minus the sum of the losses of all removed columns. Other
+    sensitivities are refused. They are never negative, so a smaller subset could never be better.
 
     Parameters
     ----------
@@ -174,18 +174,18 @@ def _knee(gains: Array, least: int) -> int:
 class OneStandardError(Choice):
     """The smallest subset that is not clearly worse than the best.
 
-    Each size is compared with the best size, fold by fold. The smallest size is selected whose mean
-    loss of score is at most one standard error. The standard error of this mean is
-    sd sqrt(1/R + n_test/n_train), where sd is the standard deviation of the loss over the R folds
-    (Nadeau and Bengio 2003).
+    Each size is compared with the best size, fold by fold. The selected size is the smallest one
+    whose mean loss of score is at most one standard error. The standard error is sd sqrt(1/R +
+    n_test/n_train), where sd is the standard deviation of the loss over the R folds (Nadeau and
+    Bengio 2003).
 
     The scores come from the same folds that guided the search, so they are optimistic. The
-    differences between them are less so.
+    differences between sizes are less biased.
 
     Parameters
     ----------
     n_errors : float, default=1.0
-        A smaller subset may be worse by this number of standard errors.
+        Number of standard errors by which a smaller subset may be worse.
 
     Examples
     --------

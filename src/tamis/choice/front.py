@@ -1,4 +1,4 @@
-"""Prices and losses of lists of columns: which list is best at each price."""
+"""Lists of columns with their prices and losses, and the best list at each price."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from tamis._arrays import EMPTY, Subset
 from tamis.choice.cost import best_within
 from tamis.contract.costs import Limit
 
-#: Number of units at the start of an order that are compared per price.
+#: Number of units at the start of an order that are considered under a limit with ``per_price``.
 DEEPEST = 40
 
 
@@ -47,17 +47,18 @@ class PricedList(NamedTuple):
 def affordable_lists(
     order: Subset, limits: Sequence[Limit], *, fixed: Subset = EMPTY, most: int | None = None
 ) -> list[Subset]:
-    """Return the units of an order that are bought within each price limit.
+    """Return, for each price limit, the units of an order that are bought.
 
-    A unit that does not fit is skipped. If the limit compares units per price, the unit at rank r
-    of the order has the worth 1/r, and the units are bought as under
-    :class:`tamis.choice.CostLimit`. Only the first 40 units of the order are bought then.
+    A unit is a column, or a group of columns. Units that do not fit are skipped. If a limit has
+    ``per_price=True``, units are bought as by :class:`tamis.choice.CostLimit`. The unit at rank r
+    then has the worth 1/r, and only the first 40 units of the order are considered.
 
     Parameters
     ----------
     order : array of int
         Units, best first.
     limits : sequence of Limit
+        The price limits.
     fixed : array of int
         Units that every list contains.
     most : int or None, default=None

@@ -22,7 +22,8 @@ from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget,
 if TYPE_CHECKING:
     from tamis.contract.criterion import Criterion
 
-#: Number of columns selected from 50 or 500 columns of pure noise, ranked by correlation or JMI.
+#: Text about the number of columns selected from 50 or 500 columns of pure noise, ranked by
+#: correlation or JMI.
 ON_NOISE = {
     "aic": "from pure noise it selects about 17",
     "bic": "from pure noise it selects about 2",
@@ -45,8 +46,8 @@ class Information(Choice):
     * the structural risk, the training error plus the VC confidence of a hyperplane (see
       :mod:`tamis.choice.theory`).
 
-    Among 50 columns of pure noise AIC selects about 17, BIC 2 and the extended BIC none, but the
-    extended BIC misses about half of the relevant columns in other tables. Prefer BIC for a dozen
+    From 50 columns of pure noise, AIC selects about 17, BIC 2 and the extended BIC none. In other
+    tables, the extended BIC misses about half of the relevant columns. Prefer BIC for a dozen
     columns or fewer, because the extended BIC has no penalty for selecting all columns. Only linear
     effects are detected.
 
@@ -158,7 +159,7 @@ def _model(kind: str, X: Array, y: NDArray[Any], order: Subset, task: str) -> "_
     classes = task == "classification"
     if kind == "srm" and not classes:
         raise InvalidTarget(
-            "Information('srm') needs a target of classes, but y holds real numbers. Write "
+            "Information('srm') needs a target of classes, but y contains real numbers. Write "
             "Information('bic')."
         )
     return (_Logistic if classes else _Linear)(kind, X, y, order)
@@ -182,7 +183,7 @@ class _PenalisedModel(ABC):
         """Return the criterion of the first ``size`` columns, which form ``n_found`` units."""
 
     def floor(self, size: int, n_found: int) -> float:
-        """Return a lower bound on the criterion of the first columns, for any likelihood."""
+        """Return a lower bound on the criterion of the first columns, over all likelihoods."""
         return -np.inf
 
     def rank(self, size: int) -> int:
@@ -201,7 +202,7 @@ class _PenalisedModel(ABC):
 def _directions(X: Array, order: Subset) -> tuple[Array, Mask]:
     """Return an orthonormal direction for each ordered column, and which columns are independent.
 
-    If a column depends linearly on the columns before it, its direction is only rounding.
+    If a column depends linearly on the columns before it, its direction is only rounding error.
     """
     table = X[:, order[: max(0, min(len(order), len(X) - 2))]]
     Q, R = np.linalg.qr(table)
@@ -221,7 +222,7 @@ class _Linear(_PenalisedModel):
         explained = np.where(self.independent, (Q.T @ centred) ** 2, 0.0)
         total = float(centred @ centred)
         left = total - np.append(0.0, np.cumsum(explained))
-        # the residual of a perfect fit is only rounding
+        # the residual of a perfect fit is only rounding error
         self.rss = np.maximum(left, 1e-20 * total) * scale**2
 
     def criterion(self, size: int, n_found: int) -> float:

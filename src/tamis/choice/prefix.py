@@ -32,9 +32,9 @@ class BestPrefix(Choice):
     Parameters
     ----------
     estimator : estimator or None, default=None
-        Estimator that is cross-validated. None is a ridge classifier or ridge regression. For a
-        table in row blocks it must be ``LinearDiscriminantAnalysis()``, for which all subsets are
-        validated in a single pass.
+        Estimator that is cross-validated. None means a ridge classifier or ridge regression. A
+        table in row blocks needs ``LinearDiscriminantAnalysis()``; all subsets are then validated
+        in a single pass.
     cv : int, default=5
         Number of folds.
 
@@ -91,7 +91,7 @@ class BestPrefix(Choice):
 
 
 def ridge_judge(context: Context) -> CrossValidated | None:
-    """Return a fitted criterion that values subsets by the cross-validation of ridge regression.
+    """Return a fitted criterion that scores subsets by cross-validated ridge regression.
 
     It is None if ridge regression cannot learn from the table.
     """

@@ -130,9 +130,9 @@ def deviation_bound(
         The deviation.
     of : {"uniform", "excess"}, default="uniform"
         Kind of deviation. "uniform" is the largest difference between training error and true error
-        over the class. Its bound is 8 S exp(-N eps^2 / 32). "excess" compares the classifier with
-        the smallest training error with the best classifier of the class, and is the difference
-        between their true errors. Its bound is 8 S exp(-N eps^2 / 128).
+        over the class. Its bound is 8 S exp(-N eps^2 / 32). "excess" is the difference between the
+        true errors of two classifiers of the class: the one with the smallest training error, and
+        the one with the smallest true error. Its bound is 8 S exp(-N eps^2 / 128).
 
     Examples
     --------
@@ -197,8 +197,8 @@ def structural_risk(
     own, dimensions = np.asarray(errors, dtype=float), np.asarray(vc_dimensions)
     if own.ndim != 1 or own.shape != dimensions.shape:
         raise InvalidParameter(
-            "structural_risk needs an error and a VC dimension of each class, two lists of one "
-            f"length, not of shapes {own.shape} and {dimensions.shape}."
+            "structural_risk needs an error and a VC dimension of each class, two lists of the "
+            f"same length, not of shapes {own.shape} and {dimensions.shape}."
         )
     return own + [vc_confidence(n_samples, v, rho) for v in dimensions]
 

@@ -65,7 +65,7 @@ class FalseDiscovery(Choice):
     """The largest number of features at a false discovery rate of ``q``.
 
     It is used with ``Ranking(PValue())``. The d features that are not fixed are sorted by their
-    p-values, and the first k are selected, for the largest k with p_(k) <= q k / d
+    p-values. The first k of them are selected, where k is the largest number with p_(k) <= q k / d
     (Benjamini and Hochberg 1995).
 
     Parameters

@@ -19,7 +19,8 @@ from tamis.exceptions import InvalidParameter
 from tamis.svm.geometry import feet, margin_system, sphere_around, squared_spans
 from tamis.svm.machine import Multipliers
 
-#: Tolerance of LIBSVM's optimality conditions. LIBSVM computes kernels in single precision.
+#: Largest ``tol`` with which ``Span`` trains an SVM. For regression it is multiplied by the
+#: standard deviation of the target.
 SOLVED = 1e-8
 
 
@@ -32,8 +33,9 @@ class RadiusMargin(MachineCriterion):
     .. math:: B = R^2 \|w\|^2 \text{ (SVC)}, \qquad
         B = R^2 \sum_i (\alpha_i + \alpha_i^*) \text{ (SVR)}, \qquad L_j = B_{-j} - B
 
-    The column without which the bound is smallest is removed first. Losses may be negative. This
-    bound holds for an SVM without slacks ξ. ``soft_margin=True`` includes the slacks,
+    A search first removes the column whose removal makes the bound smallest. Losses may be
+    negative. This bound holds for an SVM without slacks ξ. ``soft_margin=True`` includes the
+    slacks,
 
     .. math:: B = (R^2 + 1/C) \, (\|w\|^2 + 2C \sum_i \xi_i),
 
@@ -43,20 +45,21 @@ class RadiusMargin(MachineCriterion):
     ----------
     estimator : SVC or SVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes the bounds of the pairwise SVMs are summed, each with the sphere around its own
-        rows.
+        (anything with ``best_estimator_``). The search is run once on all columns. With more than
+        two classes, the bounds of the pairwise SVMs are summed. Each bound uses the sphere around
+        the rows of its two classes.
     order : {0, 1}, default=0
-        0 removes the column; 1 takes the absolute derivative of the bound with respect to its
-        scale.
+        With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
+        of the bound with respect to the scale of the column.
     retrain : bool, default=False
-        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
-        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
-        conditions are differentiated, and nothing is trained.
+        Whether the multipliers adapt to the change of a column. Otherwise they are fixed. With
+        ``order=0``, an SVM is trained without each column (``gamma="scale"`` is then computed from
+        the remaining columns). With ``order=1``, the optimality conditions are differentiated, and
+        nothing is trained.
     soft_margin : bool, default=False
         Whether slacks are included. The second factor is then twice the dual objective. With fixed
         multipliers this objective grows by half the decrease of ‖w‖², so a useful column has a
-        large loss, with or without training again.
+        large loss, whether or not the SVM is trained again.
     adjusted : "auto" or bool, default="auto"
         Whether losses of grouped columns are corrected for chance, see :class:`WeightNorm`.
 
@@ -68,8 +71,8 @@ class RadiusMargin(MachineCriterion):
 
     Without ``soft_margin``, use ``retrain=True`` for regression. Otherwise the multipliers and
     their sum are the same for every column. The columns of an ``SVR`` are then ranked by the radius
-    alone, that is by their spread, and the target is ignored. Choose ``epsilon`` large enough that
-    most multipliers are below C.
+    alone. This is a ranking by spread, and the target is ignored. Choose ``epsilon`` large enough
+    that most multipliers are below C.
 
     Without any column the bound is 0. Duplicate rows do not change the sphere, and a row of weight
     2 is equivalent to two rows.
@@ -135,36 +138,38 @@ class RadiusMargin(MachineCriterion):
 class Span(MachineCriterion):
     r"""Change of the span bound on the leave-one-out error when a column is removed (SpanB).
 
-    With :math:`S_p` the distance of support vector p to the span of the other free support vectors,
+    With :math:`S_p` the distance of support vector p to the span of the other free support vectors
+    (whose multipliers are not on their bounds),
 
     .. math:: B = \sum_p \alpha_p S_p^2, \qquad L_j = B_{-j} - B
 
-    (:math:`\alpha_p + \alpha_p^*` for SVR). The distances follow from the system
-    M = [[K_FF, 1], [1', 0]] of the free vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p in F,
-    and :math:`S_p^2 = K_{pp} - v'M^{-1}v` with v = (K_Fp, 1) for a p whose multiplier is on its
-    bound. ``soft_margin=True`` adds the slacks,
+    For SVR, :math:`\alpha_p + \alpha_p^*` replaces :math:`\alpha_p`. The distances follow from the
+    system M = [[K_FF, 1], [1', 0]] of the free vectors F: :math:`S_p^2 = 1 / (M^{-1})_{pp}` for p
+    in F, and :math:`S_p^2 = K_{pp} - v'M^{-1}v` with v = (K_Fp, 1) for a p whose multiplier is on
+    its bound. ``soft_margin=True`` adds the slacks,
 
     .. math:: B = \sum_p (\alpha_p S_p^2 + \xi_p).
 
-    This is the leave-one-out hinge loss of the SVM if the multipliers of all other support vectors
-    stay free or on their bounds: yₚf(xₚ) decreases by αₚSₚ² when p is left out.
+    If the multipliers of all other support vectors stay free or on their bounds, yₚf(xₚ) decreases
+    by αₚSₚ² when p is left out. This bound is then the leave-one-out hinge loss of the SVM.
 
     Parameters
     ----------
     estimator : SVC or SVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes the bounds of the pairwise SVMs are summed.
+        (anything with ``best_estimator_``). The search is run once on all columns. With more than
+        two classes the bounds of the pairwise SVMs are summed.
     order : {0, 1}, default=0
-        0 removes the column; 1 takes the absolute derivative of the bound with respect to its
-        scale.
+        With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
+        of the bound with respect to the scale of the column.
     retrain : bool, default=False
-        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
-        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
-        conditions are differentiated, and nothing is trained.
+        Whether the multipliers adapt to the change of a column. Otherwise they are fixed. With
+        ``order=0``, an SVM is trained without each column (``gamma="scale"`` is then computed from
+        the remaining columns). With ``order=1``, the optimality conditions are differentiated, and
+        nothing is trained.
     soft_margin : bool, default=False
-        Whether slacks are added, for the best intercept. Slacks are not differentiable if the
-        multipliers are fixed, so this needs ``order=0``.
+        Whether slacks are added. They are computed for the intercept that minimises their sum.
+        Slacks are not differentiable if the multipliers are fixed, so this needs ``order=0``.
     adjusted : "auto" or bool, default="auto"
         Whether losses of grouped columns are corrected for chance, see :class:`WeightNorm`.
 
@@ -179,11 +184,11 @@ class Span(MachineCriterion):
     the number of support vectors on their bounds would have to be added. That count does not
     measure the quality of columns, so it is left out.
 
-    A free support vector that depends on other free ones (a duplicate row) has a span of 0: one of
-    two equal rows can be left out at no cost. A row of weight 2 is therefore not equivalent to two
-    rows. If no other support vector is free (every multiplier is on its bound), the distance is
-    taken to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this is 1 for any columns,
-    so all columns score 0. Without any column the bound is 0.
+    A free support vector that depends on other free ones, such as a duplicate row, has a span of 0.
+    Leaving out one of two equal rows costs nothing. A row of weight 2 is therefore not equivalent
+    to two rows. If no other support vector is free (every multiplier is on its bound), the distance
+    is measured to the origin, :math:`S_p^2 = K_{pp}`. With a Gaussian kernel this distance is
+    always 1, so all columns score 0. Without any column the bound is 0.
 
     References
     ----------

@@ -57,9 +57,9 @@ def _variances(X: Array) -> Array:
 class CoxScore(Univariate):
     r"""Negative log p-value of the score test for each column in a proportional hazards model.
 
-    With :math:`R_k` the rows at risk at the event time :math:`t_k`, :math:`d_k` the number of
-    events at that time, and :math:`m_k` and :math:`v_k` the mean and variance of a column over
-    :math:`R_k`,
+    Let :math:`R_k` be the rows at risk at the event time :math:`t_k`, and :math:`d_k` the number of
+    events at that time. Let :math:`m_k` and :math:`v_k` be the mean and variance of a column over
+    :math:`R_k`. The statistic
 
     .. math:: z^2 = \Big( \sum_{i: \text{event}} x_i - \sum_k d_k m_k \Big)^2
               \Big/ \sum_k d_k v_k
@@ -69,8 +69,9 @@ class CoxScore(Univariate):
     chi-squared distribution with one degree of freedom. For a column with two values, the test is
     the log-rank test. No model is fitted. A constant column scores 0.
 
-    ``y`` is a structured array of event and time, as made by ``sksurv.util.Surv``, or an array with
-    two columns: the time, and 1 for an event or 0 for a censored row.
+    ``y`` is a structured array of event and time, as made by ``sksurv.util.Surv``. It may also be
+    an array with two columns: the time, and an indicator that is 1 for an event and 0 for a
+    censored row.
 
     References
     ----------

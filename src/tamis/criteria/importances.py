@@ -37,17 +37,17 @@ class Importances(ChanceAdjusted, OpenCriterion, BackwardCriterion):
     Coefficients are comparable only if the columns are on the same scale; searches standardise them
     by default. ``y`` may have several columns, or be censored, if the estimator supports that.
 
-    The loss of a group is the sum over its columns. Importances of noise are not 0, and such a sum
-    grows with the number of columns. In a table with groups the model is therefore trained on the
-    columns together with a copy whose rows are permuted. The loss of a unit (a column, or a group
-    of columns that is selected as one) is its importance minus that of its copy, as in the actual
-    impurity reduction of Nembrini et al. (2018).
+    The loss of a group is the sum of the importances of its columns. Noise columns have importances
+    above 0, so this sum grows with the size of the group. In a table with groups, the model is
+    therefore trained on the columns and on a copy of them whose rows are permuted. The loss of a
+    unit (a column, or a group of columns that is selected as one) is then its own importance minus
+    the importance of its copy. This is the actual impurity reduction of Nembrini et al. (2018).
 
     Parameters
     ----------
     estimator : estimator
         Model that has ``coef_`` or ``feature_importances_`` after fitting, or a search over its
-        hyper-parameters (anything with ``best_estimator_``), which is run once on all columns.
+        hyper-parameters (anything with ``best_estimator_``). The search is run once on all columns.
     importance_getter : str or callable, default="auto"
         How the importances are computed:
 
@@ -151,8 +151,8 @@ def importances(model: Any, getter: Getter = "auto") -> Array:
         return _squares(found)
     except TypeError:
         raise InvalidParameter(
-            f"Importances needs importance_getter as the name of an attribute that holds numbers, "
-            f"but {getter!r} of {type(model).__name__} does not. Use importance_getter='auto'."
+            f"Importances needs importance_getter as the name of a numeric attribute, but "
+            f"{getter!r} of {type(model).__name__} is not numeric. Use importance_getter='auto'."
         ) from None
 
 

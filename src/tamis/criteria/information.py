@@ -149,10 +149,10 @@ class MIFS(PairwiseInformation):
         Bins of equal frequency, bins of equal width, or one level for each distinct value.
     categories : sequence of int or bool, or None, default=None
         Categorical columns, as indices or as one boolean per column. Each distinct value of such a
-        column is a level, for any ``n_bins``.
+        column is a level, whatever ``n_bins`` is.
     missing : {"level", "pairs"}, default="level"
-        "level" treats NaN as a level of its own. "pairs" computes each term, with all its
-        entropies, from the rows in which none of its columns is missing. Bins are cut from the
+        "level" treats NaN as a level of its own. "pairs" computes each term, and all entropies in
+        it, from the rows in which no column of the term is missing. Bin edges are computed from the
         values that are not missing.
     adjusted : {"auto", True, False}, default="auto"
         Whether information is corrected for chance. Each term is reduced by its expectation for
@@ -165,7 +165,7 @@ class MIFS(PairwiseInformation):
         and conditional terms are corrected within each level of the selected column. A column
         without information then scores about 0 (possibly slightly below), for any number of levels.
         "auto" corrects all terms of all columns if there are categories or groups of several
-        columns; otherwise the criterion is the published one.
+        columns. Otherwise it corrects none, as in the published criterion.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``. A real target is cut into bins like a column.
 

@@ -33,7 +33,7 @@ class SingleChanges:
 
     @abstractmethod
     def _values(self, change: Alteration) -> Array:
-        """Return the value of the members, followed by a value for each altered column."""
+        """Return the value of the subset, then the value after each column is changed."""
 
     def value(self, subset: Subset) -> float:
         if not len(subset):
@@ -81,10 +81,10 @@ class HSIC(SingleChanges, SubsetCriterion):
     .. math:: \frac{1}{N(N-3)} \Big[ \mathrm{tr}(KL) + \frac{1'K1\; 1'L1}{(N-1)(N-2)}
               - \frac{2}{N-2}\, 1'KL1 \Big]
 
-    and the biased one is tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian, exp(-gamma \|x - x'\|^2).
-    For classes, L is 1 for two rows of the same class and 0 otherwise. For a real target it is
-    Gaussian with the median rule, or linear. Scoring a column takes one exponential per pair of
-    rows.
+    The biased estimate keeps the diagonals. It is tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian,
+    exp(-gamma \|x - x'\|^2). For classes, L is 1 for two rows of the same class and 0 otherwise.
+    For a real target it is Gaussian with the median rule, or linear. Scoring a column takes one
+    exponential per pair of rows.
 
     A backward search with this criterion is BAHSIC, a forward search is FOHSIC. Columns should be
     on the same scale; searches standardise them by default. The empty subset has the value 0. The
@@ -93,15 +93,15 @@ class HSIC(SingleChanges, SubsetCriterion):
     Parameters
     ----------
     gamma : float, "dimension" or "median", default="dimension"
-        Coefficient of the kernel; a larger gamma means a narrower kernel. "dimension" is
-        1/(2 \|S\|), not counting constant columns, and "median" is 1/(2 median \|x - x'\|^2), both
-        for the columns of the subset. A number is used for every subset. If it suits all columns,
-        it is too small for small subsets.
+        Coefficient of the kernel; a larger gamma means a narrower kernel. "dimension" is 1/(2
+        \|S\|), not counting constant columns, and "median" is 1/(2 median \|x - x'\|^2), both for
+        the columns of the subset. A number is used for subsets of every size. A number that suits
+        the whole table is too small for small subsets.
     unbiased : bool, default=True
         Whether the unbiased estimate is used; it needs at least four rows.
     target_kernel : {"gaussian", "linear"}, default="gaussian"
         Kernel of a real target. The Gaussian kernel detects any dependence; the linear kernel gives
-        more weight to extreme values of the target. The rankings can differ considerably.
+        more weight to extreme values of the target. The two rankings can differ considerably.
     precision : {"double", "single"}, default="double"
         Precision of the exponentials for a large table, as in :class:`ParzenInformation`.
     task : {"auto", "classification", "regression"}, default="auto"

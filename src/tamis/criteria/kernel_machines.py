@@ -62,7 +62,7 @@ class MachineCriterion(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
     #: Whether the norm or bound needs only the support vectors, not all rows.
     _on_support: ClassVar[bool] = True
-    #: Whether SVMs with squared losses are accepted, whose multipliers have no upper bounds.
+    #: Whether SVMs with squared losses are accepted. Their multipliers have no upper bounds.
     _takes_squared: ClassVar[bool] = False
     # a kernel cannot be computed from rows with missing values
     takes_missing = False
@@ -213,9 +213,9 @@ def check_machine(criterion: str, estimator: Any) -> None:
     )
 
 
-#: Up to this many rows, a linear SVM is updated instead of trained again. Its Gram matrix and the
-#: inverse of that matrix take at most 16 MB. With more rows, training with LIBSVM is about as fast,
-#: because it uses only the support vectors.
+#: Up to this number of rows, a linear SVM is updated instead of trained again. Its Gram matrix and
+#: the inverse of that matrix take at most 16 MB. With more rows, training with LIBSVM is about as
+#: fast, because it uses only the support vectors.
 MOST_ROWS = 1000
 
 
@@ -229,27 +229,30 @@ class WeightNorm(MachineCriterion):
 
     For a linear kernel this is the squared weight of the column, and columns are eliminated in the
     same order as by scikit-learn's ``RFE``. All columns are scored at the cost of a few matrix
-    products. An SVM with a linear kernel and up to 1000 rows is not trained again when columns are
-    removed: its solution is updated to the new optimum, which is exact up to rounding for any
-    ``tol`` of the estimator.
+    products. When columns are removed, an SVM with a linear kernel and up to 1000 rows is not
+    trained again. Its solution is updated to the new optimum. The update is exact up to rounding,
+    whatever the ``tol`` of the estimator is.
 
     Parameters
     ----------
     estimator : SVC, SVR, NewtonSVC or NewtonSVR
         Model with a linear, polynomial or Gaussian kernel, or a search over its hyper-parameters
-        (anything with ``best_estimator_``), which is run once on all columns. With more than two
-        classes the norms of the pairwise SVMs (one-against-rest SVMs of ``NewtonSVC``) are summed.
+        (anything with ``best_estimator_``). The search is run once on all columns. With more than
+        two classes, the norms of the binary SVMs are summed. ``SVC`` has one SVM for each pair of
+        classes, and ``NewtonSVC`` has one for each class against the rest.
     order : {0, 1}, default=0
-        0 removes the column; 1 takes the absolute derivative of ‖w‖² with respect to its scale.
+        With 0, a column is scored by removing it. With 1, it is scored by the absolute derivative
+        of ‖w‖² with respect to the scale of the column.
     retrain : bool, default=False
-        Whether the multipliers are adapted. At order 0 one SVM is trained without each column
-        (``gamma="scale"`` is then computed from the remaining columns). At order 1 the optimality
-        conditions are differentiated, and nothing is trained.
+        Whether the multipliers adapt to the change of a column. Otherwise they are fixed. With
+        ``order=0``, an SVM is trained without each column (``gamma="scale"`` is then computed from
+        the remaining columns). With ``order=1``, the optimality conditions are differentiated, and
+        nothing is trained.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are corrected for chance. The SVM is then trained on the columns together
-        with a copy whose rows are permuted, and the loss of a unit (a column, or a group of columns
-        that is selected as one) is its excess over the loss of its copy. "auto" corrects if a unit
-        has more than one column, because losses of uninformative columns add up.
+        Whether losses are corrected for chance. The SVM is then trained on the columns and on a
+        copy of them whose rows are permuted. The loss of the copy is subtracted from the loss of
+        each unit (a column, or a group of columns that is selected as one). "auto" corrects if a
+        unit has more than one column, because losses of uninformative columns add up.
 
     Notes
     -----
@@ -288,7 +291,7 @@ class WeightNorm(MachineCriterion):
     def _prepare(self, estimator: Any) -> None:
         super()._prepare(estimator)
         self._shrinking: list[ShrinkingMachine] | None = None
-        # a subclass may train differently, and max_iter asks for a solution that is not optimal
+        # a subclass may train differently, and with max_iter the solution may not be optimal
         plain = type(estimator) in (SVC, SVR) and estimator.max_iter == -1
         fixed = self.order == 0 and not self.retrain
         small = len(self._X) <= MOST_ROWS

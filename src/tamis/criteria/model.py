@@ -32,7 +32,7 @@ from tamis.response.outputs import check_scored
 from tamis.response.perturbations import Units
 from tamis.validation.splits import folds_of
 
-#: Name of the metadata that goes to a splitter, not to an estimator's ``fit``.
+#: Name of the metadata that is passed to a splitter, not to an estimator's ``fit``.
 GROUPS = "groups"
 #: Largest accepted weight of a row. It exceeds the number of rows of any table. The limit exists
 #: because an SVM multiplies its C by the weight, and never converges with a factor such as 1e200.
@@ -292,8 +292,8 @@ def is_survival_model(estimator: Any) -> bool:
 def allows_nan(estimator: Any) -> bool:
     """Whether an estimator can be trained on data with NaN.
 
-    The tags of pipelines and of searches over hyper-parameters do not state this, so their steps
-    are checked, up to the first step that fills in missing values.
+    The tags of pipelines and of searches over hyper-parameters do not state this. Their steps are
+    therefore checked, up to the first step that fills in missing values.
 
     >>> from sklearn.impute import SimpleImputer
     >>> from sklearn.pipeline import make_pipeline
@@ -371,8 +371,8 @@ def is_tuner(estimator: Any) -> bool:
 def best_params(tuner: Any) -> dict[str, Any]:
     """Return the best parameters of a fitted search.
 
-    If it has no ``best_params_``, return all parameters of its best estimator that have simple
-    values.
+    If the search has no ``best_params_``, return all parameters of the best estimator that have
+    simple values.
     """
     if hasattr(tuner, "best_params_"):
         return dict(tuner.best_params_)
@@ -446,7 +446,7 @@ def _weights(name: str, weights: str, value: Any) -> Array:
     if (largest := float(values.max())) > HEAVIEST:
         raise InvalidParameter(
             f"{name} needs a {weights} of at most {HEAVIEST:.0e}, got {largest:.3g}. A model that "
-            "multiplies its penalty by it may never converge. Divide the weights by their mean."
+            "multiplies its penalty by the weights may never converge. Divide them by their mean."
         )
     return values
 
@@ -454,9 +454,9 @@ def _weights(name: str, weights: str, value: Any) -> Array:
 class ChanceAdjusted:
     """Mixin for criteria that correct the losses of units for chance.
 
-    A unit is a column, or a group of columns that is selected as a whole. Its loss is how much
-    quality is lost when it is removed. In a trained model, the losses of noise columns are above 0,
-    and they add up in a group. The correction is as follows:
+    A unit is a column, or a group of columns that is selected as a whole. The loss of a unit is the
+    decrease in quality when the unit is removed. In a trained model, the losses of noise columns
+    are above 0, and they add up in a group. The correction is as follows:
 
     1. The rows of all columns are permuted in the same way, so that correlations remain.
     2. The model is trained on the table and on this copy of it, side by side.
@@ -503,7 +503,7 @@ class ChanceAdjusted:
         return units.with_copies(self.n_features_in_) if self._has_copies else units
 
     def _above_chance(self, losses: Array) -> Array:
-        """Return the loss of each unit minus that of its permuted copy, if there are copies."""
+        """Return the loss of each unit minus the loss of its permuted copy, if there are copies."""
         if not self._has_copies:
             return losses
         own, copies = np.split(losses, 2, axis=-1)

@@ -28,14 +28,14 @@ from tamis.response.predictions import decisions_of
 from tamis.response.tuners import plain_network
 from tamis.validation.splits import Rows, held_out
 
-#: Information, in bits, that is attributed if the predictions have none. The columns are then still
-#: ranked, by the weights of the network.
+#: Information, in bits, that is attributed to the columns if the predictions have none. The weights
+#: of the network then still rank the columns.
 LEAST = 1e-12
 
 
 @dataclass(eq=False, repr=False)
 class OutputInformation(ModelCriterion, BackwardCriterion):
-    r"""Mutual information of a classifier's predictions with the classes, by input (MOI).
+    r"""Mutual information of a classifier's predictions with the classes, for each input (MOI).
 
     The classifier is trained on the training rows of a split. :math:`I = I(y; \hat y)`, in bits, is
     computed from the confusion matrix on the validation rows. ``credit="shares"`` attributes it to
@@ -48,32 +48,34 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
 
     so that :math:`\sum_j s_j = I`. Further hidden layers pass the information on in the same way.
     ``credit="knockout"`` is the information lost when a column is set to its mean. It works with
-    any classifier and finds more of the relevant columns if many are irrelevant, but columns tie if
-    no prediction changes.
+    any classifier. If many columns are irrelevant, it finds more of the relevant ones. Columns tie
+    if no prediction changes.
 
-    The rule by shares is our interpretation of the published heuristic. ``I`` is the same for all
-    columns, so it does not affect the ranking within a step; it serves to compare subsets, see
+    The rule for shares is our interpretation of the published heuristic. ``I`` is the same for all
+    columns, so it does not affect the ranking within a step. It is used to compare subsets, see
     :meth:`information`. If the predictions have no information, 1e-12 bits are attributed. The
-    share of a group is the sum over its columns, which favours groups of many columns; use
-    ``credit="knockout"`` for tables with groups.
+    share of a group is the sum of the shares of its columns. This favours groups of many columns,
+    so use ``credit="knockout"`` for tables with groups.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        None means a network of six tanh units with weight decay, trained by L-BFGS. Shares need an
-        ``MLPClassifier``, alone or as the last step of a pipeline that keeps the columns. A search
-        over hyper-parameters is run once on the training rows.
+        Classifier to train. None means a network of six tanh units with weight decay, trained by
+        L-BFGS. ``credit="shares"`` needs an ``MLPClassifier``, alone or as the last step of a
+        pipeline that keeps the columns. A search over hyper-parameters is run once on the training
+        rows.
     credit : {"shares", "knockout"}, default="shares"
         How the information is attributed to the columns.
     validation : float, default=0.5
-        Fraction of the rows, stratified by class, on which the predictions are evaluated.
+        Fraction of the rows on which the predictions are evaluated. The split is stratified by
+        class. With ``groups``, it keeps groups together instead.
     random_state : int, Generator or None, default=None
         Seed of the split, and of the default network.
 
     Attributes
     ----------
     train_rows_, validation_rows_ : array of int
-        The rows of the split.
+        Indices of the training rows and of the validation rows.
 
     References
     ----------
@@ -156,8 +158,8 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
         if least < len(labels):
             raise InvalidParameter(
                 f"OutputInformation needs at least {len(labels)} rows on both sides of the split, "
-                f"one for each class, but validation={self.validation!r} leaves {least} on one. "
-                "Use a fraction nearer to 0.5."
+                f"one for each class, but validation={self.validation!r} leaves {least} on one "
+                "side. Use a fraction nearer to 0.5."
             )
         return held_out("OutputInformation", self.validation, y, None, seed)
 

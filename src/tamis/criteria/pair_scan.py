@@ -26,7 +26,7 @@ from tamis.density.scan import PairBlock, pair_blocks, permuted_blocks
 from tamis.exceptions import IncompatibleCriterion
 
 #: Default number of bins. The contingency table of two columns and the target then has 16 cells per
-#: class, few enough for a hundred rows. More bins detect finer dependence, but also more spurious
+#: class, which a hundred rows can fill. More bins detect finer dependence, but also more spurious
 #: dependence.
 N_BINS = 4
 
@@ -80,7 +80,7 @@ class Scan:
         self.best[columns] = np.partition(values, cut, axis=1)[:, cut:]
 
     def _strongest(self, columns: slice, others: slice, excess: Array) -> list[Interaction]:
-        """Return the pairs of a block with the most information beyond that of single columns."""
+        """Return the pairs of a block with the most information beyond their single columns."""
         n, pairs = self._n_interactions, np.arange(excess.size).reshape(excess.shape)
         pairs = pairs[np.triu_indices(len(pairs), 1)] if columns == others else pairs.ravel()
         values = excess.ravel()[pairs]
@@ -127,10 +127,10 @@ class PairInformation(BinnedCriterion, Univariate):
 
     .. math:: \max_{j \ne i} I(x_i; y \mid x_j)
 
-    All pairs of columns are scanned, so it finds columns that are informative only in pairs, as in
-    XOR. mRMR, JMI and CMIM score such columns 0 at first. The maximum over many pairs
-    is high even by chance; use ``n_permutations`` to compute p-values. Duplicate columns have the
-    same score.
+    All pairs of columns are scanned, so the criterion finds columns that are informative only in
+    pairs, as in XOR. mRMR, JMI and CMIM score such columns 0 in the first step. The maximum over
+    many pairs is high even by chance; use ``n_permutations`` to compute p-values. Duplicate columns
+    have the same score.
 
     Parameters
     ----------
@@ -155,18 +155,19 @@ class PairInformation(BinnedCriterion, Univariate):
     scores_ : array of shape (n_units,)
         Score of each unit (a column, or a group of columns that is selected as one).
     partners_ : array of shape (n_units,)
-        Index of the unit with which each unit is most informative; -1 if there is only one unit.
+        For each unit, the index of the unit with which it is most informative, or -1 if there is
+        only one unit.
     interactions_ : list of Interaction
-        The strongest pairs. ``first`` and ``second`` are columns, and ``information`` is their
-        joint information beyond that of the single columns, in nats. ``p_value`` is set if the
-        target was permuted.
+        The strongest pairs. ``first`` and ``second`` are columns. ``information`` is the
+        information of the pair minus the sum of the information of the two columns, in nats.
+        ``p_value`` is set if the target was permuted.
     null_maxima_ : array of shape (n_permutations,)
         Greatest score of each permuted target. Only set if there were permutations.
     p_values_ : array of shape (n_units,)
-        Share of the permuted targets whose greatest score is at least as large, the observed target
-        included. The p-values of columns and of pairs are corrected for the number of columns:
-        in a table without any relation, the smallest is at most p with probability p. Only set if
-        there were permutations.
+        p-value of each unit: the share of the permuted targets whose greatest score is at least as
+        large. The observed target counts as one of them. The p-values of columns and of pairs are
+        corrected for the number of columns. If no column is related to the target, the smallest
+        p-value is at most p with probability p. Only set if there were permutations.
 
     References
     ----------
@@ -256,8 +257,8 @@ class PairInformation(BinnedCriterion, Univariate):
     ) -> Array:
         """Return the greatest score for each of several permutations of the target.
 
-        In a table without any relation, a score exceeds all of 19 such maxima with a probability of
-        at most 1/20.
+        If no column is related to the target, a score exceeds all of 19 such maxima with a
+        probability of at most 1/20.
 
         Parameters
         ----------

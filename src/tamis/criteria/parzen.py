@@ -40,15 +40,15 @@ from tamis.density.sums import (
 from tamis.exceptions import InvalidParameter
 from tamis.response.perturbations import Units
 
-#: Up to this many terms in the series of a column, matrix products are used. Beyond that, compiled
-#: loops are faster. The key is ``leave_one_out``. The limit is higher for True, because
-#: the compiled loops then visit every pair of samples twice.
+#: Largest number of terms in the series of a column for which matrix products are used. With more
+#: terms, compiled loops are faster. The key is ``leave_one_out``. The limit is higher for True,
+#: because the compiled loops then visit every pair of samples twice.
 MOST_TERMS = {False: 7, True: 24}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class WindowCriterion(Criterion):
-    """Base class of criteria that use Gaussian windows. Their width can be chosen by likelihood.
+    """Base class of criteria that use Gaussian windows, with a width that likelihood can choose.
 
     Attributes
     ----------
@@ -179,9 +179,10 @@ class ParzenInformation(ParzenCriterion):
     Parameters
     ----------
     sigma : float or "likelihood", default="likelihood"
-        Width of the window. "likelihood" chooses the width from 2^-3 to 2^3, in steps of the square
-        root of 2, with the largest likelihood of held-out samples in five folds, once for all
-        columns. ``RecursiveElimination(..., retune=1)`` chooses it again after each removal.
+        Width of the window. "likelihood" chooses the width with the largest likelihood of held-out
+        samples in five folds. The candidates are 2^-3 to 2^3, in steps of the square root of 2. The
+        width is chosen once for all columns; ``RecursiveElimination(..., retune=1)`` chooses it
+        again after each removal.
     leave_one_out : bool, default=False
         Whether a sample is left out of its own density. This is less biased, but does not always
         rank better, and the value may rise when a column is removed.
@@ -191,8 +192,8 @@ class ParzenInformation(ParzenCriterion):
     random_state : int, default=0
         Seed of the folds.
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers with more than 20 distinct values, which look like a regression
-        target; "classification" treats each distinct value as a class.
+        "auto" refuses numbers with more than 20 distinct values, because they look like a
+        regression target. "classification" treats each distinct value as a class.
 
     References
     ----------
@@ -257,7 +258,8 @@ class ParzenDivergence(ParzenCriterion):
     r"""Average symmetric Kullback-Leibler divergence between classes, from Parzen windows.
 
     :class:`~tamis.criteria.Divergence` uses it for ``density="parzen"``. At each sample, the
-    density of its class, without the sample, is compared with the densities of the other classes.
+    density of the sample's class (without the sample itself) is compared with the densities of the
+    other classes.
     """
 
     leave_one_out: bool = True
@@ -283,7 +285,7 @@ class ReducedParzenInformation(WindowCriterion, BackwardCriterion):
     The class densities are Parzen windows on few, weighted samples, fitted once for all columns of
     the subset. The information is estimated as in :class:`ParzenInformation`. The loss of a column
     is the decrease of the information when its values are replaced by others from its marginal
-    distribution, which is in expectation equivalent to a density without the column.
+    distribution. In expectation this is equivalent to a density without the column.
 
     Parameters
     ----------

@@ -18,8 +18,9 @@ from tamis.response.perturbations import Derivative
 class PosteriorSensitivity(Sensitivity):
     r"""Change of a classifier's posterior probabilities when a column is perturbed.
 
-    With :math:`x_{(j)}` a row whose column j is replaced, the loss of column j is the total
-    variation between the posteriors, averaged over rows and replacements:
+    Let :math:`x_{(j)}` be a row x with the value of column j replaced. The loss of column j is the
+    total variation distance between the posteriors of x and :math:`x_{(j)}`, averaged over rows and
+    replacements:
 
     .. math:: \frac{1}{2N}\sum_i\sum_c |p(c\,|\,x_i) - p(c\,|\,x_{i,(j)})|
 
@@ -31,8 +32,9 @@ class PosteriorSensitivity(Sensitivity):
     called MLP-FSPP.
 
     Two duplicate columns both look important until one is eliminated: rank with
-    ``RecursiveElimination``. Losses on training rows are unreliable if the kernel matrix of an SVM
-    is nearly diagonal (gamma times the number of columns is 4 or more); use ``on="held-out"``.
+    ``RecursiveElimination``. If the kernel matrix of an SVM is nearly diagonal (gamma times the
+    number of columns is 4 or more), losses on training rows are unreliable. Use ``on="held-out"``
+    then.
 
     ``sample_weight`` given to ``fit`` is used for training only: the average over rows is not
     weighted.
@@ -40,26 +42,29 @@ class PosteriorSensitivity(Sensitivity):
     Parameters
     ----------
     estimator : classifier
-        Classifier with ``predict_proba``, which is used directly, or with ``decision_function``,
-        which is calibrated. An ``SVC`` with several classes is trained one against the rest. A
-        search over hyper-parameters is run once on all columns. SVMs (RBF, polynomial, linear),
-        networks with one hidden layer, linear models, forests and boosting (scikit-learn, LightGBM,
-        XGBoost, CatBoost), including those after scalers in a pipeline, are evaluated for all
-        columns together. Other models predict altered copies of the rows, with the same result.
+        Classifier with ``predict_proba`` or ``decision_function``. Probabilities are used directly;
+        decision values are calibrated. An ``SVC`` with several classes is trained one against the
+        rest. A search over hyper-parameters is run once on all columns. For SVMs (RBF, polynomial,
+        linear), networks with one hidden layer, linear models, forests and boosting (scikit-learn,
+        LightGBM, XGBoost, CatBoost), all columns are evaluated together. These models may follow
+        scalers in a pipeline. Other models predict altered copies of the rows, with the same
+        result.
     by : {"marginal", "permutation", "zero", "derivative", "removal"}, default="marginal"
         How a column is perturbed:
 
         - "marginal": each row gets every value of the column in turn (deterministic);
         - "permutation": the column is shuffled;
         - "zero": the column is set to 0, which is its mean after standardisation;
-        - "derivative": the column is scaled by a factor, to first order, and the SVM adapts;
+        - "derivative": the output is differentiated with respect to a scale factor of the column,
+          and the SVM adapts to the factor;
         - "removal": a model is trained without the column.
 
         Objects such as ``Zero(centres=True)``, ``Derivative(follow=False)`` or
         ``Permutation(20, stop_when_sure=True)`` are accepted too.
     output : {"probability", "decision"}, default="probability"
-        Output that is compared. Use "decision" with tens of columns at most: among many columns no
-        single one changes a predicted class, so all score 0 and ties go to the lowest indices.
+        Output that is compared. Use "decision" with tens of columns at most. With more columns,
+        perturbing a single column rarely changes a predicted class. Most columns then score 0, and
+        ties go to the lowest indices.
     on : {"training", "held-out", "left-out", "auto"}, default="training"
         Rows whose outputs are compared:
 
@@ -68,38 +73,39 @@ class PosteriorSensitivity(Sensitivity):
         - "left-out": each row, with the model trained without it. This needs
           ``NewtonSVC(loss="squared_error")``, whose leave-one-out models follow from a single
           matrix inverse. The kernel width is computed from all rows;
-        - "auto": "held-out" from 31 columns and 200 rows on, otherwise "training".
+        - "auto": "held-out" if there are at least 31 columns and 200 rows, otherwise "training".
     n_repeats : int, default=1
         Number of shuffles for ``by="permutation"``.
     n_values : int or None, default=None
         Number of quantiles for ``by="marginal"``; None uses every value of the column. 16 quantiles
         give nearly the same ranking, and are advisable for models that need altered copies.
     calibration : int, float or None, default=5
-        How the sigmoid of a classifier without ``predict_proba`` is fitted: on out-of-fold
-        decisions with this number of folds, or on a held-out fraction of the rows, which are then
-        not used for training. None means no calibration. ``on="held-out"`` uses the decisions on
-        held-out rows. Losses on training rows use the training decisions if the sigmoid does not
-        increase or is nearly a step function, as with a nearly diagonal kernel.
+        How the sigmoid of a classifier without ``predict_proba`` is fitted. An int is the number of
+        folds whose out-of-fold decisions are used. A float is the fraction of the rows that is held
+        out for calibration and not used for training. None means no calibration. ``on="held-out"``
+        uses the decisions on held-out rows. With ``on="training"``, the training decisions are used
+        if the sigmoid does not increase or is nearly a step function, as with a nearly diagonal
+        kernel.
     unlabelled : int or None, default=-1
         Label that marks unlabelled rows, if ``y`` has at least two other labels. These rows are not
-        used to train, tune or calibrate, but their outputs are compared, and their values of a
-        column are among the replacements. With ``on="held-out"`` they are split among the models of
-        the folds. A warning reports their number. With two labels in all, or with None, each label
-        is a class.
+        used to train, tune or calibrate. Their outputs are compared, and their values are used as
+        replacements. With ``on="held-out"`` they are split among the models of the folds. A warning
+        reports their number. With two labels in all, or with None, each label is a class.
     random_state : int, Generator or None, default=None
         Seed of the shuffles and of the held-out fraction.
     n_jobs : int or None, default=None
-        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model. Scores do not depend on this
+        number.
     precision : {"double", "single"}, default="double"
         Precision of kernels on a GPU or other device. Single precision keeps the ranking and is
         faster on GPUs that are slow in double precision. A CPU always computes in double precision.
     adjusted : "auto" or bool, default="auto"
-        Whether losses are corrected for chance. The model is then trained on the columns together
-        with a copy whose rows are permuted, and the loss of a unit (a column, or a group of columns
-        that is selected as one) is its excess over the loss of its copy. "auto" corrects if a unit
-        has more than one column, because outputs change more when more columns are perturbed, even
-        uninformative ones. "auto" does not correct ``by="derivative"``, which therefore favours
-        groups of many columns; use ``by="marginal"`` for tables with groups.
+        Whether losses are corrected for chance. The model is then trained on the columns and on a
+        copy of them whose rows are permuted. The loss of the copy is subtracted from the loss of
+        each unit (a column, or a group of columns that is selected as one). "auto" corrects if a
+        unit has more than one column, because perturbing more columns changes the outputs more,
+        even if the columns are uninformative. "auto" does not correct ``by="derivative"``, so this
+        perturbation favours groups of many columns. Use ``by="marginal"`` for tables with groups.
 
     References
     ----------

@@ -16,15 +16,15 @@ from tamis.exceptions import InvalidTable
 
 #: Smallest number whose fourth power does not underflow.
 SMALLEST = 2.0**-FARTHEST
-#: Number of columns d above which squaring their Gram matrix (d^3 operations) is worthwhile only
-#: for at least d subsets. Without the square, each subset costs d^2 operations.
+#: Above this number of columns d, the Gram matrix is squared only to evaluate at least d subsets.
+#: The square costs d^3 operations; without it, each subset costs d^2 operations.
 MANY = 500
 #: Tolerance below which a column is treated as dependent on the members. It is twice the tolerance
 #: for singular matrices, so that rounding errors cannot make the matrix of the members singular.
 TOLERANCE = 2 * DEPENDENT
-#: Absolute value above which a regression coefficient, for columns scaled to the same norm, is not
-#: a rounding error. It is 1e-16 times 1e9, the largest condition number of members that are treated
-#: as independent.
+#: Regression coefficients above this absolute value are not rounding errors, if the columns are
+#: scaled to the same norm. The threshold is 1e-16 times 1e9, the largest condition number of
+#: members that are treated as independent.
 TAKES_PART = 1e-7
 
 
@@ -36,8 +36,8 @@ class ColumnSubset(SubsetCriterion):
     :math:`P_S` is the least-squares projection onto the span of the subset's columns. The empty
     subset has the value :math:`-\|X\|_F^2`, and a subset that spans all columns has the value 0.
     The criterion is monotone. It does not centre or scale the columns. Searches standardise them by
-    default, so that all have the same weight; otherwise their means are reconstructed too. ``y`` is
-    ignored.
+    default, so that all columns have the same weight. Without standardisation, the means of the
+    columns are reconstructed too. ``y`` is ignored.
 
     The gain of a column that is determined by the subset (such as a duplicate or constant column)
     is exactly 0. A step of a greedy search costs O(d^2) for all d candidates, and a d x d matrix is
@@ -148,7 +148,7 @@ class ColumnSubset(SubsetCriterion):
 
 
 class Spanned:
-    """Regression of all columns on a subset, whose dependent members are left out.
+    """Regression of all columns on the linearly independent members of a subset.
 
     ``held`` is a mask of all members of the subset. ``base`` is a mask of independent members that
     span all of them.
@@ -178,7 +178,7 @@ class Spanned:
             self._complete()
 
     def _complete(self) -> None:
-        """Add to the base all members that it does not determine, the most independent first."""
+        """Add to the base the members that it does not determine, the most independent first."""
         size = self.sweep.diagonal
         while (free := self.held & ~self.base & ~self.determined()).any():
             share = np.where(free, self.sweep.left / np.where(free, size, 1.0), -1.0)
@@ -210,9 +210,9 @@ class Spanned:
     def losses(self, subset: Subset) -> Array:
         """Return the sum of squares that is no longer explained when each member is removed.
 
-        It is 0 for members that other members can replace. Removing b from the base adds
-        C_b^2 / A_bb to the squared error of a column, where C are the regression coefficients of
-        the column and A is the inverse of the base's Gram matrix.
+        It is 0 for members that other members can replace. Removing b from the base adds C_b^2 /
+        A_bb to the squared error of a column. Here C are the regression coefficients of the column,
+        and A is the inverse of the base's Gram matrix.
         """
         losses = np.zeros(len(self.held))
         coefs = self.sweep.coefs

@@ -14,9 +14,9 @@ from tamis.compiled import thresholds
 from tamis.criteria.univariate import Univariate
 from tamis.density.discrete import category_mask
 
-#: Number of pairs of rows in memory at a time. An array then takes 8 MB, which is enough for numpy
-#: to be efficient, and little compared with the table. With missing values there are as many arrays
-#: as classes, so each has fewer pairs.
+#: Number of pairs of rows in memory at a time. An array of pairs then takes 8 MB, which is enough
+#: for numpy to be efficient. With missing values there is one such array for each class, and the
+#: pairs are divided among them.
 PAIRS = 1_000_000
 
 # Distances are rounded to multiples of this number, so that distances that differ only by rounding
@@ -26,7 +26,7 @@ QUANTUM = 2.0**-40
 
 @dataclass(eq=False, repr=False)
 class Relief(Univariate):
-    r"""Mean difference to neighbours of other classes minus that to neighbours of the same class.
+    r"""Difference to neighbours in other classes, minus difference to neighbours in the same class.
 
     The score of each column is
 
@@ -35,15 +35,16 @@ class Relief(Univariate):
 
     where :math:`H_i` are the neighbours of row i in the same class, :math:`M_i` the neighbours in
     other classes, and d is the difference in the column. With more than two classes, each other
-    class is weighted by its share among these neighbours, times the number of other classes. For a
-    real target, rows whose targets differ by less than a standard deviation are treated as the same
-    class. Neighbours are found with all columns, so the scores include interactions (columns that
-    are informative only in combination). Duplicate columns have the same score.
+    class is weighted by its share of the neighbours in other classes, times the number of other
+    classes. For a real target, rows whose targets differ by less than a standard deviation are
+    treated as the same class. Neighbours are found with all columns, so the scores include
+    interactions (columns that are informative only in combination). Duplicate columns have the same
+    score.
 
     The difference between two numbers is divided by the column's range. The difference between two
-    categories is 0 or 1. In a table with both kinds of columns, a difference between numbers above
-    a standard deviation is set to 1, because numbers would otherwise score below categories. Scores
-    agree with scikit-rebate, and may be negative.
+    categories is 0 or 1. In a table with both kinds of columns, a difference between two numbers is
+    set to 1 if it exceeds a standard deviation. Otherwise numbers would score below categories.
+    Scores agree with scikit-rebate, and may be negative.
 
     Parameters
     ----------
@@ -69,9 +70,9 @@ class Relief(Univariate):
 
     Notes
     -----
-    Missing values (NaN) are ignored: the distance between two rows is the mean over the columns in
-    which neither is missing, and a column is scored on the pairs of rows in which it is not
-    missing. For N rows and d columns, time grows with N^2 d; memory does not grow with N^2.
+    Missing values (NaN) are ignored. The distance between two rows is the mean over the columns in
+    which neither row has a missing value. A column is scored on the pairs of rows in which it is
+    not missing. For N rows and d columns, time grows with N^2 d; memory does not grow with N^2.
 
     References
     ----------
@@ -179,8 +180,8 @@ class _Relation(NamedTuple):
     """Relation between the targets of two rows, as an integer kind.
 
     For classes, the kind is the class of the second row. For a real target, it is 1 if the two
-    targets are near each other, otherwise 0. ``codes`` holds, for each row, the kind of the rows
-    that belong together with it.
+    targets are near each other, otherwise 0. ``codes`` contains, for each row, the kind that marks
+    other rows as similar to it.
     """
 
     codes: NDArray[np.intp]

@@ -66,7 +66,7 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
     precision: str = "double"
     adjusted: str | bool = "auto"
 
-    #: The only kind of target, and advice for estimators of other targets. None accepts all kinds.
+    #: The only accepted kind of target (None accepts all kinds), and advice for other estimators.
     _task: ClassVar[str | None] = None
     _instead: ClassVar[str] = ""
     #: Whether the output has a derivative with respect to the scale of a column.
@@ -126,13 +126,13 @@ class Sensitivity(ChanceAdjusted, ModelCriterion, BackwardCriterion):
 
     @property
     def _is_adjusted(self) -> bool:
-        # a derivative scales a whole group by a single factor, so it needs no correction by default
+        # a derivative scales a whole group by a single factor, so "auto" does not correct it
         grows = self.adjusted != "auto" or not isinstance(self._way, Derivative)
         return grows and super()._is_adjusted
 
     @abstractmethod
     def _output(self, training: FoldTraining, estimator: Any) -> Output:
-        """Return the output of an estimator that is compared before and after a perturbation."""
+        """Return the estimator's output, which is compared before and after a perturbation."""
 
     def check(self) -> None:
         super().check()
@@ -209,9 +209,9 @@ class ScoreSensitivity(Sensitivity):
     """Decrease of a score when a column is perturbed, such as permutation importance.
 
     With ``by="permutation"`` and the same shuffles this is scikit-learn's
-    ``permutation_importance``. ``by="marginal"`` is the mean score with the column set to each of
-    its values. For scores that are means over rows (accuracy, R², log-loss) this is the expectation
-    over shuffles. Accuracy, R² and the mean squared error use the fast engines of
+    ``permutation_importance``. ``by="marginal"`` sets the column to each of its values in turn and
+    averages the scores. For scores that are means over rows (accuracy, R², log-loss), this is the
+    expectation over shuffles. Accuracy, R² and the mean squared error use the fast engines of
     :class:`PosteriorSensitivity`; other scores need altered copies of the rows.
 
     ``sample_weight`` given to ``fit`` is used for training only: the average over rows is not
@@ -236,7 +236,8 @@ class ScoreSensitivity(Sensitivity):
     random_state : int, Generator or None, default=None
         Seed of the shuffles.
     n_jobs : int or None, default=None
-        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model. Scores do not depend on this
+        number.
     precision : {"double", "single"}, default="double"
         Precision of kernels on a GPU or other device, see :class:`PosteriorSensitivity`.
     adjusted : "auto" or bool, default="auto"
@@ -308,9 +309,9 @@ class DensitySensitivity(Sensitivity):
     Parameters
     ----------
     estimator : regressor
-        Model, or a search over its hyper-parameters. Support vector regression (RBF, polynomial,
-        linear), networks with one hidden layer, linear models, forests and boosting are evaluated
-        for all columns together.
+        Model, or a search over its hyper-parameters. For support vector regression (RBF,
+        polynomial, linear), networks with one hidden layer, linear models, forests and boosting,
+        all columns are evaluated together.
     noise : {"laplace", "gaussian"}, default="laplace"
         Distribution of the noise.
     symmetric : bool, default=False
@@ -328,7 +329,8 @@ class DensitySensitivity(Sensitivity):
     random_state : int, Generator or None, default=None
         Seed of the shuffles.
     n_jobs : int or None, default=None
-        Number of threads for the rows of a forest or boosting model; scores do not depend on it.
+        Number of threads for the rows of a forest or boosting model. Scores do not depend on this
+        number.
     precision : {"double", "single"}, default="double"
         Precision of kernels on a GPU or other device, see :class:`PosteriorSensitivity`.
     adjusted : "auto" or bool, default="auto"

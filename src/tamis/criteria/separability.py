@@ -55,14 +55,15 @@ class Separability(SubsetCriterion):
     @property
     @abstractmethod
     def _n_matrices(self) -> int | None:
-        """Covariance matrices that the form needs, as for :meth:`ClassMoments.of`.
+        """Kind of covariance matrices that the form needs, as in :meth:`ClassMoments.of`.
 
-        0 means only variances, 1 the pooled within-class matrix, None a matrix for each class.
+        0 means only variances, 1 means the pooled within-class matrix, and None means one matrix
+        for each class.
         """
 
     @property
     def _weighs_scale(self) -> bool:
-        """Whether the scale of a column affects its weight, as it does with a ridge."""
+        """Whether the scale of a column affects the scores, as it does with a ridge."""
         return bool(self.ridge != 0)
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -146,8 +147,8 @@ class Scatter(Separability):
     the scale of the columns. J1 is not monotone and depends on the scale. A step of a search costs
     O(\|S\|^2) for each candidate, because matrices are updated.
 
-    A subset with a constant column, or a column determined by the others, has the value -inf, so
-    searches skip duplicate columns. A search that starts from such columns raises
+    With J2 and J3, a subset with a constant column, or a column determined by the others, has the
+    value -inf, so searches skip duplicate columns. A search that starts from such columns raises
     :class:`~tamis.exceptions.SingularScatter`. A ``ridge`` avoids both.
 
     Parameters
@@ -155,11 +156,11 @@ class Scatter(Separability):
     measure : {"J1", "J2", "J3"}, default="J3"
         Measure to compute.
     ridge : float, default=0
-        Number added to the diagonal of S_w, in units of its mean over all columns. It is the same
-        for all subsets, so J2 and J3 stay monotone.
+        Number added to the diagonal of S_w, as a multiple of the mean of that diagonal over all
+        columns. It is the same for all subsets, so J2 and J3 stay monotone.
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers with more than 20 distinct values, which look like a regression
-        target; "classification" treats each distinct value as a class.
+        "auto" refuses numbers with more than 20 distinct values, because they look like a
+        regression target. "classification" treats each distinct value as a class.
 
     References
     ----------
@@ -320,8 +321,8 @@ def check_within(within: Array, other: Array, size: Array) -> None:
         )
 
 
-#: Number of samples per column from which class covariances are not shrunk. The small ridge that is
-#: used instead only makes duplicate columns harmless.
+#: With at least this number of samples per column in each class, covariances are not shrunk. The
+#: small ridge is used instead, so that duplicate columns do not make a covariance singular.
 KNOWN_FROM, SMALL_RIDGE = 3, 1e-3
 
 
@@ -338,19 +339,20 @@ class Divergence(Separability):
     because a marginal divergence never exceeds the joint one. Columns that depend on each other
     within a class are treated as in :class:`Scatter`.
 
-    Use ``density="parzen"`` for classes that are not Gaussian, such as clusters or rings. The value
-    is then the mean, over all samples, of the log density of the sample's class minus the mean log
-    density of the other classes, without the sample itself. This estimate may decrease when a
-    column is added.
+    Use ``density="parzen"`` for classes that are not Gaussian, such as clusters or rings. For each
+    sample, the mean log density of all classes, weighted by their priors, is then subtracted from
+    the log density of its own class. The sample is left out of its own density. The value is twice
+    the mean of these differences. This estimate may decrease when a column is added.
 
     Parameters
     ----------
     density : {"gaussian", "parzen"}, default="gaussian"
         Model of the class densities.
     ridge : float or "auto", default=0
-        Number added to the diagonal of every class covariance, in units of the mean within-class
-        variance over all columns. "auto" is equivalent to Ledoit-Wolf shrinkage, averaged over the
-        classes, if a class has fewer than three samples per column. With more samples it is 1e-3.
+        Number added to the diagonal of every class covariance, as a multiple of the mean
+        within-class variance over all columns. If a class has fewer than three samples per column,
+        "auto" is equivalent to Ledoit-Wolf shrinkage, averaged over the classes. Otherwise it is
+        1e-3.
     sigma : float or "likelihood", default="likelihood"
         Width of the Parzen windows, as in :class:`ParzenInformation`.
     task

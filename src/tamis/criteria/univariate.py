@@ -1,4 +1,4 @@
-"""Filters: criteria with one score per column, which are added up over a subset."""
+"""Filters: criteria with one score per column. The scores of a subset are added up."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -122,8 +122,8 @@ class FisherScore(MomentScore, Univariate):
     Parameters
     ----------
     task : {"auto", "classification"}, default="auto"
-        "auto" refuses numbers with more than 20 distinct values, which look like a regression
-        target; "classification" treats each distinct value as a class.
+        "auto" refuses numbers with more than 20 distinct values, because they look like a
+        regression target. "classification" treats each distinct value as a class.
 
     Examples
     --------
@@ -175,8 +175,8 @@ class Correlation(MomentScore, Univariate):
     r"""Absolute correlation with a real target, or correlation ratio with classes.
 
     For a real target the score is \|r\|, with Pearson's r. For classes it is the square root of the
-    share of a column's variance that lies between the classes, which for two classes is again
-    \|r\|. A constant column scores 0. For several targets the scores are averaged.
+    share of a column's variance that lies between the classes. For two classes this is again \|r\|.
+    A constant column scores 0. For several targets the scores are averaged.
 
     Parameters
     ----------
@@ -200,8 +200,8 @@ class Correlation(MomentScore, Univariate):
 class KolmogorovSmirnov(Univariate):
     """Largest distance between the distribution functions of a class and of the other rows.
 
-    For two classes this is the two-sample Kolmogorov-Smirnov statistic. For more classes it is the
-    largest such statistic of one class against all others.
+    For two classes this is the two-sample Kolmogorov-Smirnov statistic. For more classes, each
+    class is compared with all other rows, and the largest statistic is the score.
 
     Parameters
     ----------
@@ -248,10 +248,10 @@ def _largest_distance(column: Array, member: Mask) -> float:
 class PValue(MomentScore, Univariate):
     """Negative log p-value of the F-test for class means, or for a linear relation to the target.
 
-    For two classes this is Student's t-test. The scores of a subset are added (Fisher's method of
-    combining tests). The p-value of a group is the smallest p-value of its columns times their
-    number (Bonferroni). With ``FalseDiscovery`` a search selects the columns that pass a false
-    discovery rate:
+    For two classes this is Student's t-test. The value of a subset is the sum of the scores of its
+    columns (Fisher's method of combining tests). The p-value of a group is the smallest p-value of
+    its columns times their number (Bonferroni). With ``FalseDiscovery`` a search selects the
+    columns that pass a false discovery rate:
 
     >>> from sklearn.datasets import load_diabetes
     >>> from tamis.search import FalseDiscovery, Ranking
@@ -321,14 +321,13 @@ class MutualInformation(BinnedCriterion, Univariate):
         each distinct value.
     categories : sequence of int or bool, or None, default=None
         Categorical columns, as indices or as one boolean per column. Each distinct value of such a
-        column is a level, for any ``n_bins``.
+        column is a level, whatever ``n_bins`` is.
     missing : {"level", "pairs"}, default="level"
-        "level" treats NaN as a level of its own; "pairs" scores a column on the rows in which it is
-        not missing.
+        "level" treats NaN as a level of its own. "pairs" scores a column on the rows in which the
+        column is not missing.
     adjusted : {"auto", True, False}, default="auto"
-        Whether the expectation for an independent column and target is subtracted, as in
-        :class:`MIFS`. "auto" does so for all columns if there are categories or groups of several
-        columns.
+        Whether the information expected by chance is subtracted, as in :class:`MIFS`. "auto" does
+        so for all columns if there are categories or groups of several columns.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
 

@@ -111,8 +111,8 @@ class FoldScores(NamedTuple):
         """Return the squared loss of an estimator on the given columns, averaged over the folds.
 
         If a classifier cannot be trained in a fold, ``known`` contains its accuracy in that fold.
-        Its predicted probabilities are then 0 or 1, and a wrong class costs 2. Without any column,
-        the class frequencies are predicted.
+        Its predicted probabilities are then 0 or 1, so a wrong class has a loss of 2. Without any
+        column, the class frequencies are predicted.
         """
         assert self.y is not None
         table, losses = self._replace(X=self.X[:, columns]), 2 * (1 - known)
@@ -142,22 +142,22 @@ def gives_shares(estimator: Any) -> bool:
 class CrossValidated(OpenCriterion, SubsetCriterion):
     """Mean cross-validated score of an estimator on the columns of the subset.
 
-    The value is ``cross_val_score(estimator, X[:, subset], y, cv=cv, scoring=scoring).mean()``, on
-    splits made once, in ``fit``. The value of the empty subset is the score of a constant
-    prediction, by ``DummyClassifier(strategy="prior")`` or ``DummyRegressor()``.
+    The value is ``cross_val_score(estimator, X[:, subset], y, cv=cv, scoring=scoring).mean()``. The
+    splits are made once, in ``fit``. The value of the empty subset is the score of
+    ``DummyClassifier(strategy="prior")`` or ``DummyRegressor()``.
 
-    For two classifiers all candidates of a step are scored together, with the same result, if the
-    score is accuracy and there are no weights: ``LinearDiscriminantAnalysis`` with its default
-    solver, and ``KNeighborsClassifier`` with uniform weights and Euclidean distances (from 16
-    columns, up to 10 000 rows). They run in a single thread. Discriminant analysis ignores constant
-    columns, even if scikit-learn cannot fit them or mistakes the rounding of their mean for
-    variance. If no column of the subset varies within a class in a fold, which scikit-learn cannot
-    fit either, the class of the nearest mean is predicted.
+    If the score is accuracy and there are no sample weights, two classifiers score all candidates
+    of a step together, with the same result. These are ``LinearDiscriminantAnalysis`` with its
+    default solver, and ``KNeighborsClassifier`` with uniform weights and Euclidean distances (from
+    16 columns, up to 10 000 rows). They run in a single thread. Discriminant analysis ignores
+    constant columns. scikit-learn cannot fit such columns, or mistakes the rounding of their mean
+    for variance. If no column of the subset varies within a class in a fold, the class of the
+    nearest mean is predicted. scikit-learn cannot fit this case either.
 
     Plain ``LinearDiscriminantAnalysis`` also learns from row blocks. The score is then accuracy on
     folds that depend only on the index and class of a row (an int, ``KFold``, ``StratifiedKFold``
-    or explicit folds). It takes one pass over the data to compute the moments of the folds, and one
-    pass for each step of a search.
+    or explicit folds). The moments of the folds take one pass over the data. Each step of a search
+    takes one more pass.
 
     ``y`` may have several columns if the estimator accepts several targets. With an estimator of
     scikit-survival, ``y`` is a censored target, the score is the concordance index, and the empty
@@ -173,19 +173,20 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
         which is much slower, put the search into a pipeline:
         ``CrossValidated(make_pipeline(GridSearchCV(...)))``.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, as in ``cross_val_score``: an int makes stratified folds for a classifier.
+        Folds, as in ``cross_val_score``. For a classifier, an int is the number of stratified
+        folds.
     scoring : str, callable or None, default=None
         Score to use. None means the estimator's own score: accuracy or R².
     ties : {"loss", "index"}, default="loss"
         How a search breaks ties, which are frequent with accuracy. "loss" compares the squared loss
-        of the probabilities (Brier score) on the same folds; if a classifier has no probabilities,
+        of the probabilities (Brier score) on the same folds. If a classifier has no probabilities,
         its decision values are used as log-odds. "index" takes the lowest index. The loss is
-        computed only for ties and at most doubles the time of a step.
+        computed only if there are ties. It at most doubles the time of a step.
     n_jobs : int or None, default=None
         Number of subsets scored at the same time; the result does not depend on it.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. A classifier or regressor determines it. For a classifier, "auto" refuses
-        numbers with more than 20 distinct values, which look like a regression target.
+        How to read ``y``. A classifier or regressor determines the task. For a classifier, "auto"
+        refuses numbers with more than 20 distinct values, which look like a regression target.
 
     Notes
     -----
@@ -340,7 +341,7 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
 
     @property
     def test_ratio(self) -> float:
-        """Number of test rows per training row, on average over the folds."""
+        """Mean over the folds of the number of test rows per training row."""
         if self._summed is not None:
             return self._summed.test_ratio
         return float(np.mean([len(test) / len(train) for train, test in self._splits]))

@@ -25,7 +25,7 @@ def _fact(name: str, default: Any) -> Any:
 
 
 class Wrapper(SubsetCriterion):
-    """Base class of criteria that wrap another criterion and take over its class attributes."""
+    """Base class of criteria that wrap another criterion and have the same class attributes."""
 
     criterion: SubsetCriterion
 
@@ -47,7 +47,7 @@ class Wrapper(SubsetCriterion):
         super().check()
         if not isinstance(self.criterion, SubsetCriterion):
             raise IncompatibleCriterion(
-                f"{type(self).__name__} needs a criterion that values subsets, such as Scatter or "
+                f"{type(self).__name__} needs a criterion that scores subsets, such as Scatter or "
                 f"CrossValidated, not {self.criterion!r}."
             )
         self.criterion.check()
@@ -148,7 +148,7 @@ class Remembered(Wrapper):
 
     @property
     def test_ratio(self) -> float:
-        """Number of test rows per training row, on average over the folds."""
+        """Mean over the folds of the number of test rows per training row."""
         return self.criterion_.test_ratio
 
     def tune(self, subset: Subset) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Remembered(Wrapper):
 
 @dataclass(eq=False, repr=False)
 class Penalised(Wrapper):
-    """Criterion minus a penalty for each feature, so that the best subset need not be the full one.
+    """Criterion minus a penalty for each feature, so that small subsets can score best.
 
     Parameters
     ----------

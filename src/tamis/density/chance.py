@@ -21,15 +21,15 @@ from scipy.interpolate import make_interp_spline
 
 from tamis._arrays import BLOCK, Array
 
-#: Expected count from which E[h log h] is computed by a Taylor series, with an error below 1e-9 of
-#: the count. For smaller counts the distribution is summed.
+#: From this expected count on, E[h log h] is computed by a Taylor series, with an error below 1e-9
+#: of the count. For smaller counts, it is a sum over the distribution.
 SERIES_FROM = 100.0
 #: Number of standard deviations around the expected count that a sum covers. Counts farther away
 #: have a probability below 1e-16.
 REACH = 10
-#: Count up to which every entry of a table is computed. Above it, entries are computed only at
-#: counts that grow by this ratio, and a spline interpolates between them. Its error is below 1e-9
-#: of the count.
+#: Up to the count ``EACH``, every entry of a table is computed. Above it, entries are computed only
+#: at counts that grow by the factor ``RATIO``. A spline interpolates between them, with an error
+#: below 1e-9 of the count.
 EACH, RATIO = 96, 1.04
 
 
@@ -79,7 +79,7 @@ def chance_of(level: NDArray[Any], size: NDArray[Any], n_pivot: int = 1) -> Chan
 
 
 def chance_within(margins: NDArray[Any]) -> Chance:
-    """Return the same as :func:`chance_of`, given counts of (pivot levels, variable levels)."""
+    """Return the same as :func:`chance_of`, for counts of shape (pivot levels, variable levels)."""
     return chance_of(np.nonzero(margins)[0], margins[margins > 0], len(margins))
 
 

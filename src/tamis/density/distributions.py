@@ -1,9 +1,10 @@
 """Distances between the distribution functions of classes, from row blocks.
 
-Values are represented by 64-bit keys that sort like them. Counting the leading bits of the keys,
-for each class, determines the distribution functions at the end of each cell (the values that share
-these bits). Within a cell the distance is bounded by the counts. Cells that could contain a larger
-distance than the largest found so far are refined, until there are no such cells.
+Values are represented by 64-bit keys that have the same order. For each class, the keys are counted
+by their leading bits. A cell contains the values that share these bits. The counts determine the
+distribution functions at the end of each cell, and bound the distance within the cell. Cells that
+could contain a larger distance than the largest found so far are refined, until there are no such
+cells.
 """
 
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ class Distances:
             self.look(np.array([column]), before[[run]], counts[None])
 
     def _shares(self, below: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Return the share of rows below, among the rows of each class and among all others."""
+        """Return the share of rows below each value, in each class and in the other classes."""
         rest = below.sum(axis=2, keepdims=True) - below
         return below / self.inside, rest / self.outside
 

@@ -21,7 +21,7 @@ class Pair(ABC):
     """Information terms of every column x_j together with a picked column x_i and the target y.
 
     If terms are ``adjusted``, each is reduced by its expectation, see :mod:`tamis.density.chance`.
-    For I(x_j; x_i) the expectation is over shuffled rows, for I(x_j; y | x_i) it is over rows
+    For I(x_j; x_i) the expectation is over shuffled rows. For I(x_j; y | x_i) it is over rows
     shuffled within the levels of x_i. I(x_j, x_i; y) is I(x_i; y) + I(x_j; y | x_i).
     """
 
@@ -65,8 +65,8 @@ class Pair(ABC):
     def _information(self, name: str, *parts: str, without: str = "") -> Array:
         """Return the joint entropy of independent variables minus the observed joint entropy.
 
-        The former is the sum of the entropies ``parts`` minus the entropy ``without`` or, if terms
-        are adjusted, an expectation.
+        For independent variables, the joint entropy is the sum of the entropies ``parts`` minus the
+        entropy ``without``. If terms are adjusted, it is an expectation.
         """
         observed = self.entropy(name)  # computed first, because the others reuse its counts
         if self.adjusted:
@@ -154,8 +154,8 @@ class AvailablePair(Pair):
 #: Axes of each combination of variables in an array of counts, whose axes are (columns, levels of
 #: x_i, levels of y, levels of x_j).
 AXES = {"i": (1,), "y": (2,), "j": (3,), "ij": (1, 3), "iy": (1, 2), "jy": (2, 3), "ijy": (1, 2, 3)}
-#: Number of rows up to which three margins fit into a single integer. Repeated margins are then
-#: found, and computed only once.
+#: Largest number of rows for which three margins fit into a single integer. Repeated margins are
+#: then detected, and computed only once.
 ALIKE = 1 << 21
 #: For each joint entropy, the axes of the two variables whose information it determines, and the
 #: axes of the variables on which this information is conditional.

@@ -62,7 +62,7 @@ class Cuts(NamedTuple):
         return cls(cuts, np.array([len(own) + 1 for own in rows]), has_missing)
 
     def with_column(self, cuts: Array) -> "Cuts":
-        """Return the cuts of these columns and of one more column, given the cuts of the latter."""
+        """Return the cuts of these columns and of one more column, whose cuts are given."""
         width = max(self.cuts.shape[1], len(cuts))
         found = np.full((len(self.cuts) + 1, width), np.inf)
         found[:-1, : self.cuts.shape[1]] = self.cuts

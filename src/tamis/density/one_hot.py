@@ -113,12 +113,12 @@ class OneHotLevels:
     def pair_sums(
         self, rows: slice, columns: slice, classes: list[slice], chance: Chance | None = None
     ) -> list[Array]:
-        """Return a sum of the table's values for each pair of columns from two slices.
+        """Return one or two sums of the table's values for each pair of columns from two slices.
 
-        The values are taken at the joint counts in each class and added up. The values at the
-        counts in all classes together are subtracted. ``chance`` replaces the subtracted values by
-        expected ones, given the levels of the second column for the first result, and given the
-        levels of the first column for the second result.
+        A sum adds the values at the joint counts in each class, and subtracts the values at the
+        counts in all classes together. ``chance`` replaces the subtracted values by expected ones.
+        There are then two results: the first is given the levels of the second column, and the
+        second is given the levels of the first column.
         """
         note("scores", self._like)
         values = self._values

@@ -21,13 +21,13 @@ from tamis.density.sums import altered_distances, columns_in_use, in_products, p
 
 #: Kinds of target kernels: equality of classes, Gaussian (of a scaled target), product.
 EQUALITY, GAUSSIAN, PRODUCT = range(3)
-#: Up to this many terms in the series of a column, matrix products are used, which need one
-#: multiplication per pair and term. Beyond that, a compiled exponential per pair is faster.
+#: Largest number of terms in the series of a column for which matrix products are used. They need
+#: one multiplication per pair and term. With more terms, a compiled exponential per pair is faster.
 MOST_TERMS = 8
 # Number of rows of the target's kernel in memory at a time. For ten thousand samples they take a
 # few megabytes.
 _ROWS = 256
-# Number of target values from which the median rule computes the width of their kernel.
+# Largest number of target values from which the median rule computes a kernel width.
 _MOST = 4000
 
 
@@ -183,7 +183,7 @@ class StripPairSums:
 
 
 def _thin_out(y: Array) -> Array:
-    """Return sorted values, evenly spaced and so few that all pairs fit in memory."""
+    """Return the values, or a sorted and evenly spaced selection whose pairs fit in memory."""
     if len(y) <= _MOST:
         return y
     return np.sort(y)[np.linspace(0, len(y) - 1, _MOST).round().astype(np.intp)]

@@ -97,7 +97,7 @@ class PosteriorScore(ABC):
         return namespace(logs).sum(self.values(rows, self._normed(rows, logs)))
 
     def of_ratios(self, rows: slice, logs: Any, ratios: list[Any]) -> Any:
-        """Return the change of the sum by each of several columns.
+        """Return the change of the sum of scores when each of several columns is altered.
 
         ``ratios`` has the relative changes of the kernel sums: for each class, an array of shape
         (samples, columns).
@@ -122,7 +122,7 @@ class PosteriorScore(ABC):
 
     @abstractmethod
     def changes(self, rows: slice, shares: list[Any], ratios: list[Any], total: Any) -> Any:
-        """Return the change of the score by each column, summed over samples.
+        """Return the change of the score when each column is altered, summed over samples.
 
         ``shares`` are the posterior probabilities of each class, and ``total`` is the mean of the
         ratios weighted by them.

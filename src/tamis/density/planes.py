@@ -1,4 +1,4 @@
-"""Levels of columns in row blocks, stored as bit planes, and joint entropies of pairs of them."""
+"""Levels of columns in row blocks, stored as bit planes, and joint entropies of column pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

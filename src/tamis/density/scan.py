@@ -56,9 +56,9 @@ def pair_blocks(
 
     Every pair is in a single block. Blocks on the diagonal contain both (i, j) and (j, i).
 
-    Entropies are log N - (sum of n log n) / N, so the result is the difference between the sums
-    over the counts with and without the target, divided by N. The counts of all pairs of levels in
-    a class are a product of indicator matrices.
+    Entropies are log N - (sum of n log n) / N. The result is therefore the difference between the
+    sums over the counts with and without the target, divided by N. The counts of all pairs of
+    levels in a class are a product of indicator matrices.
     """
     counting, classes = PairCounts(coded), _classes(target)
     chance = level_chances(coded, target) if adjusted else None
@@ -171,8 +171,9 @@ class PairCounts:
     ) -> list[Array]:
         """Return, for each pair, the sum of n log n over its counts in all classes together.
 
-        If ``chance`` is given, return two expected sums over the counts in single classes instead:
-        the first given the levels of the second column, the second given those of the first.
+        If ``chance`` is given, return two expected sums over the counts in single classes instead.
+        The first is given the levels of the second column, the second is given the levels of the
+        first.
         """
         if chance is None:
             return [self.sums(total, self.table, rows, columns)]

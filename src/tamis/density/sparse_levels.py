@@ -1,4 +1,4 @@
-"""Levels of the columns of a sparse table, stored only for entries not in the level of 0."""
+"""Levels of the columns of a sparse table. Only entries outside the level of 0 are stored."""
 
 from typing import Any
 

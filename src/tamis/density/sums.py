@@ -26,16 +26,16 @@ PRECISIONS: dict[str, Any] = {"double": np.float64, "single": np.float32}
 # Size of a block of results (count of numbers, 32 MB). It is small compared with a large table, and
 # large enough that computing the distances again for each block costs little.
 BLOCK = 4_000_000
-#: Up to this ratio of the distances in a removed column to the remaining distances, the remaining
-#: distances are computed by subtraction, which loses ten bits. Beyond that, they are computed from
-#: scratch.
+#: Largest ratio of the distances in a removed column to the remaining distances for which the
+#: remaining distances are computed by subtraction, which loses at most ten bits. Above this ratio,
+#: they are computed from scratch.
 DOMINATES = 1024.0
 #: Largest exponent of a column that compiled loops may subtract from the exponent of all columns,
 #: with a rounding error of 1e-12. Columns with larger exponents are computed by matrix products,
 #: which keep them separate.
 FARTHEST = 1e4
-#: Smallest number of columns for which matrix products are faster. The kernel matrix that they
-#: need takes as long as a few dozen columns computed one by one.
+#: Smallest number of columns for which matrix products are faster. Computing the kernel matrix for
+#: these products takes as long as computing a few dozen columns one by one.
 LEAST_TOGETHER = 64
 #: Smallest number of columns per thread. Every thread computes the distances of a row again, which
 #: is not worthwhile for fewer columns.
@@ -119,7 +119,7 @@ class PlainClassSums:
     """Kernel sums computed from full distance matrices, for small tables.
 
     Arrays of results have the shape (results, classes, samples), with samples sorted by class.
-    ``order`` are the indices that sort them.
+    ``order`` contains the indices that sort the samples by class.
     """
 
     def __init__(self, X: Array, codes: NDArray[np.intp]):
@@ -152,8 +152,9 @@ class PlainClassSums:
 def _by_columns(rows: list[slice], n_columns: int) -> list[list[tuple[slice, slice]]]:
     """Return pairs of slices of rows and of columns, in lists that threads share.
 
-    Each list has one slice of rows, so every column adds up its rows in order, and the result does
-    not depend on the number of threads. An interrupt waits for the end of one list.
+    Each list has one slice of rows, so the rows of a column are added up in order. The result
+    therefore does not depend on the number of threads. An interrupt takes effect at the end of a
+    list.
     """
     n_threads = max(1, min(own_threads(), n_columns // FEWEST_SHARED))
     bounds = [n_columns * k // n_threads for k in range(n_threads + 1)]

@@ -76,8 +76,8 @@ def fit_sigmoids(decisions: Array, codes: NDArray[np.intp], weights: Any = None)
 class CalibratedMachines(NamedTuple):
     """Fitted SVMs, and the sigmoids that calibrate them.
 
-    ``predicting`` holds pairs of an SVM and the rows that it predicts. ``calibrating`` holds pairs
-    of an SVM and the rows whose decisions were used to fit the sigmoids.
+    ``predicting`` contains pairs of an SVM and the rows that it predicts. ``calibrating`` contains
+    pairs of an SVM and the rows whose decisions were used to fit the sigmoids.
     """
 
     predicting: list[tuple[Any, Rows]]

@@ -83,7 +83,7 @@ class EngineComparison:
             report_processor(f"The sensitivity of {_name(models[0])} is computed")
         if not self.on_device:
             self.parts, self.X = list(split_rows(models)), host(X)
-            # new values are values of the column in other rows, or 0
+            # range of the new values, which are values of the column in other rows, or 0
             self.bounds = np.minimum(self.X.min(axis=0), 0.0), np.maximum(self.X.max(axis=0), 0.0)
         each = range(len(self.parts))
         outputs = [self.parts[k].model.link(self._engine(k).outputs()) for k in each]
@@ -100,7 +100,7 @@ class EngineComparison:
         return engine
 
     def replaces_quickly(self) -> bool:
-        """Return whether all values of all columns take about as long as a few shuffles."""
+        """Return whether trying all values of all columns is about as fast as a few shuffles."""
         engines = [self._engine(k) for k in range(len(self.parts))]
         n_values = max(len(np.unique(column)) for column in self.X.T)
         return all(isinstance(e, Engine) and e.replaces_quickly(n_values) for e in engines)
@@ -125,7 +125,7 @@ class EngineComparison:
     def altered(self, units: Subset, draw: Draw) -> Iterator[tuple[Array, Array]]:
         """Yield the outputs of all rows for each unit, of shape (rows, points, outputs).
 
-        The weights of the points come with them.
+        Each item also contains the weights of the points.
         """
         n_points = draw.weights.shape[1] if isinstance(draw, Points) else 1
         shape = self.statistic.before.shape
@@ -206,8 +206,8 @@ class ScoreComparison:
 class CopyComparison:
     """Comparison of any score, which is computed on altered copies of the rows.
 
-    ``frame`` is the data frame of which the table ``X`` holds the codes, if there is one. The
-    score is then a function of frames.
+    If ``X`` contains the codes of a data frame, ``frame`` decodes them, and the score is a function
+    of data frames.
     """
 
     makes_copies = True

@@ -1,9 +1,9 @@
 """Distances between original and changed outputs, as statistics that add up over rows.
 
 A statistic turns changes of outputs into sums over rows, and these sums into scores. The outputs of
-all rows at all new values are therefore never stored together. Changes of outputs are summed
-instead of changed outputs, to avoid cancellation for columns with little effect. The code works
-with arrays of any library.
+all rows at all new values are therefore never stored together. The sums are over changes of
+outputs, not over changed outputs. This avoids cancellation for columns with little effect. The code
+works with arrays of any library.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ class Statistic(ABC):
     def terms(self, rows: Any, change: Any, units: Any) -> list[Any]:
         """Return the terms of each sum, in an array shaped like ``change`` without its last axis.
 
-        The last axis of ``change`` holds the outputs. A change of 0 must give terms of 0. ``rows``
+        The last axis of ``change`` is for the outputs. A change of 0 must give terms of 0. ``rows``
         and ``units`` are indices whose shapes broadcast with a term.
         """
 
@@ -90,7 +90,7 @@ class WeightedLoss(Statistic):
     """Increase of the weighted mean loss: sum_i w_i (loss_i after - loss_i before) over the rows i.
 
     ``loss`` is the "squared" or "absolute" error of the first output, or "linear". A linear loss is
-    a weighted sum of the outputs of a row, and ``truth`` holds the weights.
+    a weighted sum of the outputs of a row, and ``truth`` contains the weights.
     """
 
     before: Array
@@ -119,8 +119,8 @@ class NoiseDivergence(Statistic):
 
     The scale s of the noise is (mean |y - f|^power)^(1/power), where f are the original outputs.
     The scale s_j is computed in the same way from the outputs with unit j changed. Both scales are
-    at least a millionth of the standard deviation of the target, so that the divergence is finite
-    even if the model interpolates the data.
+    at least a millionth of the standard deviation of the target. The divergence is then finite even
+    if the model interpolates the data.
     """
 
     power: ClassVar[int]

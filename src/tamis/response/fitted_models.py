@@ -100,7 +100,7 @@ class FrameCodes:
         return found
 
     def call(self, fitted: Any, name: str, codes: Array, *others: Any, **params: Any) -> Any:
-        """Call a method of a model on the frame that an array of codes stands for."""
+        """Decode an array of codes into a frame, and call a method of a model on the frame."""
         return getattr(fitted, name)(self.decode(codes), *others, **params)
 
     def values(self, column: int, codes: Array) -> NDArray[Any]:
@@ -157,8 +157,9 @@ def importance(
 
     With ``y``, the importance of a column is the expected decrease of a score when the column is
     shuffled, as in scikit-learn's ``permutation_importance``. Without ``y``, it is the expected
-    change of the outputs: the total variation of the class probabilities (or of the predicted
-    classes if the model has no probabilities), or the mean absolute change of numeric predictions.
+    change of the outputs. For a classifier, this is the total variation of the class probabilities,
+    or of the predicted classes if the model has no probabilities. For a regressor, it is the mean
+    absolute change of the predictions.
 
     SVMs, networks with one hidden layer, linear models, forests and boosting have fast engines that
     compute all columns together, even in a pipeline after scalers.
@@ -191,13 +192,13 @@ def importance(
     y : array of shape (n_samples,), optional
         True target values.
     scoring : str, callable or None, default=None
-        Score to measure. None is the model's own score (accuracy or R²).
+        Score to measure. None means the model's own score (accuracy or R²).
     by : {"auto", "marginal", "permutation", "zero"} or Replacement, default="auto"
         "auto" follows the table above. "permutation" always shuffles the column. "marginal" sets
         the column to each of its values in turn, in all rows, and averages the scores. For a mean
-        over rows this is the exact expectation over all shuffles, but a model without a fast
-        engine predicts each row once for each value. ``Marginal(16)`` uses sixteen quantiles of
-        the column instead. "zero" sets the column to 0.
+        over rows this is the exact expectation over all shuffles. A model without a fast engine
+        then predicts each row once for each value. ``Marginal(16)`` uses sixteen quantiles of the
+        column instead. "zero" sets the column to 0.
     n_repeats : int, default=5
         Number of shuffles.
     sample_weight : array of shape (n_samples,), optional
@@ -363,11 +364,12 @@ def effects(
     """Compute the partial dependence of a fitted model on each column.
 
     The response of a classifier is the probability of the second of two classes, or of each of
-    several. Without probabilities it is the decision value, or for an SVM with several classes the
-    predicted class. The response of a regressor is its prediction. The results equal those of
-    scikit-learn's ``partial_dependence(method="brute")``. SVMs, networks with one hidden layer,
-    linear models, forests and boosting have fast engines that compute all columns together, even in
-    a pipeline after scalers.
+    several classes. If the classifier has no probabilities, it is the decision value. For an SVM
+    with several classes and no probabilities, it is the predicted class. The response of a
+    regressor is its prediction. The results equal those of scikit-learn's
+    ``partial_dependence(method="brute")``. SVMs, networks with one hidden layer, linear models,
+    forests and boosting have fast engines that compute all columns together, even in a pipeline
+    after scalers.
 
     Parameters
     ----------

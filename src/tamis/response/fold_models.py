@@ -37,10 +37,12 @@ class FoldTraining:
     ----------
     name : str
         Name of the caller, for messages.
-    X, y : table and target
+    X, y : array
+        Table, and target or None.
     rows : array of int
         Indices of the rows that may be used for training. The outputs of all rows are compared.
     task : {"classification", "regression", "none"}, default="none"
+        Kind of target.
     held_out : bool, default=False
         Whether the outputs of each row come from a model that was trained without its fold.
     left_out : bool, default=False
@@ -54,10 +56,11 @@ class FoldTraining:
     labels : array or None, default=None
         Class labels of the models, if the rows may not contain all of them.
     seed : int, default=0
+        Seed of shuffles, and of the rows held out for calibration.
     n_jobs : int or None, default=None
         Number of threads of an engine.
     place, precision :
-        GPU or other device on which kernels are computed, and their precision on it.
+        GPU or other device on which kernels are computed, and the precision of these kernels.
     starts : dict
         Warm starts. For each set of training rows, the samples that were inside the margin in the
         last fit.
@@ -193,7 +196,7 @@ def fit_clone(
 ) -> Any:
     """Train a clone of the estimator.
 
-    ``start`` holds the warm start from the last training on these rows, and is updated. A Newton
+    ``start`` contains the warm start from the last training on these rows, and is updated. A Newton
     SVM with a warm start finds the same optimum in fewer steps.
     """
     fitted = clone(estimator)
@@ -231,7 +234,7 @@ def explain_failures(name: str, X: Any, y: NDArray[Any] | None) -> Iterator[None
         what = f"these {X.shape[0]} rows"
         instead = "Look for columns that are constant, overall or inside a class."
         if far:
-            what = f"numbers as far from 1 as {far:.3g}"
+            what = f"numbers of size {far:.3g}"
             instead = "Scale a numeric target, and the columns (standardize=True in a search)."
         message = " ".join(str(error).split())
         raise InvalidTable(f"{name} cannot be trained on {what} ({message}). {instead}") from error

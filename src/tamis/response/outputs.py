@@ -118,7 +118,7 @@ class Output(ABC):
         )
 
     def distance(self, models: list[FoldModel], X: Array) -> Distance:
-        """Return a function that compares the outputs of other models with those of ``models``."""
+        """Return a function that compares the outputs of ``models`` and of other models."""
         statistic = self.statistic(outputs_of(models, X))
         return lambda others, Z: statistic.score(outputs_of(others, Z))
 
@@ -247,8 +247,9 @@ def losses(output: Output, way: Perturbation, units: Units) -> Array:
 class ScoreOutput(Output):
     """Score of a model.
 
-    ``plain`` is the name of a score that is a mean over rows, which engines sum up. For any other
-    score of scikit-learn, engines compute the outputs of all rows, from which it is computed.
+    ``plain`` is the name of the score if it is a mean over rows that engines can sum up. For any
+    other score of scikit-learn, engines compute the outputs of all rows, and the score is computed
+    from these outputs.
     """
 
     def __init__(self, training: FoldTraining, estimator: Any, scoring: Any):
@@ -282,7 +283,7 @@ class ScoreOutput(Output):
         return responses_of(fitted, method) or predictions_of(fitted)
 
     def method(self, fitted: Any) -> str | None:
-        """Return the method of a model that the score reads, or None if it is not known."""
+        """Return the method of the model that the scorer calls, or None if it is not known."""
         truth = self.training.y
         if not isinstance(self.scorer, SCORER) or truth is None or truth.ndim > 1:
             return None
@@ -292,7 +293,7 @@ class ScoreOutput(Output):
 
     @property
     def _has_all_classes(self) -> bool:
-        """Whether each fold has rows of all classes, without which the log loss is not defined."""
+        """Whether each fold has rows of all classes. Otherwise the log loss is not defined."""
         n_classes, codes = len(self.training.classes), self.training.codes
         each = (rows for fold in self.training.parts for rows in fold)
         return hasattr(self.estimator, "predict_proba") and all(
@@ -360,7 +361,8 @@ class ScoreOutput(Output):
     def mean_score(self, models: list[FoldModel], X: Array, quick: bool = False) -> float:
         """Return the mean score over the folds, as in cross-validation.
 
-        If ``quick``, the models take outputs, and faster functions may compute the score.
+        If ``quick``, ``X`` contains outputs of the models, and faster functions may compute the
+        score.
         """
         training, found = self.training, []
         for model, rows in models:

@@ -158,7 +158,7 @@ class Marginal(Replacement):
 def _pad_points(found: list[tuple[Array, Array]]) -> Points:
     """Join the points of several units, padded with points of weight 0 to the same number.
 
-    Each item holds the points of a unit, of shape (points, size), and their weights.
+    Each item contains the points of a unit, of shape (points, size), and the weights of the points.
     """
     n_points = max(len(points) for points, _ in found)
     values = np.repeat([points[-1:] for points, _ in found], n_points, axis=1)
@@ -185,9 +185,9 @@ class Permutation(Replacement):
     n_repeats : int, default=1
         Number of shuffles. Scores are averaged over them.
     stop_when_sure : bool, default=False
-        Stop shuffling a column once its rank is clear: after at least three shuffles, if its score
-        differs from the next higher and lower scores by more than two standard errors of the
-        difference. ``n_repeats`` is then the maximum.
+        Whether to stop shuffling a column once its rank is clear. After at least three shuffles, a
+        rank is clear if the score differs from the next higher and lower scores by more than two
+        standard errors of the difference. ``n_repeats`` is then the maximum.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class Zero(Replacement):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Derivative(BaseEstimator):
-    """Derivative of the outputs of an SVM with respect to a factor on the column, at 1 (FSPP4).
+    """Derivative of an SVM's outputs with respect to a scale factor of the column (FSPP4).
 
     Parameters
     ----------
@@ -310,8 +310,8 @@ def resolve(name: str, by: Any, n_repeats: Any = 1, n_values: Any = None) -> Per
 class Units(NamedTuple):
     """Columns of a model, grouped into units.
 
-    ``members`` holds the positions of the units' columns among ``columns``, one unit after the
-    other. ``sizes`` holds the number of columns of each unit.
+    ``members`` contains the positions of the units' columns among ``columns``, one unit after the
+    other. ``sizes`` contains the number of columns of each unit.
 
     >>> units = Units.of(lambda subset: np.array([4, 6, 7]) if len(subset) == 2 else
     ...                  np.array([[4, 7], [6]][subset[0]]), np.array([0, 1]))

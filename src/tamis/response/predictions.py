@@ -36,7 +36,7 @@ TIE = 1e-11
 class StandIn(BaseEstimator):
     """Fitted model whose methods take another kind of table.
 
-    ``call`` receives the name of a method and its arguments, and returns its result.
+    ``call`` receives the name and the arguments of a method, and returns the result of the method.
     """
 
     model: Any
@@ -52,7 +52,7 @@ class StandIn(BaseEstimator):
         def method(X: Any, *others: Any, **params: Any) -> Any:
             return self.call(name, X, *others, **params)
 
-        method.__name__ = name  # scorers read it
+        method.__name__ = name  # scorers read this attribute
         return method
 
     def __sklearn_tags__(self) -> Tags:
@@ -93,7 +93,7 @@ def auc(hits: NDArray[np.bool_], values: Array) -> float:
 
 
 def average_precision(hits: NDArray[np.bool_], values: Array) -> float:
-    """Return the mean over the hits of the precision among all rows with at least their value."""
+    """Return the mean, over the hits, of the precision among rows with at least the hit's value."""
     n_rows, n_hits = (rankdata(-part, "max") for part in (values, values[hits]))
     return float(np.mean(n_hits / n_rows[hits]))
 
@@ -129,7 +129,7 @@ def responses_of(fitted: Any, method: str | None) -> Model | None:
 
 
 def probabilities_of(fitted: Any, classes: NDArray[Any]) -> Model:
-    """Return a classifier as a model of probabilities, which are 0 for classes unknown to it."""
+    """Return a classifier as a model of probabilities, with 0 for classes that it does not know."""
     known = np.searchsorted(classes, fitted.classes_)
     two, all_known = len(classes) == 2, len(known) == len(classes)
 

@@ -34,7 +34,8 @@ FEWEST, MOST = 5, 60
 N_VALUES = 16
 #: Maximum number of hidden units for each column.
 UNITS_PER_COLUMN = 3
-#: How many different numbers of hidden units are tried. Adjacent large numbers hardly differ.
+#: Maximum count of different numbers of hidden units to try. Networks with nearly the same large
+#: number of units hardly differ.
 MOST_SIZES = 8
 #: Maximum number of rows in a search, because the training time of an SVM grows with the square of
 #: the number of rows.
@@ -96,15 +97,16 @@ class TunedSVC(ClassifierMixin, TunedModel):
 
     With up to 30 columns, five-fold cross-validation tries C in {1, 8, 64} and scale in {1/4, 1/2,
     1, 2}. With more columns, most of them noise, cross-validation cannot find the kernel width that
-    ranks relevant columns best. In this case C is 2, and each scale in {1/4, 1, 2, 4} is tried in a
-    backward elimination on two thirds of the rows. Subsets of 5 to 60 columns are scored on the
-    last third. The scale with the lowest error is used if it beats scale 1 by more than a standard
-    error; otherwise scale 1 is used.
+    ranks relevant columns best. In this case C is not varied. Each scale in {1/4, 1, 2, 4} is tried
+    in a backward elimination on two thirds of the rows, and subsets of 5 to 60 columns are scored
+    on the last third. The scale with the lowest error is used if it beats scale 1 by more than a
+    standard error. Otherwise scale 1 is used.
 
     Parameters
     ----------
     C : float or None, default=None
-        Regularisation parameter. None includes it in the search.
+        Regularisation parameter. None includes C in the search. If the search does not vary C, None
+        means 2.
     random_state : int, Generator or None, default=None
         Seed of the split into thirds, and of the sample of 1000 rows from larger tables.
 
@@ -113,7 +115,7 @@ class TunedSVC(ClassifierMixin, TunedModel):
     best_estimator_ : RelativeSVC
         Best model, trained on all rows.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best model.
 
     Examples
     --------
@@ -202,7 +204,7 @@ class TunedSVR(RegressorMixin, TunedModel):
 
     Five-fold cross-validation on at most 500 rows tries scale in {1/16, ..., 2}, cost in {1/2, 2,
     8, 32, 128} and tube in {0.05, 0.2}. If the best R² is below 0.2, the best model is nearly
-    constant and its sensitivities are noise; scale 1, cost 8 and tube 0.05 are used instead.
+    constant and its sensitivities are noise. Scale 1, cost 8 and tube 0.05 are then used instead.
 
     Parameters
     ----------
@@ -214,7 +216,7 @@ class TunedSVR(RegressorMixin, TunedModel):
     best_estimator_ : RelativeSVR
         Best model, trained on all rows.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best model.
 
     Examples
     --------
@@ -288,7 +290,7 @@ class TunedMLP(ClassifierMixin, TunedModel):
     decay : float, default=1.0
         ``alpha`` of the network.
     most : int or None, default=None
-        Largest number of hidden units. None is 3 d.
+        Largest number of hidden units. None means 3 d.
     every : bool, default=False
         Try every number, as published. This takes long with many columns.
     random_state : int, Generator or None, default=None
@@ -299,7 +301,7 @@ class TunedMLP(ClassifierMixin, TunedModel):
     best_estimator_ : MLPClassifier
         Best model, trained on all rows.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best model.
 
     References
     ----------
@@ -361,5 +363,5 @@ def units_tried(n_columns: int, most: int | None = None, *, every: bool = False)
 
 
 def plain_network(n_hidden: int, decay: float) -> MLPClassifier:
-    """Return an untrained network with one hidden layer, as used in recipes."""
+    """Return an untrained network with one hidden layer of tanh units, for L-BFGS."""
     return MLPClassifier((n_hidden,), activation="tanh", solver="lbfgs", alpha=decay, max_iter=1000)

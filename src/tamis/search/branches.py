@@ -18,7 +18,7 @@ class BudgetSpent(Exception):
 
 
 class Budget:
-    """Keeps track of the number of scores and the time that are left."""
+    """Number of scores and time that a search may still use."""
 
     def __init__(self, criterion: Counted, max_evaluations: int | None, max_seconds: float | None):
         self.criterion = criterion
@@ -43,9 +43,9 @@ class Budget:
 class Tree(ABC):
     """The open nodes of a branch-and-bound tree, and the best leaf so far.
 
-    A node consists of a subset, the members that its descendants may remove, and an upper bound.
-    Child i of a node lacks the i-th of these members, and its descendants may remove only later
-    ones, so every subset occurs once.
+    A node consists of a subset, the members that descendants may remove, and an upper bound on the
+    value of all descendants. Child i of a node lacks the i-th removable member. The descendants of
+    child i may remove only later members, so every subset occurs once.
     """
 
     def __init__(self, criterion: Counted, everything: Subset, done: Trace, budget: Budget):
@@ -82,7 +82,7 @@ class Tree(ABC):
             self._offer(leaf, self.criterion.value(leaf))
 
     def gap(self) -> float:
-        """Return an upper bound for how much better a leaf that was not visited can be."""
+        """Return an upper bound on how much better than the best leaf an unvisited leaf can be."""
         return max(0.0, max((bound for *_, bound in self.open), default=-np.inf) - self.value)
 
     def step(self) -> Step:
@@ -165,7 +165,7 @@ class SizeTree(Tree):
 
 
 class CostTree(Tree):
-    """A tree whose leaves are the subsets within a price limit that no unit can be added to."""
+    """A tree whose leaves are subsets within a price limit to which no unit can be added."""
 
     def __init__(
         self, criterion: Counted, everything: Subset, done: Trace, budget: Budget, limit: Limit

@@ -15,7 +15,7 @@ from tamis.density.discrete import category_mask
 
 S = TypeVar("S", bound=Selection)
 
-#: Names of the parameters through which a selection holds its criteria, directly or in its parts.
+#: Names of the parameters of a selection that contain its criteria, directly or in their parts.
 PATHS = {"criterion", "first", "second", "search"}
 
 

@@ -43,7 +43,8 @@ class RecursiveElimination(Search):
     criterion : BackwardCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     step : int, float or list of (above, drop), default=1
         Number of features to drop per step: a count, a fraction of the features left, or tiers.
         ``[(100, 100), (20, 20), (0, 1)]`` drops 100 per step while more than 100 are left, then 20

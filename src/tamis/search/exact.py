@@ -1,4 +1,4 @@
-"""Exact searches, which find the best subset or bound how much better it could be."""
+"""Exact searches, which find the best subset or bound how much better the optimum can be."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,14 +26,15 @@ BLOCK = 4096
 class Exhaustive(Search):
     """Exhaustive search over all subsets of a given size, or of every size with ``"best"``.
 
-    Each step evaluates a block of subsets and holds the best subset so far.
+    Each step evaluates a block of subsets and records the best subset so far.
 
     Parameters
     ----------
     criterion : SubsetCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features, feature_costs
@@ -105,13 +106,13 @@ class BranchAndBound(Search):
 
     Features are removed from the full set along a tree. A branch is pruned as soon as its upper
     bound falls below the value of the best subset known (Narendra and Fukunaga 1977). The branches
-    of a node are ordered to prune as much as possible: the branch that removes the most important
-    feature is pruned soonest, so it gets the largest subtree. Each step holds a better subset than
-    the previous step.
+    of a node are ordered to prune as much as possible. The branch that removes the most important
+    feature is pruned soonest, so it gets the largest subtree. Each step records a better subset
+    than the previous step.
 
     If the budget runs out, the best subset found so far is selected. ``gap_`` is then an upper
     bound for how much better the optimum can be, and a warning reports it. If no subset of the
-    requested size was found, half of the features, those with the smallest loss, are dropped
+    requested size was found, the half of the features with the smallest losses is dropped
     repeatedly until the size is reached.
 
     Parameters
@@ -119,7 +120,8 @@ class BranchAndBound(Search):
     criterion : SubsetCriterion
         Scores the features. Its attribute ``monotone`` must be true.
     n_features_to_select : int, float or CostLimit, default=0.5
-        Number of units to select: a count, a fraction, or a price limit.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, or a price
+        limit.
     max_evaluations : int or None, default=None
         Maximum number of scores to compute. None means no limit.
     max_seconds : float or None, default=None
@@ -134,8 +136,8 @@ class BranchAndBound(Search):
     Attributes
     ----------
     gap_ : float
-        Upper bound for how much better than the selected subset the optimum can be. 0 if the subset
-        is proven to be optimal.
+        Upper bound on the difference between the optimal value and the value of the selected
+        subset. It is 0 if the subset is proven to be optimal.
 
     Examples
     --------
@@ -178,7 +180,7 @@ class BranchAndBound(Search):
 
     @property
     def gap_(self) -> float:
-        """Upper bound for how much better the optimum can be. 0 if optimality is proven."""
+        """Upper bound on how much better the optimum can be. It is 0 if optimality is proven."""
         check_is_fitted(self)
         return float(self.trace_.state["gap"])
 

@@ -1,9 +1,9 @@
 """Floating searches (Pudil, Novovicova and Kittler 1994).
 
 After each addition, the search removes units as long as each removal gives a better subset than the
-best one known of that size. There are finitely many subsets, so the search ends. If an addition
-gives a worse subset than the best one known of its size, the search continues from the best one
-(Somol et al. 1999).
+best known one of the same size. There are finitely many subsets, so the search ends. If an addition
+gives a worse subset than the best known one of the same size, the search continues from the best
+known one (Somol et al. 1999).
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,8 @@ class FloatingForward(Search):
     criterion : SubsetCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features, feature_costs
@@ -114,7 +115,8 @@ class FloatingBackward(Search):
     criterion : SubsetCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features, feature_costs

@@ -29,14 +29,15 @@ class Genetic(Search):
     If ``n_features_to_select`` is a number, every individual has exactly this size. With ``"best"``
     the size is not fixed, and ``Penalised(criterion, per_feature=...)`` keeps it small.
     ``Remembered(criterion)`` avoids computing the same score twice. Each step is a generation and
-    holds the best subset so far.
+    records the best subset so far.
 
     Parameters
     ----------
     criterion : SubsetCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     population_size, n_generations : int, default=50
         Number of individuals, and number of generations after the first one.
     selection : {"tournament", "roulette", "raw-roulette", "universal", "rank", "reward"}
@@ -49,7 +50,7 @@ class Genetic(Search):
     tournament_size : int, default=2
         Number of individuals in a tournament. A larger number favours the best individuals.
     crossover : {"uniform", "one-point", "two-point"}, default="uniform"
-        Which bits the children exchange.
+        How two parents exchange bits to make two children.
     crossover_rate : float, default=0.9
         Share of the pairs of parents that are crossed.
     mutation_rate : float or None, default=None

@@ -61,7 +61,8 @@ def _with_group(
 ) -> Step:
     """Return the step, or a step that adds the best first units of a group with a shared fee.
 
-    A group is better if its gain per price is greater. A fee often pays only for several units.
+    A group is better if its gain per price is greater. A fee is often worth its price only if
+    several units share it.
     """
     assert step.scores is not None
     best, most = step, limit.rate(_gain_of(step, subset), subset, step.subset)
@@ -198,7 +199,8 @@ class Forward(Search):
     criterion : ForwardCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups : mapping, sequence or None, default=None
@@ -246,7 +248,8 @@ class Backward(Search):
     criterion : BackwardCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features, feature_costs
@@ -280,17 +283,18 @@ class Backward(Search):
 class Bidirectional(Search):
     """Bidirectional selection: a forward and a backward search that run towards each other.
 
-    In each step the forward search adds a feature that the backward search has not removed, and the
-    backward search removes a feature that the forward search has not added. The selection ends when
-    one of the two reaches the requested size, and the trace contains the steps of that search. If
-    no size is requested, the trace follows the forward search to half of the features.
+    In each step, the forward search adds a feature that the backward search has not removed. The
+    backward search then removes a feature that the forward search has not added. The selection ends
+    when one of the two reaches the requested size, and the trace contains the steps of that search.
+    If no size is requested, the trace follows the forward search to half of the features.
 
     Parameters
     ----------
     criterion : SubsetCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     standardize : bool, default=True
         Whether the criterion gets columns of mean 0 and standard deviation 1.
     feature_groups, fixed_features, feature_costs
@@ -375,7 +379,8 @@ class PlusLMinusR(Search):
     criterion : SubsetCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     l, r : int, default=2 and 1
         Number of features added and removed in each round. The two must differ.
     standardize : bool, default=True

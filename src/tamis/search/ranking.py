@@ -23,7 +23,8 @@ class Ranking(Search):
     criterion : ForwardCriterion or BackwardCriterion
         Scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
-        Number of units to select: a count, a fraction, ``"best"``, or a rule.
+        Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
+        or a rule.
     by : {"alone", "removal"} or None, default=None
         The score to sort by. ``"alone"`` is the gain of adding the feature to the empty set.
         ``"removal"`` is the loss of removing it from the full set (called INIT in the literature).

@@ -31,10 +31,10 @@ from tamis.search.categories import for_columns
 class Then(Composed):
     """Two searches, one after the other: ``second`` gets the columns that ``first`` selects.
 
-    Use it for a fast filter before a slower search. ``order_``, ``ranking_`` and ``scores_`` come
-    from ``second`` for the columns that it gets, and from ``first`` for all other columns, which
-    come last. ``trace_`` holds the steps of ``second``. The steps of ``first`` are in
-    ``first_.trace_`` and ``record_.parts``.
+    Use it for a fast filter before a slower search. For the columns that ``second`` gets,
+    ``order_``, ``ranking_`` and ``scores_`` come from ``second``. All other columns are ranked
+    last, and their values come from ``first``. ``trace_`` contains the steps of ``second``. The
+    steps of ``first`` are in ``first_.trace_`` and ``record_.parts``.
 
     With row blocks, ``second`` reads row blocks of the remaining columns if its criterion accepts
     them. Otherwise these columns are read into memory, provided that three copies of them fit into

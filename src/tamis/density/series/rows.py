@@ -45,7 +45,7 @@ def class_changes(
 class _Sums(NamedTuple):
     """Kernel matrix between a strip of rows and the rows of a class, and its row sums.
 
-    Each row of the matrix is divided by its greatest value. ``total`` holds the row sums of the
+    Each row of the matrix is divided by its greatest value. ``total`` contains the row sums of the
     divided matrix, and ``log`` the logarithms of the row sums of the original matrix.
     """
 

@@ -23,14 +23,15 @@ from tamis._namespace import (
 from tamis._parallel import in_order, own_threads
 
 #: Truncation error of the series, relative to the largest change by its column. The key is the
-#: number of bytes per number. In double precision the error is a tenth of the 1e-10 that scores
-#: guarantee, in single precision it is the rounding error.
+#: number of bytes per number. In double precision, the error is a tenth of 1e-10, the guaranteed
+#: accuracy of scores. In single precision, it is the rounding error.
 LEFT_OUT = {8: 1e-11, 4: 1e-7}
-#: Up to this reach of a column, the series is used. Beyond that, elementwise computation is faster.
+#: Largest reach of a column (``ScaledColumns.reach``) for which the series is used. Beyond it,
+#: elementwise computation is faster.
 STEEP = 3.0
-#: Largest exponent of a single column (twice its reach) up to which the column is removed by
-#: dividing the kernel. Beyond it the kernel may have underflowed, so the exponent is subtracted
-#: before the kernel is computed. The key is the number of bytes per number.
+#: Largest exponent of a single column (twice its reach) for which the column is removed by dividing
+#: the kernel. With a larger exponent, the kernel may have underflowed. The exponent is then
+#: subtracted before the kernel is computed. The key is the number of bytes per number.
 FAR = {8: 300.0, 4: 40.0}
 #: On a CPU: smallest and largest number of rows in a strip, number of strips, and size of a stack
 #: (count of numbers). Matrix products are then large enough for full speed. With few
@@ -43,8 +44,8 @@ KEPT = 1 << 25
 #: On a GPU or other device: number of strips, and largest size of a strip and of a stack (count of
 #: numbers).
 PARTS, DEVICE_STRIP, DEVICE_STACK = 4, 1 << 29, 1 << 27
-#: Factor by which strips and stacks are reduced on a device with too little memory, and its largest
-#: value, at which strips and stacks no longer dominate the memory.
+#: Factor by which strips and stacks are reduced on a device with too little memory, and the largest
+#: such factor. With it, strips and stacks no longer dominate the memory.
 _SMALLER: ContextVar[int] = ContextVar("smaller", default=1)
 SMALLEST = 256
 Found = TypeVar("Found")

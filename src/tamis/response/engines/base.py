@@ -158,8 +158,8 @@ class Engine(ABC):
 
     #: Whether the model has kernel centres. If so, batches implement :meth:`Batch.without`.
     has_centres: ClassVar[bool] = False
-    #: Number of altered rows from which the engine is used. A model predicts fewer rows by itself
-    #: faster than the engine is loaded.
+    #: Smallest number of altered rows for which the engine is used. For fewer rows, predicting with
+    #: the model itself is faster than loading the engine.
     min_altered: ClassVar[int] = 0
     #: Memory of the engine, in bytes.
     n_bytes: int
@@ -185,7 +185,7 @@ class Engine(ABC):
         return n_rows
 
     def replaces_quickly(self, n_values: int) -> bool:
-        """Return whether all values of a column take about as long as a few shuffles.
+        """Return whether trying all values of a column is about as fast as a few shuffles.
 
         ``n_values`` is the number of different values.
         """
@@ -202,7 +202,7 @@ class Engine(ABC):
     def sums(self, units: Subset, draw: Draw, part: FoldModel, statistic: Statistic) -> Array:
         """Return the sums of a statistic over rows and points, of shape (n_sums, units).
 
-        ``part`` holds the model and the indices of the engine's rows.
+        ``part`` contains the model and the indices of the engine's rows.
         """
         total = np.zeros((statistic.n_sums, len(units)))
         for some, rows, outputs, weights in self.altered(units, draw, part):

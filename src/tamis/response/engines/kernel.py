@@ -14,8 +14,8 @@ and interpolating the factor in s at p nodes t_1, ..., t_p turns the sum over th
     A_k[r] = exp(g (x_r - t_k)^2) sum_q beta_q K[r, q] L_k(s_q),
 
 where L_k are the Lagrange polynomials of Chebyshev nodes. A is a matrix product that costs O(rows x
-centres) and does not depend on x', so that each new value costs only p terms. p is chosen so that
-the error stays below 1e-11 times sum |beta| K. This fails if the range of the column is too wide (g
+centres). It does not depend on x', so each new value costs only p terms. p is chosen so that the
+error stays below 1e-11 times sum |beta| K. This fails if the range of the column is too wide (g
 times the squared range is above about 10). In this case, the kernel without the column is computed,
 and the kernel of the column alone is interpolated. This is always well-conditioned.
 """
@@ -238,8 +238,8 @@ def _from_series(angles: Array) -> Array:
 BATCH_SIZE = 4_000_000
 #: Maximum number of kernel values of an engine (256 MB); larger tables are split into row blocks.
 MOST_VALUES = 32_000_000
-#: All values of a column are replaced faster than the model predicts a few tables if there are at
-#: most this many, or at most QUICK_SHARE values per centre.
+#: Trying all values of a column is faster than a few predictions of the model if the column has at
+#: most QUICK values, or at most QUICK_SHARE values per centre.
 QUICK, QUICK_SHARE = 300, 4
 
 
@@ -391,7 +391,7 @@ class PolynomialBatch(Batch):
 class JointBatch(Batch):
     """Batch of one group of columns.
 
-    The distances or inner products are split into those of the group and those of the other
+    The distances or inner products are split into a part of the group and a part of the other
     columns. An RBF kernel is a product of both parts; a polynomial kernel is a power of their sum.
     """
 

@@ -1,6 +1,6 @@
 """Engine of linear models and networks with one hidden layer.
 
-Replacing a value is a rank-one change of the linear first layer Z = X W + b: if column j of row r
+Replacing a value is a rank-one change of the linear first layer Z = X W + b. If column j of row r
 becomes x', Z_r becomes Z_r + (x' - x_r^j) w_j. The remaining layers of the model are applied to Z.
 """
 

@@ -34,7 +34,7 @@ def open_engine(
     n_jobs : int or None, default=None
         Number of threads of the engine.
     n_altered : float, default=inf
-        Number of altered rows that are predicted in all, if it is known.
+        Total number of altered rows to predict, if it is known.
 
     Returns
     -------

@@ -233,8 +233,8 @@ class Layout:
 def layout_of(trees: Trees, cells: Cells, column: Integers, cut: Integers) -> Layout:
     """Return the nodes of an ensemble in the layout that the compiled loops need.
 
-    ``column`` and ``cut`` hold, for each node, the column of codes that it tests and the cut that
-    the code is compared with.
+    For each node, ``column`` contains the column of codes that it tests, and ``cut`` the cut with
+    which the code is compared.
     """
     n = len(column)
     order, above, child, low, high, level = np.empty((6, n), dtype=np.int32)

@@ -194,7 +194,7 @@ class TreeEngine(Engine):
     ) -> "Iterator[T]":
         """Apply a function to the segments of each row block; yield its results in row order.
 
-        The field ``sums`` of the segments holds outputs instead of sums of leaf values.
+        The field ``sums`` of the segments contains outputs instead of sums of leaf values.
         """
 
         def with_outputs(found: "Segments") -> T:

@@ -23,7 +23,7 @@ from tamis.response.trees.grid import Alternatives, Grid, altered_alone, grid_of
 #: CACHED is the number of changes in a row block (500 kB, which fit into a CPU cache). A row block
 #: has at least FEWEST rows, and at most MOST, because the index of a row has 10 bits.
 CACHED, FEWEST, MOST = 62_500, 32, 1023
-#: Initial size of the buffers for notes (per row) and segments. Both are runs of slots; see
+#: Initial size of the buffers for notes (per row) and segments. Both describe runs of slots; see
 #: :mod:`tamis.compiled.tree_points`.
 ROOM = 1024
 #: Number of rows that are encoded at a time, which takes a few milliseconds.
@@ -113,7 +113,7 @@ class TreeEnsemble:
         return found
 
     def units_of(self, units: list[Subset]) -> Integers:
-        """Return the index of each used column's unit, -1 if it is in no unit."""
+        """Return the unit of each used column, or -1 if the column is in no unit."""
         found = np.full(self.trees.n_columns, -1, dtype=np.intp)
         if units:
             columns = np.concatenate(units)
@@ -220,8 +220,8 @@ class TreeEnsemble:
     ) -> Iterator[Any]:
         """Apply a function to the segments of each row block, at the points of a grid.
 
-        ``base`` holds the sums of the unchanged rows. Results are yielded in the order of the rows.
-        Blocks are small, to save memory.
+        ``base`` contains the sums of the unchanged rows. Results are yielded in the order of the
+        rows. Blocks are small, to save memory.
         """
         lay, n_outputs = self.layout, np.uint64(self.trees.n_outputs)
         # the outputs of a slot are adjacent in memory

@@ -41,7 +41,7 @@ class Trees:
     column: Integers
     threshold: Array
     values: Array  # leaf values, of shape (nodes, width)
-    outputs: Integers  # for each tree, the first output that it adds its values to
+    outputs: Integers  # for each tree, the first output to which its values are added
     bias: Array
     link: str
     divisor: float = 1.0

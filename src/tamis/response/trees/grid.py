@@ -20,7 +20,7 @@ from tamis.response.trees.forest import Integers
 class Alternatives:
     """Rows of codes that replace the columns of a unit in another row."""
 
-    #: Group of each column of codes, -1 if it belongs to no group.
+    #: Group of each column of codes, or -1 if the column is in no group.
     group: Integers
     #: The alternatives of group g are numbered from ends[g] to ends[g + 1] - 1.
     ends: Integers
@@ -135,8 +135,9 @@ def grid_of(
 ) -> Grid:
     """Return the grid whose points are the values of a table, given by its codes.
 
-    ``units`` holds the unit of each used column, -1 if it is in no unit. ``weights``, of shape
-    (rows, units), are the weights of the table's rows. By default all rows have the same weight.
+    ``units`` contains the unit of each used column, or -1 if the column is in no unit. ``weights``,
+    of shape (rows, units), are the weights of the table's rows. By default all rows have the same
+    weight.
     """
     n, offsets = cells.n_thresholds, slot_offsets(cells)
     by_slots = altered_alone(units)[:n] & (layout.words is not None)

@@ -28,7 +28,7 @@ BY_SET, DEFAULT_LEFT = 1, 2
 
 
 def read(fitted: Any) -> Trees:
-    """Read the trees that ``predict`` uses, which early stopping limits to the best iteration."""
+    """Read the trees that ``predict`` uses: with early stopping, those up to the best iteration."""
     head, *texts = fitted.booster_.model_to_string().split("\nTree=")
     facts = _facts(head)
     objective, *options = facts.get("objective", "custom").split()

@@ -27,7 +27,7 @@ LINKS = links_by_name({
 
 
 def read(fitted: Any) -> Trees:
-    """Read the trees that ``predict`` uses, which early stopping limits to the best iteration."""
+    """Read the trees that ``predict`` uses: with early stopping, those up to the best iteration."""
     if not np.isnan(fitted.missing):
         raise NotFollowed(f"it treats {fitted.missing} as missing")
     learner = json.loads(fitted.get_booster().save_raw("json"))["learner"]

@@ -123,3 +123,12 @@ def test_options_that_cannot_be(tamis, table, options, sentence):
     result = tamis("select", "shop.csv", "-t", "y", *options, "--quiet")
     assert result.exit_code == 2, result.output
     assert sentence in " ".join(result.stderr.split())
+
+
+def test_rows_without_an_environment_are_refused(tamis, table):
+    sites = pl.Series("site", ["a", "b", None] * 80)
+    table.with_columns(sites).write_csv("sites.csv")
+    result = tamis("select", "sites.csv", "-t", "y", "--environments", "site", *QUICK)
+    assert result.exit_code == 2, result.output
+    assert "'site'" in result.stderr
+    assert "80" in result.stderr

@@ -96,6 +96,8 @@ def row_metadata(
     found: dict[str, Any] = {
         name: row_groups(frame, column) for name, column in labels.items() if column is not None
     }
+    if (environments := labels.get("environments")) is not None:
+        check_complete(frame.get_column(environments))
     if weights is not None:
         check_column(weights, frame.columns)
         column = frame.get_column(weights)

@@ -79,11 +79,11 @@ class RegularizationPath(KernelEstimator):
 class SVCPath(ClassifierMixin, RegularizationPath):
     """Support vector classifiers for every C in a range.
 
-    With ``lambda = 1 / C`` and ``x = lambda alpha``, the solution is piecewise affine in lambda
-    (Hastie et al. 2004). The path is followed from one breakpoint to the next. So the classifier at
-    any C in the range is exact, not interpolated between fits. With more than two classes, each
-    pair of classes has its own classifier, as in :class:`sklearn.svm.SVC`. All pairs use the same
-    C.
+    Let ``lambda = 1 / C``, and ``x = lambda alpha`` with the multipliers ``alpha``. The solution
+    ``x`` is piecewise affine in lambda (Hastie et al. 2004). The path is followed from one
+    breakpoint to the next. So the classifier at any C in the range is exact, not interpolated
+    between fits. With more than two classes, each pair of classes has its own classifier, as in
+    :class:`sklearn.svm.SVC`. All pairs use the same C.
 
     Parameters
     ----------
@@ -111,14 +111,13 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     violation_ : float
         Largest violation of the optimality conditions, relative to lambda, at the checkpoints.
     n_repairs_ : int
-        Number of repairs of the path, each of which moved it back to the optimum.
+        Number of repairs. A repair moves the path back to the optimum.
 
-    Notes
-    -----
-    If no sample is on the margin, the intercept is not unique. The middle of the allowed interval
-    is used, as in LIBSVM. Duplicate samples of the same class are merged, and their coefficient is
-    divided in proportion to their weights. Duplicates with opposite labels, linear dependence and
-    ties are handled. A constant kernel yields a constant classifier.
+    Notes ----- If no sample is on the margin, the intercept is not unique. The middle of the
+    allowed interval is used, as in LIBSVM. Duplicate samples of the same class are merged. Their
+    common coefficient is divided among them in proportion to their weights. Duplicates with
+    opposite labels, linear dependence and ties are handled. A constant kernel yields a constant
+    classifier.
 
     References
     ----------
@@ -156,7 +155,8 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     def decision_function(self, X: ArrayLike, C: float = 1.0) -> Array:
         """Return the decision values at ``C``.
 
-        There is a column for each class, or a single value per row for two classes.
+        With two classes, there is a single value per row. Otherwise, there is a column for each
+        class.
         """
         X = check_new_rows(self, X)
         lam = self._lambda(C)
@@ -204,8 +204,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 class SVRPath(RegressorMixin, RegularizationPath):
     """Support vector regression for every C in a range.
 
-    Each sample has two variables, for errors above and below the tube. With them, regression is the
-    same parametric programme as classification, with the linear term ``lambda (+-y - epsilon)``.
+    Each sample has two variables, one for errors above the tube and one for errors below it. With
+    these variables, regression is the same parametric programme as classification, with the linear
+    term ``lambda (+-y - epsilon)``.
 
     Parameters
     ----------
@@ -214,7 +215,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
     gamma, degree, coef0, lambda_range
         As in :class:`SVCPath`.
     epsilon : float, default=0.1
-        Half-width of the tube within which errors cost nothing.
+        Half-width of the tube. Errors inside the tube have no loss.
 
     Attributes
     ----------

@@ -169,10 +169,10 @@ def make_decoys(
 ) -> Problem:
     """Make five relevant columns, two correlated decoys of each, and irrelevant columns.
 
-    Let u be the relevant columns after transformation to [0, 1]. Friedman's function is f = ``10
-    sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``. For regression, the target is f + noise. For
-    classification, class 1 contains the rows in which f + noise is above its median. The columns
-    are in random order.
+    Let u be the relevant columns after transformation to [0, 1]. Friedman's function f is
+    ``10 sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``. For regression, the target is f + noise.
+    For classification, class 1 contains the rows in which f + noise is above its median. The
+    columns are in random order.
 
     Parameters
     ----------

@@ -207,8 +207,8 @@ def make_interactions(
     * ring: ``abs(hypot(x1 - 1/2, x2 - 1/2) - 0.35) <= 0.1151``;
     * xor: ``(x1 - 1/2) (1/2 - x2) >= 0``;
     * ring+xor: the ring with threshold 0.0704, or ``(x3 - 1/2) (1/2 - x4) >= 0.0337``;
-    * ring+xor+sum: the ring with threshold 0.0479, or ``(x3 - 1/2) (1/2 - x4) >= 0.0598``, or ``x5
-      + x6 + e >= 1.4074``. Here, e is Gaussian noise with standard deviation 0.2.
+    * ring+xor+sum: the ring with threshold 0.0479, or ``(x3 - 1/2) (1/2 - x4) >= 0.0598``, or
+      ``x5 + x6 + e >= 1.4074``. Here, e is Gaussian noise with standard deviation 0.2.
 
     The classes are nearly balanced. In the ring and the XOR, single columns are hardly
     informative.

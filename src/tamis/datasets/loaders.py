@@ -108,10 +108,12 @@ def load(name: str) -> Dataset:
     InvalidTable
         If there is no table with this name, or if the file does not contain a table.
 
-    Notes ----- A file in the folder is a NumPy archive with the arrays ``X`` (samples by features)
-    and ``y``. ``feature_names`` and, for classes numbered from 0, ``target_names`` are optional.
-    All other arrays become ``extras``. Files are read without pickling. Categories of nominal
-    OpenML columns are replaced by their ranks, and missing values by NaN.
+    Notes
+    -----
+    A file in the folder is a NumPy archive with the arrays ``X`` (samples by features) and ``y``.
+    ``feature_names`` and, for classes numbered from 0, ``target_names`` are optional. All other
+    arrays become ``extras``. Files are read without pickling. Categories of nominal OpenML columns
+    are replaced by their ranks, and missing values by NaN.
 
     References
     ----------

@@ -38,7 +38,7 @@ class Gate(ABC):
     def awake(self, b: Array) -> Array:
         """Return starting values of b for the next training.
 
-        Fully open gates are closed a little, because fully open gates have no gradient.
+        Fully open gates are closed a little, because they have no gradient.
         """
         return b
 

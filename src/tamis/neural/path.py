@@ -29,10 +29,10 @@ def gate_path(
 
     Each fold takes four steps:
 
-    1. train networks on the training rows; 2. for each ``mu``, learn gates with increasing ``lam``,
-    each starting from the previous result; 3. select columns as the selector's
-    ``n_features_to_select`` specifies; 4. train new networks on the selected columns and score them
-    on the held-out rows.
+    1. train networks on the training rows;
+    2. for each ``mu``, learn gates with increasing ``lam``, each starting from the previous result;
+    3. select columns as the selector's ``n_features_to_select`` specifies;
+    4. train new networks on the selected columns and score them on the held-out rows.
 
     All folds and all ``mu`` are trained in one batch. Columns are standardised over all rows, as in
     the selector. The labels of held-out rows are used only for the score. The score of the best

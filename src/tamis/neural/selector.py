@@ -145,10 +145,12 @@ class GateSelector(Embedded):
 
     See :class:`tamis.contract.Selection` for other attributes.
 
-    Notes ----- The gradients published in the reference lack the factor 2 of the symmetric double
-    sum. This implementation uses the exact gradients of the published objective. With the sparsity
-    penalty "bell", bounded gates start to close when ``lam`` exceeds mu / (2 mean phi), the middle
-    of the "auto" grid. Linear gates can close because of ``mu`` alone.
+    Notes
+    -----
+    The gradients published in the reference lack the factor 2 of the symmetric double sum. This
+    implementation uses the exact gradients of the published objective. With the sparsity penalty
+    "bell", bounded gates start to close when ``lam`` exceeds mu / (2 mean phi), the middle of the
+    "auto" grid. Linear gates can close because of ``mu`` alone.
 
     References
     ----------

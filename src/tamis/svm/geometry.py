@@ -188,7 +188,7 @@ def sphere_around(K: Array, start: Array | None = None) -> Sphere:
         grew = radius2 > largest * (1 + 1e-12)
         largest = max(largest, radius2)
         work = np.union1d(work[weights > 0] if grew else work, entering)
-        # starting from the current weights adds points one at a time, slow for many points
+        # a start from the current weights adds one point at a time, which is slow for many points
         weights = g[work] if len(entering) * len(work) <= WORTH_A_START else None
 
 

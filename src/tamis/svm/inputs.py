@@ -98,7 +98,7 @@ def check_numbers(name: str, y: NDArray[Any]) -> Array:
 
 
 def encode_classes(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the classes, and the code of each sample's class, starting at 0. Refuse one class."""
+    """Return the classes, and the class code of each sample, from 0. Refuse a single class."""
     # scikit-learn casts large numbers to integers for its check
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)

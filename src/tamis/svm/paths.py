@@ -113,11 +113,12 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     n_repairs_ : int
         Number of repairs. A repair moves the path back to the optimum.
 
-    Notes ----- If no sample is on the margin, the intercept is not unique. The middle of the
-    allowed interval is used, as in LIBSVM. Duplicate samples of the same class are merged. Their
-    common coefficient is divided among them in proportion to their weights. Duplicates with
-    opposite labels, linear dependence and ties are handled. A constant kernel yields a constant
-    classifier.
+    Notes
+    -----
+    If no sample is on the margin, the intercept is not unique. The middle of the allowed interval
+    is used, as in LIBSVM. Duplicate samples of the same class are merged. Their common coefficient
+    is divided among them in proportion to their weights. Duplicates with opposite labels, linear
+    dependence and ties are handled. A constant kernel yields a constant classifier.
 
     References
     ----------

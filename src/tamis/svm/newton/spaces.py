@@ -51,8 +51,7 @@ class MachinePoint(NamedTuple):
 class SquaredLoss(NamedTuple):
     """Squared distance of each output from a tube of half-width ``epsilon`` around the target.
 
-    If ``one_sided``, the loss is the squared hinge loss max(0, 1 - y f)² of the output f, for y =
-    ±1.
+    If ``one_sided``, it is the squared hinge loss max(0, 1 - y f)² of the output f, for y = ±1.
     """
 
     y: Any

@@ -151,7 +151,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights that multiply C for each class, as in SVC. Balanced weights are computed on each
         training fold. They give all classes the same total weight up to rounding. If C is so small
-        that the multiplier of every sample is on its bound, rounding then determines the intercept
+        that the multiplier of every sample is on its bound, rounding determines the intercept
         of SVC, and the certificate may not be closed. In this case, raise the smallest C of
         ``C_range``.
     refit : bool, default=True
@@ -176,7 +176,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
     curves_ : list of ValidationCurve
         The curve of each gamma.
     certificate_ : Certificate
-        The proof that no C in the range is better. It prints as a sentence.
+        States whether it is proved that no C in the range is better. It prints as a sentence.
         ``certificate_.problem`` describes the problem: kernel, weights, folds and score.
     cv_results_ : dict
         Results in the format of ``GridSearchCV``. For each gamma, they include the powers of two in

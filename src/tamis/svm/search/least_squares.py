@@ -64,7 +64,7 @@ class LSSVCPathCV(TunedClassifier):
     curve_ : ValidationCurve
         The error at every C.
     certificate_ : Certificate
-        The proof that no C in the range is better.
+        States whether it is proved that no C in the range is better.
     best_estimator_ : NewtonSVR
         The SVM with the best C, trained on all samples with targets -1 and 1.
     classes_ : array

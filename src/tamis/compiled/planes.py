@@ -1,6 +1,6 @@
 """Sort keys of numbers, and contingency tables from bit planes of row blocks.
 
-A column with q levels has ceil(log2 q) bit planes: plane p holds bit p of the level of each row.
+A column with q levels has ceil(log2 q) bit planes. Plane p contains bit p of the level of each row.
 Rows are split into runs of 8192. The first word of a packed row block is its number of rows. The
 runs follow as ``[run][column][plane][128 words]``. The last run may be shorter. The set of rows at
 a level is computed by ANDs of the planes while they are in the cache. Padding rows in the last word

@@ -316,7 +316,7 @@ def check_archive(where: str, stream: IO[bytes]) -> None:
                     raise ValueError(f"{member.filename} has an unknown header")
                 shape, _, dtype = _HEADERS[version](array)
                 if prod(shape) * dtype.itemsize > member.file_size:
-                    raise ValueError(f"{member.filename} claims more numbers than it holds")
+                    raise ValueError(f"{member.filename} claims more numbers than it contains")
                 needed += prod(shape) * max(dtype.itemsize, NUMBER)
     stream.seek(0)
     check_fits(where, needed)

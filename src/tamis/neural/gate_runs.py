@@ -24,12 +24,12 @@ from tamis.neural.solver import Runs
 #: Constraints on the sparsity weight ``mu`` and the redundancy weight ``lam``.
 WEIGHT = number(least=0)
 WEIGHTS = WEIGHT | several(WEIGHT, "one such number for each class") | one_of("auto")
-#: Sparsity weights that "auto" tries. Each is four or five times the previous one. The first one
-#: closes hardly any gates, and the last one leaves only a few gates open.
+#: Sparsity weights that "auto" tries. Each weight is four or five times the previous weight. The
+#: first weight closes hardly any gates, and the last one leaves only a few gates open.
 MUS = (0.05, 0.25, 1.0, 4.0)
-#: Redundancy weights that "auto" tries, as multiples of mu / (2 mean phi). Mean phi is the mean
-#: dependence over all pairs of columns. With the sparsity penalty "bell", fully open bounded gates
-#: start to close above the multiple 1. Below it, the penalty keeps them open.
+#: Redundancy weights that "auto" tries, as multiples of mu / (2 mean phi). Here, mean phi is the
+#: mean dependence over all pairs of columns. With the sparsity penalty "bell", fully open bounded
+#: gates start to close above the multiple 1. Below it, the penalty keeps them open.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Parameters of the networks that score the selected columns. These networks are trained for half
 #: as many iterations as a network for prediction, because each grid point and fold needs its own.

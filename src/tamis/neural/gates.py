@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from tamis._arrays import Array
 from tamis._checks import Constraints, number, one_of, several
 
-#: The absolute value of a gate is smoothed below this scale, so that it has a derivative at 0.
+#: The absolute value of a gate is smoothed below this scale, so that the penalty has a derivative
+#: at 0.
 ROUNDING = 1e-3
 #: Number of widths of an annealed penalty. From 1 to 0.1, each width is a little more than half of
 #: the previous width. These changes are small enough for the gates to follow their minimum.

@@ -40,7 +40,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     ``restarts`` networks are trained for each validation fold, all in one batch. Each network keeps
     the weights of the epoch with the highest validation accuracy; ties go to the lowest validation
-    loss. Predictions come from the best network or from the mean of all.
+    loss. Predictions use the best network, or the mean of all networks.
 
     Parameters
     ----------

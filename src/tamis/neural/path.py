@@ -94,7 +94,7 @@ def gate_path(
 
 
 def _read_grid(name: str, given: Any, held: Any) -> Array | None:
-    """Return the sorted values to try for a weight, or None for "auto"."""
+    """Return the sorted values of a weight to try, or None for "auto"."""
     if given is None and np.ndim(held) > 0:
         raise InvalidParameter(
             f"gate_path needs one {name} for all classes, but the selector has {held!r}. "

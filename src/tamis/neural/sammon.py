@@ -64,8 +64,8 @@ class UFeSCoR(Embedded):
         selected. ``Threshold(0.5)`` selects the columns whose gates are at least 0.5. The objective
         then has no term with r.
     alpha : float, default=3.0
-        Weight of the term that sets the number of columns. It is multiplied by 10 until r gates are
-        open.
+        Weight of the term that controls the number of open gates. It is multiplied by 10 until r
+        gates are open.
     beta : float, default=0.1
         Weight of the term that drives gates to 0 or 1. It is added after a first descent.
     gamma : float, default=1.0
@@ -101,8 +101,8 @@ class UFeSCoR(Embedded):
     rows_ : array of int
         Rows whose distances were used.
 
-    See :class:`tamis.contract.Selection` for other attributes. The value of a step of ``trace_`` is
-    minus Sammon's error of the columns selected so far.
+    See :class:`tamis.contract.Selection` for other attributes. In ``trace_``, the value of a step
+    is minus Sammon's error of the columns selected up to this step.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Updates of kernel matrices when a column is removed or scaled.
 
-Let K be the kernel matrix of the rows of X, and x a column of X. K₋ is the kernel matrix after
-this column is removed. K' is the derivative of K at v = 1 if the column is multiplied by v. The
-symbol ∘ is the product entry by entry:
+Let K be the kernel matrix of the rows of X, and x a column of X. K₋ is the kernel matrix after this
+column is removed. K' is the derivative of K with respect to v at v = 1, if the column is multiplied
+by v. The symbol ∘ denotes the product entry by entry:
 
 * Gaussian kernel: K₋ = K ∘ exp(γ (xᵢ - xₖ)²), K' = -2γ (xᵢ - xₖ)² ∘ K;
 * polynomial kernel of degree p (including the linear kernel), with B = γ XX' + r, K = Bᵖ:

@@ -120,8 +120,8 @@ class KernelEstimator(BaseEstimator):
             spread = _variance(X, weight) if gamma == "scale" and self.kernel != "linear" else 1.0
             if not np.isfinite(spread):
                 raise InvalidTable(
-                    f'{name} with gamma="scale" needs columns whose variance is a number; they '
-                    f"reach {np.abs(X).max():.3g}. Scale the columns, for example by "
+                    f'{name} with gamma="scale" needs columns whose variance does not overflow; '
+                    f"they reach {np.abs(X).max():.3g}. Scale the columns, for example by "
                     "StandardScaler()."
                 )
             gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0

@@ -22,7 +22,8 @@ KERNELS = ("rbf", "linear", "poly")
 MOST_STEPS, STEPS_A_ROW = 1_000_000, 1_000
 
 # A multiplier counts as on its bound if it differs from the bound by at most this share of it.
-# LIBSVM sets it exactly, but the product of C and the weights is rounded.
+# LIBSVM sets such a multiplier exactly to its bound, but the bound computed here is a rounded
+# product of C and the weights.
 _ON_BOUND = 1e-9
 
 

@@ -62,8 +62,8 @@ class RegularizationPath(KernelEstimator):
         if not self.violation_ <= ACCEPTED or reached > self.lambda_range[0]:  # also true for NaN
             doubt = (
                 f"reached lambda = {reached:.4g} with a violation of the optimality conditions of "
-                f"{self.violation_:.1e} lambda; the path below is not certified. Scale the "
-                "columns, or use GridC."
+                f"{self.violation_:.1e} lambda; smaller values of lambda are not "
+                "certified. Scale the columns, or use GridC."
             )
         elif not definite:
             doubt = (
@@ -194,7 +194,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         if not np.array_equal(self.classes_[target], y):
             raise InvalidTarget(
                 f"{type(self).__name__}.curve needs the classes it was fitted with, "
-                f"{self.classes_.tolist()}; y has others."
+                f"{self.classes_.tolist()}; y has other values."
             )
         return curve_of(
             PathFold(self._machines, X, target).steps(scoring), *scorer(scoring), "folds"

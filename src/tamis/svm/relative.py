@@ -58,15 +58,16 @@ class RelativeSVC(SVC):
 class RelativeSVR(SVR):
     """RBF support vector regression with parameters relative to its data.
 
-    ``gamma`` is ``scale / n_features``. C and epsilon are multiples of the standard deviation of
-    the target.
+    ``gamma`` is ``scale`` divided by the number of columns that are not constant. C and epsilon are
+    multiples of the standard deviation of the target.
 
     Parameters
     ----------
     cost : float, default=1.0
-        C divided by the standard deviation of the target.
+        C divided by the standard deviation of the target. C is the weight of the losses, as in SVR.
     tube : float, default=0.1
-        epsilon divided by the standard deviation of the target.
+        epsilon divided by the standard deviation of the target. epsilon is the half-width of the
+        tube.
     scale : float, default=1.0
         gamma times the number of columns.
 

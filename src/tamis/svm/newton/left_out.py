@@ -30,9 +30,9 @@ class LeftOut(NamedTuple):
 def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
     """Compute all leave-one-out least-squares SVMs from a single inverse matrix.
 
-    Let P be the inverse of [[K + ridge, 1], [1', 0]] without its last row and its last column, and
-    let η be that last column. If sample i is held out, the multipliers are β - P_i βᵢ / P_ii, and
-    the intercept is b - ηᵢ βᵢ / P_ii.
+    Take the inverse of [[K + ridge, 1], [1', 0]]. Let η be its last column, and P the inverse
+    without its last row and its last column. If sample i is held out, the multipliers are β - P_i
+    βᵢ / P_ii, and the intercept is b - ηᵢ βᵢ / P_ii.
     """
     xp, n = namespace(K), K.shape[0]
     matrix = with_diagonal(xp.asarray(K, copy=True), ridge)

@@ -39,7 +39,7 @@ class OptimalityCheck(NamedTuple):
     """A checkpoint: the accuracy of the path at one lambda, computed from scratch."""
 
     lam: float
-    violation: float  # violation of the optimality conditions after repair, relative to lambda
+    violation: float  # violation of the optimality conditions after the repair, relative to lambda
     gap: float  # duality gap of the programme, relative to lambda and cost
 
 
@@ -64,9 +64,9 @@ class PathOutputs(NamedTuple):
 class SolutionPath:
     """The solutions of a quadratic programme for every lambda in a range.
 
-    They are stored as segments, which are affine in lambda between their rows. Segments are in the
-    units of the programme. Arguments and results of methods are in the units of the kernel and the
-    cost.
+    The solutions are stored as segments, which are affine in lambda between their rows. Segments
+    use the units of the programme. Arguments and results of methods use the units of the kernel and
+    the cost.
     """
 
     programme: QuadraticProgramme = field(repr=False)

@@ -117,8 +117,8 @@ def _step(state: SolverState, line: Line, end: float) -> int:
     n, m = len(state.x), len(state.margin.members)
     if m * n > MAX_MARGIN:
         raise PathTooLarge(
-            f"The path has {m} of {n} variables on the margin at once, more than is sensible to "
-            f"follow (a product of {MAX_MARGIN:.0e}). Use a smaller gamma, or "
+            f"The path has {m} of {n} variables on the margin at once. The product of these "
+            f"numbers must not exceed {MAX_MARGIN:.0e}. Use a smaller gamma, or "
             "GridC(step=1.0, refine=3), a grid over C with refinement around its best point."
         )
     if not m:

@@ -19,8 +19,7 @@ class Stuck(Exception):
 class QuadraticProgramme:
     """Minimise ``x'Qx / 2 - g'x`` subject to ``s'x = e`` and ``0 <= x <= u``.
 
-    Each variable i belongs to a point p, and ``Q_ij = s_i s_j K_pq`` for the points p and q of i
-    and j.
+    Each variable belongs to a point. If i belongs to p and j to q, then ``Q_ij = s_i s_j K_pq``.
     """
 
     K: Array  # kernel matrix of the points

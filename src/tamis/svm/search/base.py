@@ -49,7 +49,7 @@ GAMMAS = Constraint(
 
 
 class TuningRows(NamedTuple):
-    """The training data of a search, as given and in the form that the paths need."""
+    """The training data of a search, as passed to ``fit`` and in the form that the paths need."""
 
     X: Any  # table of numbers, or input of the preprocessor
     y: NDArray[Any]
@@ -230,7 +230,7 @@ class PathSearch(CallbackSupportMixin, ABC):
     """Mixin for a :class:`TunedSVM` that searches for C along the paths of all folds and gammas.
 
     A subclass evaluates the paths of a fold (``_explore``) and combines the folds (``_tried``).
-    Every fold of every gamma is reported to scikit-learn's callbacks as a task.
+    Each pair of a gamma and a fold is reported to scikit-learn's callbacks as a task.
     """
 
     C_range: tuple[float, float] | None = None

@@ -356,9 +356,9 @@ def _train(settings: Any, watch: "_Watch", start: Array) -> Trained:
 
 
 class _Watch:
-    """Callback that keeps the best weights of each network on its held-out rows.
+    """Callback that keeps the best weights of each network, scored on held-out rows.
 
-    Without early stopping it keeps the last weights.
+    Without early stopping, the last weights are kept.
     """
 
     def __init__(self, objective: NetworkLoss, held_out: Mask, start: Array, early_stopping: bool):

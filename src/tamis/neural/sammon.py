@@ -99,7 +99,7 @@ class UFeSCoR(Embedded):
         Terms of the objective at each iteration, without their weights: ``sammon``, ``size``,
         ``binary`` and ``redundancy``.
     rows_ : array of int
-        Rows whose distances were used.
+        Numbers of the rows between which distances were computed.
 
     See :class:`tamis.contract.Selection` for other attributes. In ``trace_``, the value of a step
     is minus Sammon's error of the columns selected up to this step.
@@ -179,7 +179,7 @@ class UFeSCoR(Embedded):
         }
 
     def _rows(self, n_rows: int, seed: int) -> Subset:
-        """Return the rows whose distances are used."""
+        """Return the numbers of the rows between which distances are computed."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)
         return np.sort(stream(seed, "rows").choice(n_rows, self.max_rows, replace=False))

@@ -8,11 +8,11 @@ the output of the path, ``h*`` the output of the optimum, and ``rho`` the distan
 the mean of the training points in feature space. Then ``|h - h*| <= ||dw|| rho + |db|``.
 
 Between two proved parts, from lambda_a down to lambda_b, the optimum cannot change much. Let c be
-the cost and x the variables of the programme. The optima at two values of lambda satisfy
-``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and its decrease
-from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of lines, one
-per sample, so it changes no more than these lines do. The bound is wide if large parts of the path
-are not proved.
+the cost and x the variables of the programme. The optima at two values of lambda satisfy ``||w1 -
+w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and the decrease of
+``c'x`` from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of
+lines, one per sample, so it changes at most as much as these lines. The bound is wide if large
+parts of the path are not proved.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class ErrorBounds(NamedTuple):
     lam: Array
     h: Array
     band: Array  # outputs up to this size are treated as 0
-    known: NDArray[np.intp]  # row at the larger lambda of the interval of each known part
+    known: NDArray[np.intp]  # for each known part, the row at which its interval begins
     begin: Array  # where each known part begins, as a share of its interval
     end: Array  # where each known part ends, as a share of its interval
     bound: Array  # error bounds on the known parts, (known parts, points)

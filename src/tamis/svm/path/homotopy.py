@@ -28,7 +28,7 @@ from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 # an event takes longer than training an SVM.
 MAX_MARGIN = 5e7
 REPAIR = 1e-10  # violation, relative to lambda, above which the path is repaired at a checkpoint
-DRIFT = 1e-9  # violation, relative to lambda, above which it is repaired at any point
+DRIFT = 1e-9  # the same limit between two checkpoints
 CLOSE = 1e-3  # violation, relative to lambda, up to which pairs are optimised before the start
 PAIR_STEPS = 50_000_000  # number of variables visited by one call of the compiled pair loop
 # If the violation after a repair exceeds this share of lambda, the path is lost. The share is a

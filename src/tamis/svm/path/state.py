@@ -109,7 +109,7 @@ class SolverState:
     side: NDArray[np.int8] = field(init=False)
     h: Array = field(init=False)  # outputs at all points
     drift: Array = field(init=False)  # bound on the difference between h and the outputs of x
-    width: int = field(init=False)  # number of variables off the margin set that are followed
+    width: int = field(init=False)  # number of followed variables that are not in the margin set
     rows: Array = field(init=False, repr=False)  # memory for kernel rows, used by each epoch
     budget: int = field(init=False)  # number of epochs left; a usual path needs a tenth of them
 
@@ -136,7 +136,7 @@ class SolverState:
         return float(self.programme.sign @ self.x)
 
     def stand(self, x: Array, b: float) -> None:
-        """Set the current point. The variables strictly between their bounds are the margin set."""
+        """Set the current point. Variables strictly between their bounds form the margin set."""
         self.x, self.b = x, b
         self.side = np.where(x <= 0, LOW, np.where(x >= self.programme.upper, HIGH, FREE))
         self.side = self.side.astype(np.int8)

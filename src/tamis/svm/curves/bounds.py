@@ -8,9 +8,9 @@ the output of the path, ``h*`` the output of the optimum, and ``rho`` the distan
 the mean of the training points in feature space. Then ``|h - h*| <= ||dw|| rho + |db|``.
 
 Between two proved parts, from lambda_a down to lambda_b, the optimum cannot change much. Let c be
-the cost and x the variables of the programme. The optima at two values of lambda satisfy ``||w1 -
-w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and the decrease of
-``c'x`` from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of
+the cost and x the variables of the programme. The optima at two values of lambda satisfy
+``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and the decrease
+of ``c'x`` from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of
 lines, one per sample, so it changes at most as much as these lines. The bound is wide if large
 parts of the path are not proved.
 """

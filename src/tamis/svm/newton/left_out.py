@@ -31,8 +31,8 @@ def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
     """Compute all leave-one-out least-squares SVMs from a single inverse matrix.
 
     Take the inverse of [[K + ridge, 1], [1', 0]]. Let η be its last column, and P the inverse
-    without its last row and its last column. Without sample i, the multipliers are β - P_i βᵢ /
-    P_ii, and the intercept is b - ηᵢ βᵢ / P_ii.
+    without its last row and its last column. Without sample i, the multipliers are
+    β - P_i βᵢ / P_ii, and the intercept is b - ηᵢ βᵢ / P_ii.
     """
     xp, n = namespace(K), K.shape[0]
     matrix = with_diagonal(xp.asarray(K, copy=True), ridge)

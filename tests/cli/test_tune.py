@@ -204,7 +204,7 @@ def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
         (["-t", "y", "--groups", "x1", "--repeats", "2"], "leave out --groups"),
         (["-t", "y", "--output", "curve.txt"], "needs the ending .csv or .json"),
         (["-t", "y", "--output", "cancer.csv"], "holds the data"),
-        (["-t", "x0", "--scoring", "f1"], "a parabola or a line"),
+        (["-t", "x0", "--scoring", "f1"], "squared or absolute errors"),
     ],
 )
 def test_what_cannot_be_done_is_refused(refused, cancer, args, sentence):

@@ -385,9 +385,7 @@ def test_openml_sparse_data_become_dense(answer):
 @pytest.mark.parametrize("target", [None, np.ones((3, 2))])
 def test_openml_needs_one_target(answer, target):
     answer(target=target)
-    with pytest.raises(
-        InvalidTable, match="one target column; openml:odd@3 declares none or several"
-    ):
+    with pytest.raises(InvalidTable, match="one target column; openml:odd@3 has none or several"):
         load("openml:odd@3")
 
 

@@ -1,7 +1,7 @@
 """Loops that numba compiles, one module per topic.
 
 Loading numba takes longer than evaluating most criteria, so these modules are imported lazily.
-:mod:`tamis.compiled.thresholds` does not need numba. It holds the problem sizes from which a
+:mod:`tamis.compiled.thresholds` does not need numba. It contains the problem sizes from which a
 compiled loop is faster than numpy. A compiled loop returns the same result as the numpy code that
 it replaces.
 """
@@ -16,10 +16,11 @@ from warnings import warn
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
-    """Compile a function as :func:`numba.njit` does, also if its cache cannot be used.
+    """Compile a function like :func:`numba.njit`, even if numba's cache cannot be used.
 
-    numba raises an error if no folder is writable, or if it cannot read or replace a file. Here
-    stored loops are still read if there are any, and the others are compiled in each process.
+    numba raises an error if no cache folder is writable, or if it cannot read or replace a file.
+    With this function, loops that are already stored are still read, and all other loops are
+    compiled in each process.
     """
     import numba
 
@@ -47,7 +48,7 @@ def _cache_class() -> Any:
     class ReadOnlyFolder(folder):
         @classmethod
         def from_function(cls, py_func: Any, py_file: str) -> Any:
-            return cls(py_func, py_file)  # without numba's test that the folder is writable
+            return cls(py_func, py_file)  # skips numba's test that the folder is writable
 
     class Files(CompileResultCacheImpl):
         _locator_classes = [given, in_package, *others, ReadOnlyFolder]  # noqa: RUF012

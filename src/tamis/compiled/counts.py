@@ -1,8 +1,8 @@
 """Contingency tables of many columns at once.
 
 A column with few levels is stored as one bit set for each level except the first. A bit set marks
-the samples at its level. The count of a pair of levels is then the number of bits set in both.
-Counts that involve a first level follow from the margins of the table.
+the samples at its level. The count of a pair of levels is then the number of bits that are set in
+both bit sets. Counts that involve a first level follow from the margins of the table.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -34,8 +34,9 @@ def lowest_bit(word):
     return popcount((word & (~word + uint64(1))) - uint64(1))
 
 
-# Number of samples in a block that is searched for new levels. A block takes two kilobytes, which
-# fit into the L1 cache. In a column with many levels, the search stops after the first block.
+# Number of samples in a block. Columns are searched for new levels one block at a time. A block
+# takes two kilobytes, which fit into the L1 cache. In a column with many levels, the search stops
+# after the first block.
 LOOKED_AT = 256
 
 
@@ -50,7 +51,7 @@ def _at_least(block, cut):
 
 @njit(cache=True)
 def _count(block, value):
-    """Count how often a value occurs in the block."""
+    """Count the entries of a block that are equal to a value."""
     count = 0
     for i in range(len(block)):
         count += block[i] == value
@@ -59,9 +60,9 @@ def _count(block, value):
 
 @njit(cache=True, nogil=True)
 def few_levels(columns, most):
-    """Return the sorted distinct values of each row of ``columns``, and the number of them.
+    """Return the sorted distinct values of each row of ``columns``, and the number of values.
 
-    This number is ``most`` + 1 if a row has more than ``most`` distinct values.
+    The number is ``most`` + 1 if a row has more than ``most`` distinct values.
     """
     n_columns, n_samples = columns.shape
     levels = np.full((n_columns, most), np.inf)
@@ -91,7 +92,7 @@ def few_levels(columns, most):
 
 @njit(cache=True, nogil=True)
 def pack(columns, cuts, start, bits, sizes):
-    """Write the bit sets of all levels except the first, and add the samples in each to ``sizes``.
+    """Write the bit sets of all levels except the first, and add their sizes to ``sizes``.
 
     The bit sets of row j of ``columns`` begin at start[j] in ``bits``.
     """
@@ -121,10 +122,11 @@ def encode(columns, cuts, n_levels, codes):
 
 @njit(cache=True, nogil=True)
 def sums_by_bits(bits, sizes, start, pivot, pivot_sizes, n_samples, table, offset):
-    """Return, for each column, a sum over the cells of its contingency table.
+    """Return, for each column, a sum over the cells of the contingency table with the pivot.
 
-    All columns are tabulated against the same column, the pivot. A cell is a pair of a pivot level
-    and a column level. A cell with n samples at pivot level a adds table[offset[a] + n] to the sum.
+    The pivot is the column against which all others are tabulated. A cell is a pair of a pivot
+    level and a column level. A cell with n samples at pivot level a adds table[offset[a] + n] to
+    the sum.
     """
     n_columns, n_pivot, n_words = len(start) - 1, len(pivot), bits.shape[1]
     sums = np.empty(n_columns)
@@ -157,8 +159,8 @@ def sums_by_histogram(codes, n_levels, pivot, table, offset):
     n_pivot, sums = len(offset), np.empty(len(codes))
     for j in range(len(codes)):
         column, width = codes[j], n_levels[j]
-        # four tables in turn, because an increment would have to wait for the previous increment
-        # of the same cell
+        # four tables are used in turn, because an increment waits for the previous increment of the
+        # same cell
         counts = np.zeros((4, n_pivot * width), dtype=np.int64)
         for i in range(len(column)):
             counts[i & 3, pivot[i] * width + np.int64(column[i])] += 1

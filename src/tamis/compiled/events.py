@@ -1,4 +1,4 @@
-"""Inner loop that follows the SVM path from event to event, and a check of its result."""
+"""Inner loop that follows the SVM path from event to event, and a check of the result."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -24,7 +24,7 @@ from tamis.compiled.margin_set import (
 
 TIE = 1e-12  # events closer than this, relative to tau, are treated as simultaneous
 
-LOST = 1e-2  # a direction whose error, relative to the slope, exceeds this is not used
+LOST = 1e-2  # largest error, relative to the slope, of a direction that is used
 
 
 class EpochLog(NamedTuple):
@@ -102,9 +102,9 @@ def _speeds(problem, state, dh, dr):
     """Write the derivatives ``dr`` of the residuals along the direction.
 
     Returns the error of the direction, and a tolerance. Along an exact direction, the residuals on
-    the margin set do not change and the equality constraint holds. The error is the larger of the
-    two violations. Members of the margin set whose outputs are not computed anyway are not checked.
-    Derivatives below the tolerance are rounding errors.
+    the margin set do not change, and the equality constraint is satisfied. The error is the larger
+    violation of these two conditions. Members of the margin set are checked only if their outputs
+    are needed for other purposes. Derivatives below the tolerance are rounding errors.
     """
     n_ahead = problem.ahead.shape[1]
     response(problem, state, state.d, dh[:n_ahead])
@@ -201,7 +201,7 @@ def advance(problem, state, log, end):
     while row + 2 < log.tau.shape[0] and state.now.n_terms < n_terms:
         error, tolerance = _speeds(problem, state, dh, dr)
         # refine only if the error exceeds rounding; 0.05 times the tolerance is the larger of two
-        # errors: the current one of the residuals, and the one due to rounding
+        # errors: the current error of the residuals, and the rounding error
         if error > state.now.residual * scale and error >= 0.05 * tolerance:
             _refine(problem, state)
             error, tolerance = _speeds(problem, state, dh, dr)
@@ -241,8 +241,9 @@ def advance(problem, state, log, end):
 def audit(sign, point, slope, side, slot_of, followed, h, log, offset, tolerance):
     """Check each row of a log, given the recomputed outputs ``h`` of all points.
 
-    Returns the largest violation of the optimality conditions in each row, and the first row in
-    which a variable that is not ``followed`` violates them by more than the tolerance.
+    Returns the largest violation of the optimality conditions in each row. Also returns the first
+    row in which a variable that is not ``followed`` violates the conditions by more than the
+    tolerance.
     """
     n_rows = log.tau.shape[0]
     violation = np.zeros(n_rows)
@@ -268,7 +269,7 @@ def audit(sign, point, slope, side, slot_of, followed, h, log, offset, tolerance
 
 @njit(cache=True)
 def swaps(lam, h, tie, positive, negative, weight, state, out_lam, out_change):
-    """Find where the order of two outputs changes, for all pairs of points of opposite classes.
+    """Find each lambda at which the order of two outputs changes, for pairs of opposite classes.
 
     The ``state`` of a pair is 1 if the output of the positive point is higher, 0 if it is lower,
     and 1/2 in a tie. Changes of the state are multiplied by the weight of the pair. Returns the

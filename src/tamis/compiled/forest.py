@@ -1,4 +1,4 @@
-"""Forests of extremely randomised trees: their predictions and importances."""
+"""Predictions and feature importances of forests of extremely randomised trees."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -15,13 +15,14 @@ def grow_forest(columns, codes, values, asked, n_outputs, n_tried, n_trees, rng)
     """Return the sums over ``n_trees`` trees of their predictions and of their importances.
 
     ``columns`` and ``asked`` have one row per column. The target of training row i has the value
-    values[0, i] in the output codes[i] and 0 in the others, and values[1, i] is the weight of the
-    row. So classes have the value 1, and a real target has a single output. A split compares
-    ``n_tried`` columns, each at a random threshold, by the sum of squared errors, which for classes
-    is the Gini impurity. The importance of a column is its share of the decrease of that sum.
+    values[0, i] in the output codes[i], and 0 in all other outputs. values[1, i] is the weight of
+    the row. So classes have the value 1, and a real target has a single output. A split compares
+    ``n_tried`` columns, each at a random threshold, by the sum of squared errors. For classes, this
+    is the Gini impurity. The importance of a column is its share of the decrease of the sum of
+    squared errors.
 
-    A tree is not stored. If there are rows to predict, it is grown only where these rows are, and
-    the importances are those of these parts of the tree.
+    Trees are not stored. If there are rows to predict, only the nodes that these rows reach are
+    grown, and the importances include only these nodes.
     """
     n_rows, n_asked = columns.shape[1], asked.shape[1]
     found, importances = np.zeros((n_asked, n_outputs)), np.zeros(len(columns))
@@ -29,7 +30,7 @@ def grow_forest(columns, codes, values, asked, n_outputs, n_tried, n_trees, rng)
     # the rows of a node, copied to the start of these arrays
     held = np.empty(n_rows, dtype=np.intp), np.empty((3, n_rows))
     sums, left = np.empty(n_outputs), np.empty(n_outputs)
-    # each node is a range of training rows and a range of rows to predict
+    # a node consists of a range of training rows and a range of rows to predict
     nodes = np.empty((n_rows + 1, 4), dtype=np.int64)
     for _ in range(n_trees):
         rows, wanted = np.arange(n_rows), np.arange(n_asked)
@@ -113,7 +114,7 @@ def _best_split(columns, node, held, sums, total, features, n_tried, left, rng):
             left[codes[i]] += inside * terms[i]
             weight += inside * weights[i]
         rest = total - weight
-        if rest <= 0:  # the other rows have weights below the rounding error
+        if rest <= 0:  # the total weight of the other rows is below the rounding error
             continue
         score = 0.0
         for k in range(len(sums)):

@@ -5,8 +5,8 @@ with the exponentials.
 
 ``columns`` has one row per column. The columns are scaled so that the kernel is 2 to the power of
 minus the squared distance. Sums over a block are vectorised because the flag ``reassoc`` lets the
-compiler reorder additions. :func:`exp2` must not have this flag. It rounds by adding and
-subtracting a large number, and the compiler would remove both operations.
+compiler reorder additions. :func:`exp2` must not have this flag. The function rounds by adding and
+subtracting a large number, and with the flag the compiler would remove both operations.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -41,7 +41,7 @@ def _double(x: Any) -> Any:
     x = max(x, LEAST)
     shifted = x + ROUND
     r = x - (shifted - ROUND)
-    # interpolate (2**r - 1) / r at Chebyshev nodes between -1/2 and 1/2, so that 2**0 is exactly 1
+    # interpolates (2**r - 1) / r at Chebyshev nodes between -1/2 and 1/2, so that 2**0 is exactly 1
     p = 1.0203121063391729e-07
     p = p * r + 1.3255224878668817e-06
     p = p * r + 1.525268684626772e-05
@@ -136,11 +136,11 @@ def _relative(exponents, column, x, sign, greatest):
 def class_sums(columns, members, altered, signs, bounds, far, rows, out):
     """Add the sum of each sample's kernel values with each class to ``out``.
 
-    There is one result for each column in ``altered``. Its entry in ``signs`` is +1 if the column
-    is added to the ``members``, -1 if it is removed, and 0 if it is ignored. Class k has the
-    positions bounds[k] to bounds[k + 1] - 1. ``rows`` are positions of samples. ``far`` is infinite
-    at positions without a sample. The kernel is symmetric, so each pair is computed only once, when
-    the first of its two samples is in ``rows``.
+    There is one result for each column in ``altered``. The entry of a column in ``signs`` is +1 if
+    the column is added to the ``members``, -1 if it is removed, and 0 if it is ignored. The samples
+    of class k have the positions bounds[k] to bounds[k + 1] - 1. ``rows`` are positions of samples.
+    ``far`` is infinite at positions without a sample. The kernel is symmetric, so each pair is
+    computed only once: when the first of the two samples is in ``rows``.
     """
     n_classes = len(bounds) - 1
     exponents = np.empty(columns.shape[1], dtype=columns.dtype)
@@ -166,8 +166,8 @@ def class_sums(columns, members, altered, signs, bounds, far, rows, out):
 def log_class_sums_of_others(columns, members, altered, signs, bounds, far, rows, out):
     """Write the logarithms of the sums of :func:`class_sums`.
 
-    The kernel value of a sample with itself is left out. Sums are computed relative to their
-    greatest term, since all terms may be tiny.
+    The kernel value of a sample with itself is left out. Because all terms may be tiny, sums are
+    computed relative to their greatest term.
     """
     n_classes = len(bounds) - 1
     exponents = np.empty(columns.shape[1], dtype=columns.dtype)
@@ -209,8 +209,8 @@ def pair_sums(columns, members, altered, sign, widening, y, kind, offset, begin,
 
     K is the kernel of the columns, and L is the kernel of the target. Rows r run from ``begin`` to
     ``end`` - 1. Entry 0 of ``out`` uses the columns ``members`` alone, with exponents multiplied by
-    ``widening``. Each other entry also adds or removes one of the columns ``altered``. Padding
-    entries at the end of a column have weight 0.
+    ``widening``. Each of the other entries adds or removes one of the columns ``altered``. Padding
+    at the end of a column has weight 0.
     """
     n_samples, width = len(y), columns.shape[1]
     exponents = np.empty(width, dtype=columns.dtype)

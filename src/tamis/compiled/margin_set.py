@@ -6,16 +6,16 @@ solutions of both::
     min_x  x'Qx / 2 - g'x    subject to  s'x = tau e,  0 <= x <= u,    g = g_a + tau g_b
 
 with ``Q_ij = s_i s_j K[p_i, p_j]`` and decreasing ``tau``. The outputs are ``h = K (s x) + b``, and
-the residuals are ``r = s h - g``. At the optimum, r is 0 on the margin set E (0 < x < u), r >= 0
-where x = 0, and r <= 0 where x = u.
+the residuals are ``r = s h - g``. At the optimum, r = 0 on the margin set E (0 < x < u), r >= 0 if
+x = 0, and r <= 0 if x = u.
 
 An event is a change of E. Between two events x, b, h and r are affine in tau. Their direction
 solves ``A_E [db; dx] = [-e; -g_b]`` with ``A_E = [[0, s_E'], [s_E, Q_EE]]`` (Hastie et al. 2004;
 Ong, Shao and Yang 2010).
 
-The inverse of ``A_E`` is stored as a base matrix, which is fixed during a call, plus one symmetric
-rank-one term per change of E. Removing an index from E costs O(m) operations per term, where m is
-the size of E. Adding an index costs a product of the base matrix with a vector.
+The inverse of ``A_E`` is stored as a base matrix plus one symmetric rank-one term per change of E.
+The base matrix is fixed during a call. Let m be the size of E. Removing an index from E takes O(m)
+operations per term. Adding an index takes a product of the base matrix with a vector.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -32,9 +32,9 @@ LOW, HIGH, FREE = 0, 1, 2  # sides of a variable: x = 0, x = upper, in the margi
 # Exit codes.
 FULL, DONE, EMPTY, REFACTOR, CYCLE, INEXACT = 0, 1, 2, 3, 4, 5
 
-DEPENDENT = 1e-9  # a direction that changes h by less, relative to the kernel, is a null direction
-SINGULAR = 1e-12  # a Schur complement that is smaller, relative to the kernel, is treated as 0
-INEXACT_MOVE = 1e-11  # a null step that changes h by more, relative to g, is repaired
+DEPENDENT = 1e-9  # largest change of h, relative to the kernel, along a null direction
+SINGULAR = 1e-12  # size, relative to the kernel, below which a Schur complement is treated as 0
+INEXACT_MOVE = 1e-11  # change of h in a null step, relative to g, above which the path is repaired
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -92,7 +92,7 @@ def restricted_product(matrix, index, columns):
 class EpochProgramme(NamedTuple):
     """Quadratic programme, or its restriction to a subset of the variables.
 
-    It is constant during a call. Points in play are the points of these variables.
+    It is constant during a call. The points in play are the points of its variables.
     """
 
     K: NDArray[np.float64]  # kernel matrix of all points
@@ -105,8 +105,9 @@ class EpochProgramme(NamedTuple):
 
 
 #: Scalars that change during a call. The counts are the numbers of slots, terms, free variables and
-#: steps of length zero. The other scalars are tau, b, the scale of the kernel, the largest accepted
-#: residual, the scale of g, e, and the error of the equality constraint along the direction.
+#: steps of length zero. The other scalars are tau, b, the scale of the kernel (kappa), the largest
+#: accepted residual, the scale of g, e (excess), and the error of the equality constraint along the
+#: direction (missed).
 _COUNTS = ("n_slots", "n_terms", "n_free", "n_zeros")
 _REALS = ("tau", "b", "kappa", "residual", "scale", "excess", "missed")
 _FIELDS = np.dtype([(name, "i8") for name in _COUNTS] + [(name, "f8") for name in _REALS])
@@ -116,8 +117,8 @@ NUMBERS = np.dtype((np.record, _FIELDS))
 class EpochState(NamedTuple):
     """Data that changes during a call.
 
-    Each member of the margin set has a slot, a position in the arrays. A member that is removed
-    keeps its slot.
+    A slot is a position in the arrays. Each member of the margin set has a slot. A member keeps its
+    slot after it is removed from the set.
     """
 
     x: NDArray[np.float64]
@@ -155,7 +156,7 @@ def apply_inverse(inverse, n_terms, rhs, size, out):
 
 @njit(cache=True)
 def response(problem, state, d, out):
-    """Compute the change of the outputs, ``dh = K (s dx) + db``, at all points that may enter E."""
+    """Compute the change ``dh = K (s dx) + db`` of the outputs at all points that may enter E."""
     m = state.now.n_slots
     index = np.empty(m, np.int64)
     weight = np.empty(m)
@@ -244,7 +245,7 @@ def _new_slot(state, j):
 
 @njit(cache=True)
 def _append(problem, state, j, u, v, S):
-    """Add variable ``j`` to the margin set. Its new dx keeps its residual constant."""
+    """Add variable ``j`` to the margin set. The new dx of ``j`` keeps its residual constant."""
     k = state.slot_of[j]
     m = state.now.n_slots
     speed = problem.slope[j] + u[0] * state.d[0]
@@ -290,8 +291,8 @@ def _null_limit(problem, state, j, way, v):
 def enter(problem, state, j):
     """Add variable ``j`` to the margin set.
 
-    If ``A_E`` would become singular, j moves until it or a member reaches a bound. A member that
-    reaches a bound is exchanged for j. Returns the exit code (FULL on success) and whether x
+    If ``A_E`` would become singular, x_j changes until j or a member reaches a bound. If a member
+    reaches a bound, it is exchanged for j. Returns the exit code (FULL on success) and whether x
     changed.
     """
     m = state.now.n_slots
@@ -302,8 +303,8 @@ def enter(problem, state, j):
     if DEPENDENT * kappa * size < S:
         _append(problem, state, j, u, v, S)
         return FULL, False
-    # the Schur complement suffers from cancellation, so singularity is judged by the effect of the
-    # direction (-v, 1) on h
+    # the Schur complement loses digits by cancellation, so singularity is determined from the
+    # effect of the direction (-v, 1) on h
     n_ahead = problem.ahead.shape[1]
     dh = np.empty(n_ahead)
     response(problem, state, -v, dh)

@@ -9,7 +9,7 @@ from tamis.compiled import njit
 # Number of distances in a block. A block takes half a megabyte, so it stays in the L2 cache while
 # all candidate columns are tried.
 BLOCK = 2**16
-# Two distances are treated as a tie if their relative difference is below this number, which is ten
+# Two distances are treated as a tie if their relative difference is below this number. It is ten
 # times the rounding error of a sum of a few hundred terms. Ties are left to the estimator itself.
 TIE = 1e-12
 UNDECIDED = -1
@@ -42,8 +42,8 @@ def votes(X, codes, train, test, subset, candidates, sign, k, n_classes, squared
                 slack = (
                     0.0 if sign > 0 else 1e-15 * (len(subset) + 4) * _greatest(base[q], everyone)
                 )
-                # the greatest distance of any k + 1 rows is an upper bound for the neighbours; the
-                # nearest rows before the change give a tight bound
+                # the greatest distance of any k + 1 rows is an upper bound on the distances of the
+                # neighbours; the nearest rows before the change give a tight bound
                 bound = _greatest(distances, first[q]) + slack
                 _nearest(distances, labels, bound, near, voters)
                 tie = slack + TIE * near[k]
@@ -135,9 +135,9 @@ def _squared(counts, k, truth):
 
 @njit(cache=True, nogil=True)
 def _split_votes(distances, labels, cut, tie, n_classes):
-    """Count the rows of each class at a distance below ``cut``, and those tied with ``cut``.
+    """Count the rows of each class nearer than ``cut``, and the rows of each class tied with it.
 
-    The second count is also by class. Distances within ``tie`` of ``cut`` are ties.
+    Distances within ``tie`` of ``cut`` are ties.
     """
     sure, rest = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
     for row in range(len(distances)):
@@ -153,7 +153,8 @@ def _certain(sure, rest, k):
     """Return the number of votes for each class.
 
     ``sure`` counts the rows nearer than the tie, and ``rest`` counts the tied rows. If all tied
-    rows have the same class, it gets the remaining votes up to k. Otherwise ``sure`` is returned.
+    rows have the same class, this class gets the remaining votes up to k. Otherwise ``sure`` is
+    returned.
     """
     if (rest > 0).sum() == 1:
         sure[rest.argmax()] += k - sure.sum()
@@ -211,7 +212,7 @@ def city_block(points, start, stop):
         for left in range(0, len(points), TILE):
             for i in range(top, min(top + TILE, stop)):
                 for j in range(left, min(left + TILE, len(points))):
-                    if start <= j < i:  # both rows are among the given ones
+                    if start <= j < i:  # both rows are in the given range
                         found[i - start, j] = _city_block(points[i], points[j])
                         found[j - start, i] = found[i - start, j]
                     elif j < start or j >= stop:
@@ -230,9 +231,8 @@ def _add_differences(sums, a, b, weight, scale, cut):
 def weighted_sums(table, start, weights, scale, cut):
     """Return, for each column, the weighted sum of its differences over pairs of rows.
 
-    The pair of the rows ``start`` + i and j has the weight weights[i, j]. The difference of two
-    values is 1 if they are further apart than ``cut``, and otherwise their distance times
-    ``scale``.
+    The pair of rows ``start`` + i and j has the weight weights[i, j]. The difference of two values
+    is 1 if their distance exceeds ``cut``. Otherwise it is their distance times ``scale``.
     """
     sums = np.zeros(table.shape[1])
     stop = start + len(weights)

@@ -1,14 +1,14 @@
 """Sort keys of numbers, and contingency tables from bit planes of row blocks.
 
-A column with q levels has ceil(log2 q) bit planes: plane p holds bit p of the level of each row.
-Rows are split into runs of 8192. The first word of a packed row block holds its number of rows. The
-runs follow as ``[run][column][plane][128 words]``, where the last run may be shorter. The set of
-rows at a level is computed by ANDs of the planes while they are in the cache. Padding rows in the
-last word have level 0 in every column. They do no harm, because counts at level 0 are not computed
-from the planes but from the margins of the table.
+A column with q levels has ceil(log2 q) bit planes. Plane p contains bit p of the level of each row.
+Rows are split into runs of 8192. The first word of a packed row block is its number of rows. The
+runs follow as ``[run][column][plane][128 words]``. The last run may be shorter. The set of rows at
+a level is computed by ANDs of the planes while they are in the cache. Padding rows in the last word
+have level 0 in every column. They do not change the counts, because counts at level 0 are computed
+from the margins of the table, not from the planes.
 
 Several functions count rows by the levels of a column and of the *pivot*. The pivot is one column,
-or two columns whose combinations of levels are treated as levels of one.
+or two columns whose combinations of levels are treated as the levels of a single column.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -23,8 +23,8 @@ from numba.extending import intrinsic
 from tamis.compiled import njit
 from tamis.compiled.counts import _at_least, lowest_bit, popcount
 
-#: Number of 64-bit words in a run of 8192 rows. A run is short enough that the L1 cache holds the
-#: bit planes and level sets of a column and of a column with ten levels that it is crossed with.
+#: Number of 64-bit words in a run of 8192 rows. With this length, the L1 cache can contain the bit
+#: planes and level sets of two columns, one of them with ten levels.
 RUN = 128
 #: Up to this many cuts, entries are compared with each cut. With more cuts, bisection is faster.
 FEW_CUTS = 48
@@ -153,7 +153,7 @@ def keys_within(rows, start, beginnings, bounds, known, n_bits, counts):
                         counts[slot, (key >> finer) & mask] += 1
             continue
         # count one prefix at a time, so that its counts stay in the L1 cache; collect positions
-        # before counting, because a mispredicted loop end would discard the counting
+        # before counting, because a mispredicted end of the loop would discard work on the counts
         for slot in range(first, last):
             own, low, high, n_found = counts[slot], bounds[slot, 0], bounds[slot, 1], 0
             for base in range(0, len(row), 64):
@@ -168,10 +168,7 @@ def keys_within(rows, start, beginnings, bounds, known, n_bits, counts):
 
 @njit(cache=True, nogil=True)
 def keys_listed(rows, start, beginnings, bounds, known):
-    """Return all sort keys that begin with a known prefix, and the index of each key's prefix.
-
-    The array of indices is returned first.
-    """
+    """Return the index of the prefix and the sort key, for all keys with a known prefix."""
     shift, found = uint64(64 - known), 0
     slots, keys = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.uint64)
     for j in range(len(rows)):
@@ -198,7 +195,7 @@ def keys_listed(rows, start, beginnings, bounds, known):
 
 @njit(cache=True, nogil=True)
 def pack_planes(columns, cuts, n_levels, gaps, first_plane, n_planes, packed):
-    """Write the bit planes of each column. The level of missing values is the last one."""
+    """Write the bit planes of each column. Missing values get the last level."""
     n_rows = columns.shape[1]
     n_words = (n_rows + 63) // 64
     codes = np.empty(64, dtype=np.int64)

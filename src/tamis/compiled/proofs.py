@@ -1,6 +1,6 @@
 """Proof of optimality on parts of the SVM path.
 
-An interval is the piece of the path between two rows of the log.
+An interval is the part of the path between two rows of the log.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from tamis.compiled import njit
 from tamis.compiled.margin_set import FREE, LOW, apply_inverse, dot
 
-# Maximum number of variables per interval that get a sharp error bound. A sharp bound costs a
-# product with the inverse. The event that ends an interval needs one or two sharp bounds. For
-# duplicates of members of the margin set, a coarse bound suffices.
+# Maximum number of variables per interval for which a sharp error bound is computed. A sharp bound
+# takes a product with the inverse. The event that ends an interval needs one or two sharp bounds.
+# For duplicates of members of the margin set, a coarse bound suffices.
 CLOSE_LOOKS = 20
 
 
 class MarginInverse(NamedTuple):
-    """Inverse of the margin set's matrix on each interval: a base plus rank-one terms."""
+    """Inverse of the matrix of the margin set on each interval: a base plus rank-one terms."""
 
     base: NDArray[np.float64]
     terms: NDArray[np.float64]
@@ -32,7 +32,7 @@ class StepErrors(NamedTuple):
     """Bounds on the distance between the logged solution and the optimum, for each interval."""
 
     first: NDArray[np.float64]  # Newton step at the start, of shape (intervals, 1 + slots)
-    last: NDArray[np.float64]  # Newton step at the end; entry 0 of both belongs to the intercept
+    last: NDArray[np.float64]  # Newton step at the end; column 0 of both is for the intercept
     rounding: NDArray[np.float64]  # rounding errors of the residuals, of shape (intervals, slots)
     dx: NDArray[np.float64]  # bounds on the step of x, including rounding; (intervals, slots)
     weights: NDArray[np.float64]  # bound on the norm of the change of the weights
@@ -53,7 +53,7 @@ class ResidualErrors(NamedTuple):
 def _cut(part, first, last):
     """Restrict a part of [0, 1] to the numbers at which a linear function is not negative.
 
-    The function has the value ``first`` at 0 and ``last`` at 1.
+    The value of the function is ``first`` at 0 and ``last`` at 1.
     """
     if first >= 0.0 and last >= 0.0:
         return
@@ -102,8 +102,9 @@ def noise_effects(inverse, rounding, likely):
 def _term_of(log, slot, k):
     """Return the term of the inverse that the variable in a slot added at an end of interval ``k``.
 
-    The variable is outside the margin set on the interval. It enters at the end of the interval, or
-    it has left at the beginning. Return -1 if it does neither, or if there is no single term.
+    The variable is outside the margin set on the interval. It enters the set at the end of the
+    interval, or it left the set at the beginning. Return -1 if neither is the case, or if there is
+    no single term.
     """
     if slot >= 0 and log.side[k + 1, slot] == FREE and log.n_terms[k + 1] == log.n_terms[k] + 1:
         return log.n_terms[k]
@@ -116,8 +117,8 @@ def _term_of(log, slot, k):
 def _step_of(programme, inverse, errors, log, moving, i, slot, k):
     """Return a bound on the change of a residual when the solution moves to the optimum.
 
-    The residual belongs to variable ``i``, which is outside the margin set, on interval ``k``. It
-    has the given slot, or -1.
+    The residual belongs to variable ``i``, which is outside the margin set on interval ``k``.
+    ``slot`` is the slot of the variable, or -1.
     """
     K, sign, point = programme
     size = moving.shape[0] + 1
@@ -148,9 +149,9 @@ def proved_parts(
 
     The exact solution for a margin set is affine in tau. ``errors`` bounds its distance from the
     logged solution. The exact solution is optimal if all members are within their bounds, and if
-    the residuals of all other variables, with the error bounds ``own``, have the right sign. A
-    residual below its error bound does not restrict the part. This happens for duplicates of
-    members, for example. The possible effect of the residual is added to the duality-gap bound.
+    the residuals of all other variables, with the error bounds ``own``, have the correct sign. A
+    residual below its error bound does not restrict the part. For example, duplicates of members
+    have such residuals. Their possible effect is added to the bound on the duality gap.
 
     Writes one row of ``found`` for each interval from ``begin`` on, with four entries:
 
@@ -217,11 +218,11 @@ def _largest(a, b):
 
 @njit(cache=True)
 def bound_outputs(h, unit, norms, computed, parts, zones):
-    """Bound the errors of outputs ``h`` on the known parts of a path, and in the zones between.
+    """Bound the errors of outputs ``h`` on the known parts of a path and in the zones between.
 
     The bounds on the weights and the intercept, ``error_w`` and ``error_b``, are in units of the
     kernel. ``norms`` are the distances of the points from the mean of the training points. In a
-    zone, the outputs move from one known part to the next, so the bound includes this movement.
+    zone, the outputs change from one known part to the next, so the bound includes this change.
     """
     known, begin, end, error_w, error_b, loose = parts
     zone_w, zone_b, zone_loose = zones

@@ -16,8 +16,8 @@ from tamis.compiled import njit
 ZERO, FREE, BOUND = 0, 1, 2
 
 # OUTSIDE is the tolerance for multipliers outside their bounds, relative to the largest multiplier.
-# WRONG is the tolerance for outputs on the wrong side of the margin. It is relative to the margin
-# or, in regression, to the largest target.
+# WRONG is the tolerance for outputs on the wrong side of the margin, relative to the margin. In
+# regression, WRONG is relative to the largest target.
 OUTSIDE, WRONG = 1e-12, 1e-9
 # Largest accepted residual of the linear system, relative to its right-hand side. After one
 # refinement step the residual is smaller than this, unless the inverse is inaccurate.
@@ -76,8 +76,8 @@ def without_column(K, R, state, x):
 def _measure_apart(K, R, state, p, weights):
     """Return the squared distance of row p from the span of the free rows.
 
-    Also returns whether there are no free rows. Writes the weights of the free rows in the
-    projection of row p to ``weights``.
+    Also returns whether there are no free rows. The projection of row p onto the span is a weighted
+    sum of free rows. These weights are written to ``weights``.
     """
     n = len(state)
     towards, alone = np.zeros(n + 1), True
@@ -123,10 +123,11 @@ def _hold(R, state, p, role):
 
 @njit(cache=True)
 def _exchange(K, R, state, side, box, beta, p, way, weights):
-    """Exchange row p, which depends linearly on the free rows, for one of them.
+    """Exchange row p, which depends linearly on the free rows, for one of the free rows.
 
-    The multiplier of row p changes until a multiplier reaches a bound. The free rows compensate the
-    change, so that the outputs stay the same. Returns whether the exchange worked.
+    The multiplier of row p changes until a multiplier reaches a bound. The multipliers of the free
+    rows compensate for the change, so that the outputs stay the same. Returns whether the exchange
+    succeeded.
     """
     n = len(state)
     grows = way if state[p] == ZERO else -way
@@ -155,8 +156,8 @@ def _exchange(K, R, state, side, box, beta, p, way, weights):
 def invert(K, R, state, side, box, beta):
     """Compute the inverse R by freeing one row after the other.
 
-    A row that depends linearly on the rows freed before it is not freed. Its multiplier is set to
-    the nearer bound. Returns whether any row is free.
+    A row that depends linearly on the rows that are already free is not freed. Its multiplier is
+    set to the nearer bound. Returns whether any row is free.
     """
     asked = state == FREE
     R[:] = 0.0
@@ -175,10 +176,10 @@ def invert(K, R, state, side, box, beta):
 
 @njit(cache=True)
 def _solve(K, R, state, side, box, target, tube, beta, f):
-    """Solve for the multipliers and outputs, given the roles of the rows.
+    """Compute the multipliers and outputs from the roles of the rows.
 
-    They are written to ``beta`` and ``f``. Returns the intercept, and whether the solution is
-    accurate.
+    The results are written to ``beta`` and ``f``. Returns the intercept, and whether the solution
+    is accurate.
     """
     n = len(state)
     fixed, rhs = np.zeros(n), np.zeros(n + 1)
@@ -255,7 +256,8 @@ def _worst_output(state, side, target, tube, regression, f, b, tolerance):
 def settle(K, R, state, side, box, target, tube, regression, beta, f):
     """Change the roles of rows, one at a time, until the optimality conditions hold.
 
-    Returns whether they hold, up to rounding. If so, ``beta`` is the optimum.
+    Returns whether the conditions are satisfied up to rounding. In this case, ``beta`` is the
+    optimum.
     """
     tolerance = WRONG * (np.abs(target).max() if regression else 1.0)
     weights = np.empty(len(state) + 1)
@@ -302,7 +304,7 @@ def find_gone(held, kept, most):
 
 @njit(cache=True)
 def unstore(stored, column_at, place_of, n_stored, column):
-    """Remove a column from the stored columns and return it. The last one takes its position."""
+    """Remove a column from the stored columns and return it. The last column takes its position."""
     place, last = place_of[column], n_stored - 1
     x = stored[:, place].copy()
     if place != last:
@@ -341,8 +343,8 @@ def without_columns(K, R, state, stored, column_at, place_of, held, kept, most):
     """Remove the columns of ``held`` that are not in ``kept``.
 
     Returns the number of removed columns, the sum of their squared entries, and whether R is still
-    accurate. The number is -1, and nothing is removed, if it would exceed ``most`` or if ``kept``
-    has columns that are not in ``held``.
+    accurate. If more than ``most`` columns would be removed, or if ``kept`` has columns that are
+    not in ``held``, nothing is removed and the number is -1.
     """
     left, n_gone = find_gone(held, kept, most)
     share, good = 0.0, True

@@ -7,8 +7,8 @@ import numpy as np
 from tamis.compiled import njit
 
 # Lower bound of the curvature along the direction that changes a pair of variables, relative to the
-# sum of the two diagonal entries of the kernel. LIBSVM has a similar bound. For duplicate points
-# the curvature is 0, and the bound makes the step finite; the step then ends at a box constraint.
+# sum of the two diagonal entries of the kernel. LIBSVM has a similar bound. For duplicate points,
+# the curvature is 0. The bound makes the step finite, and the step ends at a box constraint.
 FLAT = 1e-12
 
 
@@ -76,7 +76,7 @@ def _step(K, point, sign, upper, g, x, h, i, j):
     room_i = upper[i] - x[i] if sign[i] > 0 else x[i]
     room_j = x[j] if sign[j] > 0 else upper[j] - x[j]
     t = min(t, room_i, room_j)
-    # a variable that reaches its bound is set to it exactly
+    # a variable that reaches a bound is set exactly to the bound
     if t == room_i:
         x[i] = upper[i] if sign[i] > 0 else 0.0
     else:

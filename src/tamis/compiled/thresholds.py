@@ -9,9 +9,9 @@ from typing import Any
 
 from tamis._parallel import in_order, is_shared, threads_for
 
-#: From this many table entries on, compiled loops encode the columns and count their levels. At
-#: this size, a pass with numpy takes half a millisecond, and a compiled pass takes a tenth of that.
-#: A search makes hundreds of passes. On smaller tables the gain does not cover the loading time.
+#: With at least this many table entries, compiled loops encode the columns and count their levels.
+#: At this size, a pass with numpy takes 0.5 ms, and a compiled pass takes 0.05 ms. A search makes
+#: hundreds of passes. On smaller tables the gain does not cover the loading time.
 COUNTED_ENTRIES = 200_000
 
 #: A contingency table with up to this many cells is counted with bit sets. For larger tables a
@@ -19,14 +19,14 @@ COUNTED_ENTRIES = 200_000
 #: sample, for any number of cells.
 CELLS_BY_BITS = 240
 
-#: The same limit if row blocks are stored as bit planes, from which bit sets are recomputed. For
-#: 450 samples, bit planes take 1 ns per cell. A histogram takes 0.67 ns per sample, or twice that
-#: if most samples are in the same cell.
+#: The same limit for row blocks that are stored as bit planes. Bit sets are then computed from the
+#: planes. For 450 samples, bit planes take 1 ns per cell. A histogram takes 0.67 ns per sample, or
+#: twice that if most samples are in the same cell.
 CELLS_BY_PLANES = 300
 
-#: From this many exponentials per step on, kernel sums use compiled loops. Including the distances,
-#: numpy takes 4 ns for each exponential and a compiled loop takes 0.6 ns. At this number, the
-#: dozens of steps of an elimination save as much time as loading numba takes.
+#: With at least this many exponentials per step, kernel sums use compiled loops. Including the
+#: distances, numpy takes 4 ns for each exponential and a compiled loop takes 0.6 ns. At this
+#: number, an elimination with dozens of steps saves as much time as loading numba takes.
 KERNEL_TERMS = 4_000_000
 
 #: Compiled loops find the nearest neighbours for all candidates at once if a table has at least
@@ -37,7 +37,8 @@ NEIGHBOUR_ROWS = 10_000
 
 #: Compiled loops compare pairs of rows if the number of pairs times the number of columns is at
 #: least this. numpy takes 5 ns per difference, and a compiled loop takes 0.2 ns. At this number,
-#: one comparison of all pairs saves about half the loading time. Resamples and folds repeat it.
+#: one comparison of all pairs saves about half the loading time. Resamples and folds repeat the
+#: comparison.
 COMPARED_PAIRS = 50_000_000
 
 #: Compiled loops compute the mean outputs of a tree ensemble if it would have to predict at least
@@ -60,8 +61,8 @@ SHARED_PARTS = 32
 def in_calls(n: int, terms: float, *, shared: bool = False) -> Iterator[slice]:
     """Yield slices of ``n`` items, one slice for each call of a compiled loop.
 
-    An item has ``terms`` terms. A slice has at most ``ONE_CALL`` terms, unless it is a single item.
-    With ``shared``, slices are smaller, so that threads can share them.
+    Each item has ``terms`` terms. A slice has at most ``ONE_CALL`` terms, unless it consists of a
+    single item. If ``shared``, slices are smaller, so that threads can share the work.
 
     >>> list(in_calls(5, ONE_CALL / 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]

@@ -21,10 +21,11 @@ def lay_out(
 ):
     """Write the breadth-first order of the nodes, and the cells that lead to each node.
 
-    ``order`` holds, for each position in breadth-first order, the index of the node in the input. A
-    node's range ``low`` to ``high`` holds the cells of the column that the node's parent tests. A
-    value in these cells passes all tests of this column on the way to the node. The range is empty
-    if low > high. Columns of codes with the same owner are treated as the same column.
+    ``order`` contains, for each position in breadth-first order, the index of the node in the
+    input. ``low`` and ``high`` are the first and the last of the cells that lead to a node. They
+    are cells of the column that the node's parent tests. A value in these cells passes all tests of
+    this column on the path to the node. The range is empty if low > high. Columns of codes with the
+    same owner are treated as the same column.
     """
     for tree in range(len(starts) - 1):
         root = starts[tree]

@@ -1,10 +1,11 @@
 """Outputs of a tree ensemble for each row at each point of each column.
 
-The points are the new values that a column is set to. The cells of a column are numbered as
+The points are the new values to which a column is set. The cells of a column are numbered as
 consecutive *slots*. A *job* sends a row with an altered column down a tree. At a test of the
-altered column, the job continues on each side that has points. The leaf at its end holds the row's
-value for a run of slots. A *note* stores such a run. Few runs of a row overlap, so its outputs at
-all points are described by few *segments*, in which the outputs are constant.
+altered column, the job continues on each side that has points. The leaf that it reaches contains
+the value of the row for a run of consecutive slots. A *note* stores such a run. Few runs of a row
+overlap. So the outputs of the row at all points are described by few *segments*, in which the
+outputs are constant.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -31,7 +32,8 @@ from tamis.compiled.trees import (
 )  # fmt: skip
 
 TWO = U(2)
-#: Bit position of the first slot, and mask of the slot after the last, in a packed run of slots.
+#: Layout of a packed run of slots: bit position of the first slot, and mask of the slot after the
+#: last slot of the run.
 FIRST, BEHIND = U(32), U(0xFFFFFFFF)
 
 
@@ -50,7 +52,7 @@ def _longer(array, needed):
 def _leave_with_points(word, span, codes, active, landed, jobs, origins, done, ends):
     """Send unchanged rows down a tree, and start jobs for altered values.
 
-    At each test, a job starts on the side that the row does not take, if this side has points.
+    At each test, if the side that the row does not take has points, a job starts on this side.
     """
     n, k, m = U(len(codes)), ZERO, ZERO
     for row in range(n):
@@ -112,7 +114,7 @@ def _spread(word, span, owner, codes, jobs, origins, n, more, sources, done, end
 
 @njit(cache=True, nogil=True)
 def _note(span, values, root, first, landed, done, ends, m, notes, deltas, counts):
-    """Write a note for each finished job: its run of slots, and the change of the row's sums."""
+    """Write a note for each finished job: the run of slots, and the change of the row's sums."""
     most = ZERO
     for row in range(len(counts)):
         most = max(most, counts[row])
@@ -148,9 +150,9 @@ def _wider(notes, deltas, needed):
 def note_changes(words, spans, starts, depth, owner, values, outputs, codes, notes, deltas):
     """Find how the sums of leaf values change at each point of each column.
 
-    There may be at most 1,023 rows. A span is the run of slots whose points lead to a node, or 0 if
-    there are no such points. Returns the runs of slots of each row, the change of the sums in each
-    run, and the number of runs of each row. The first two results are written to ``notes`` and
+    There may be at most 1,023 rows. The span of a node is the run of slots whose points lead to the
+    node, or 0 if there are none. Returns the runs of slots of each row, the change of the sums in
+    each run, and the number of runs of each row. The first two results are written to ``notes`` and
     ``deltas``, or to larger arrays if these are too small.
     """
     n_rows = len(codes)
@@ -203,12 +205,13 @@ def _scatter(notes, deltas, steps, marks, n_outputs):
 def segments(notes, deltas, counts, stops, before, base, rows, slots, ends, weights, sums):
     """Find the segments of each row.
 
-    A segment is a run of slots with positive weight in which the row's altered sums are constant
-    and differ from the unchanged sums. For each slot, ``stops`` is the end of its column's slots,
-    and ``before`` is the total weight of the column's slots before this slot. The last slot belongs
-    to no column. A note whose run reaches the end of its column has the last slot as its end.
-    Writes the row, first slot, end, weight and sums of each segment. Returns the number of
-    segments, which is less than twice the number of notes plus the number of rows.
+    A segment is a run of slots with positive weight in which the altered sums of the row are
+    constant and differ from the unchanged sums. For each slot, ``stops`` is the end of the slots of
+    its column, and ``before`` is the total weight of the slots of the column before this slot. The
+    last slot does not belong to a column. If the run of a note reaches the end of a column, the
+    note ends at the last slot. Writes the row, first slot, end, weight and sums of each segment.
+    Returns the number of segments, which is less than twice the number of notes plus the number of
+    rows.
     """
     n_outputs, n_slots = U(base.shape[1]), U(len(stops) - 1)
     steps = np.zeros(len(stops) * base.shape[1])

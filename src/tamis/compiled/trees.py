@@ -1,8 +1,8 @@
 """Evaluation of trees for many rows with altered columns.
 
 Values are encoded as *codes*. The code of a value is the number of thresholds of the column that
-are below the value, so that a row goes left if ``code <= cut``. A node is packed into a word of 64
-bits. The numbers are the sizes of its parts in bits::
+are below the value. So a row goes left if ``code <= cut``. A node is packed into a word of 64 bits.
+The numbers are the sizes of its parts in bits::
 
     right child is a leaf 1 | left child is a leaf 1 | left child 30 | column 16 | cut 16
 
@@ -124,11 +124,11 @@ def _follow(word, codes, jobs, n, done, m):
 
 @njit(cache=True, nogil=True)
 def add_changes(words, spans, starts, depth, values, outputs, codes, others, changes):
-    """Add the changes of the sums of leaf values, for each column that takes new values alone.
+    """Add the changes of the sums of leaf values if one column at a time takes new values.
 
-    There may be at most 1,023 rows. The span of a node holds the cells that lead to the node, as 16
-    bits for the number of cells and 16 bits for the first cell. The span is empty for columns that
-    are not altered. ``changes`` has the shape (outputs, columns, rows).
+    There may be at most 1,023 rows. The span of a node describes the cells that lead to the node:
+    16 bits for the number of cells and 16 bits for the first cell. The span is empty for columns
+    that are not altered. ``changes`` has the shape (outputs, columns, rows).
     """
     n_rows = len(codes)
     active, landed = np.empty(n_rows, np.uint64), np.zeros(n_rows, np.uint64)
@@ -155,7 +155,8 @@ def add_changes(words, spans, starts, depth, values, outputs, codes, others, cha
 def _fall(child, column, cut, node, group, own, row, other):
     """Return the leaf that a row reaches from a node.
 
-    The row takes its own values, but in the columns of group ``own`` the values of ``other``.
+    The row has its own values, except in the columns of group ``own``, which have the values of
+    ``other``.
     """
     while child[node] != 0:
         j = column[node]
@@ -170,12 +171,12 @@ def add_group_changes(
 ):
     """Add the changes of the sums of leaf values when the columns of a group take new values.
 
-    The new values are alternatives, which are rows of ``others``. Group g has the alternatives
-    ends[g] to ends[g + 1] - 1. If alternatives are ``paired``, each group has a single one: row r
-    of ``others`` for row r. A row leaves its path at the first test of a group's column that has a
-    different result for the new value. The leaf values of the unchanged row are added to ``sums``,
-    of shape (rows, outputs). Changes are added to ``changes``, of shape (rows, alternatives,
-    outputs).
+    Each row of ``others`` is an alternative, that is, a set of new values. Group g has the
+    alternatives ends[g] to ends[g + 1] - 1. If alternatives are ``paired``, each group has a single
+    alternative, which is row r of ``others`` for row r. A row leaves its path at the first test of
+    a column of the group whose result differs for the new value. The leaf values of the unchanged
+    row are added to ``sums``, of shape (rows, outputs). Changes are added to ``changes``, of shape
+    (rows, alternatives, outputs).
     """
     n_alternatives = ends[-1]
     left_in = np.full(n_alternatives, -1, np.int64)

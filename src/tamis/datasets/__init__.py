@@ -1,6 +1,6 @@
 """Synthetic problems with known relevant columns, and tables to load.
 
-A problem (:func:`make_weston`, ...) is random, and its relevant columns are known. A table
+A problem (:func:`make_weston`, ...) is generated at random, with known relevant columns. A table
 (:func:`load`) contains real data.
 """
 

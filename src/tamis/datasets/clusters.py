@@ -22,22 +22,22 @@ def make_weston(
 ) -> Problem:
     """Make two classes, each with two Gaussian clusters in the first two columns.
 
-    Class 0 has its centres at ±(3/4, 3), class 1 at ±(3, -3), all with unit covariance. All other
-    columns are noise. The second column alone is not informative, and the first alone is hardly
-    informative. No line separates the classes. The class sizes differ by at most one row, as in the
-    published experiments.
+    The cluster centres of class 0 are ±(3/4, 3), and those of class 1 are ±(3, -3). All clusters
+    have unit covariance. All other columns are noise. The second column alone is not informative,
+    and the first column alone is hardly informative. No line separates the classes. The class sizes
+    differ by at most one row, as in the published experiments.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=200
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
+    n_features : int, default=10
         Number of columns, at least 2.
-    noise : float
-        Standard deviation of the irrelevant columns, published as N(0, 20). It has no effect once
-        the columns are standardised.
+    noise : float, default=20.0
+        Standard deviation of the irrelevant columns, which were published as N(0, 20). It has no
+        effect if the columns are standardised.
 
     Returns
     -------
@@ -66,9 +66,9 @@ def make_weston(
     return make_problem(X, y, range(2))
 
 
-# Mean of each class (row) in each column, in units of the separation. Columns 2 and 3 separate the
-# groups {1,2}, 3, {4,5} and {1,3}, 2, {4,5}. These have the same sizes and distances, so the two
-# columns are equally good.
+# Mean of each class (row) in each column, in units of the separation. Column 2 separates the groups
+# {1,2}, 3, {4,5}, and column 3 separates {1,3}, 2, {4,5}. Both groupings have the same sizes and
+# distances, so the two columns are equally good.
 _STEPS = np.array([[0, 0, 0, 0], [1, 0, 1, 0], [2, 1, 0, 0], [3, 2, 2, -0.5], [3, 2, 2, 0.5]])
 
 
@@ -82,18 +82,18 @@ def make_complementary(
     * x1: 1, 2, 3 and {4, 5};
     * x2: {1, 2}, 3 and {4, 5};
     * x3: {1, 3}, 2 and {4, 5};
-    * x4: 4 and 5, which the other classes overlap.
+    * x4: 4 and 5. The other classes overlap both of them.
 
     The separability J of single columns is ``J(x1) > J(x2) = J(x3) > J(x4)``, but only the pair
     ``{x1, x4}`` separates all five classes.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=500
         Number of rows, split evenly among the classes.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    separation : float
+    separation : float, default=6.0
         Distance between neighbouring groups, in standard deviations.
 
     Returns
@@ -116,14 +116,14 @@ def make_complementary(
     rng = begin("make_complementary", locals(), separation=LEVEL)
     y = balance(rng, n_samples, 5)
     X = rng.standard_normal((n_samples, 4))
-    # wide enough to overlap classes 4 and 5 at any distance
+    # classes 1 to 3 are wide enough to overlap classes 4 and 5 at any separation
     X[y < 3, 3] *= max(1.0, separation / 2)
     return make_problem(X + separation * _STEPS[y], y, (0, 3))
 
 
-# Published correlations (1,2), (1,3), (2,3) within each class. The class means are not published.
-# The means used here reproduce the published correlations over all rows, and make the second column
-# informative but not needed.
+# Published correlations of the column pairs (1,2), (1,3), (2,3) within each class. The class means
+# are not published. The means used here reproduce the published correlations over all rows. They
+# make the second column informative but redundant.
 _CLASS_CORRELATIONS = (
     (0.99083612, 0.96333222, 0.9515664),
     (0.98955383, 0.95429516, 0.9470847),
@@ -135,16 +135,17 @@ _CLASS_MEANS = ((0.0, 0.0, 0.0), (2.48, 2.50, -7.86), (-6.73, 2.10, 1.85))
 def make_class_redundancy(n_samples: int = 600, *, random_state: Seed = None) -> Problem:
     """Make three columns that are redundant within each of three classes, but mostly not overall.
 
-    Within each class all columns are correlated at 0.95 to 0.99. Over all rows the absolute
-    correlations are 0.09 (1, 2), 0.19 (2, 3) and 0.72 (1, 3). Columns 1 and 3 separate the classes
-    perfectly. A penalty on the overall correlation therefore selects the wrong pair. A penalty on
-    the correlation within classes does not. The within-class correlations are exact in the sample.
+    Within each class, all columns have correlations from 0.95 to 0.99. Over all rows, the absolute
+    correlations are 0.09 (columns 1 and 2), 0.19 (2 and 3) and 0.72 (1 and 3). Columns 1 and 3
+    together separate the classes perfectly. So a penalty on the overall correlation selects the
+    wrong pair. A penalty on the correlation within classes selects the right pair. The within-class
+    correlations are exact in the sample.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=600
         Number of rows, at least 12, split evenly among the classes.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
 
     Returns
@@ -165,7 +166,7 @@ def make_class_redundancy(n_samples: int = 600, *, random_state: Seed = None) ->
     >>> [round(float(np.corrcoef(rows[:, :2].T)[0, 1]), 2) for rows in (X, X[y == 0])]
     [0.09, 0.99]
     """
-    # three columns need at least four rows per class to be made uncorrelated
+    # making three columns uncorrelated needs at least four rows per class
     rng = begin("make_class_redundancy", locals(), n_samples=integer(12))
     y = balance(rng, n_samples, 3)
     X = rng.standard_normal((n_samples, 3))
@@ -196,28 +197,31 @@ def make_madelon(
     """Make two classes on the corners of a hypercube, with many irrelevant columns (probes).
 
     Each of the ``2 ** n_informative`` corners ``±separation`` is the centre of a Gaussian cluster,
-    transformed by a random matrix. Half of the corners, at random, are class 1. Redundant columns
-    are random linear combinations of the informative ones, repeated columns are duplicates of
-    either, and probes are N(0, 1). The columns are in random order.
+    which is transformed by a random matrix. A random half of the corners is class 1. Redundant
+    columns are random linear combinations of the informative columns. Repeated columns are
+    duplicates of informative or redundant columns. Probes are N(0, 1). The columns are in random
+    order.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=2000
         Number of rows, split evenly among the corners.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
     n_informative, n_redundant, n_repeated, n_probes : int
-        Number of columns of each kind. There can be 1 to 12 informative columns.
-    separation : float
+        Number of columns of each kind: by default 5, 5, 10 and 480. ``n_informative`` must be from
+        1 to 12.
+    separation : float, default=2.0
         Half the side of the hypercube.
-    noise : float
-        Share of the rows with a wrong class.
+    noise : float, default=0.01
+        Share of the rows whose class is flipped.
 
     Returns
     -------
     Problem
-        The problem. As usual for these data, all columns but the probes are ``relevant``, although
-        ``n_informative`` independent ones suffice. ``equivalent`` groups duplicate columns.
+        The problem. As usual for these data, ``relevant`` contains all columns except the probes,
+        although ``n_informative`` independent columns suffice. ``equivalent`` groups duplicate
+        columns.
 
     References
     ----------

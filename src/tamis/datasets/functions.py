@@ -24,13 +24,13 @@ def make_additive(
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=200
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
+    n_features : int, default=10
         Number of columns, at least 5.
-    noise : float
+    noise : float, default=0.1
         Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part
         of y.
 
@@ -73,18 +73,18 @@ def make_interactive(
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=200
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
+    n_features : int, default=10
         Number of columns, at least 5.
-    noise : float
+    noise : float, default=0.1
         Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part
         of y.
-    square : bool
-        Whether to use Friedman's function. False uses ``20 (x3 - 1/2)`` without the square, as
-        published by Yang (2011), which makes the problem much easier.
+    square : bool, default=True
+        Whether to use Friedman's function. False uses ``20 (x3 - 1/2)`` without the square, as in
+        Yang (2011). This makes the problem much easier.
 
     Returns
     -------
@@ -124,13 +124,13 @@ def make_exponential(
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=200
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
+    n_features : int, default=10
         Number of columns, at least 2.
-    noise : float
+    noise : float, default=0.2
         Standard deviation of the Gaussian noise in y. It changes neither X nor the noise-free part
         of y.
 
@@ -169,24 +169,24 @@ def make_decoys(
 ) -> Problem:
     """Make five relevant columns, two correlated decoys of each, and irrelevant columns.
 
-    With u the relevant columns transformed to [0, 1], and Friedman's function f,
-    ``10 sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``, the target is f + noise for regression. For
-    classification, class 1 contains the rows in which f + noise is above its median. The columns
-    are in random order.
+    Let u be the relevant columns after transformation to [0, 1]. Friedman's function f is
+    ``10 sin(π u1 u2) + 20 (u3 - 1/2)² + 10 u4 + 5 u5``. For regression, the target is f + noise.
+    For classification, class 1 contains the rows in which f + noise is above its median. The
+    columns are in random order.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=250
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
-        Number of columns, at least 15; all are standard Gaussian.
-    task : {"classification", "regression"}
+    n_features : int, default=50
+        Number of columns, at least 15. All columns are standard Gaussian.
+    task : {"classification", "regression"}, default="classification"
         Kind of the target.
-    correlation : float
+    correlation : float, default=0.9
         Correlation of a decoy with its relevant column.
-    noise : float
+    noise : float, default=1.0
         Standard deviation of the Gaussian noise added to f.
 
     Returns

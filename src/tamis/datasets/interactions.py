@@ -34,21 +34,22 @@ def make_corral(n_samples: int = 128, *, random_state: Seed = None, variant: int
 
     * Corral-6: ``A0 A1 B0 B1``, an irrelevant column, and a column that agrees with y on 3/4 of the
       rows;
-    * Corral-46: ``A0 A1 B0 B1``; for each of them seven columns that agree with it on 16/16, 15/16,
-      ..., 10/16 of the rows; fourteen irrelevant columns, of which only two are distinct;
+    * Corral-46: ``A0 A1 B0 B1``; for each of these, seven columns that agree with it on 16/16,
+      15/16, ..., 10/16 of the rows; and fourteen irrelevant columns, of which only two are
+      distinct;
     * Corral-47: Corral-46 and a column that agrees with y on 3/4 of the rows.
 
-    The share of disagreeing rows is exact up to rounding; which rows disagree is random. For the
-    same seed, Corral-46 is the first 46 columns of Corral-47. ``equivalent`` contains the exact
-    duplicate of a relevant column, but not the columns that agree with it on fewer rows.
+    The share of disagreeing rows is exact up to rounding. The disagreeing rows are drawn at random.
+    For the same seed, Corral-46 is the first 46 columns of Corral-47. ``equivalent`` contains the
+    exact duplicate of each relevant column, but no column that agrees with it on fewer rows.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=128
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    variant : {6, 46, 47}
+    variant : {6, 46, 47}, default=6
         Number of columns.
 
     Returns
@@ -86,7 +87,8 @@ def _corral_noise(rng: np.random.Generator, causes: Ints) -> Ints:
     return np.hstack([np.column_stack(copies), irrelevant[:, np.arange(14) % 2]])
 
 
-# The published rules on columns x1 to x6, and the columns (from 0) that each depends on.
+# The published rules on columns x1 to x6. Each rule is followed by the numbers (from 0) of the
+# columns that it uses.
 _MONKS: dict[int, tuple[Callable[[Ints], NDArray[np.bool_]], tuple[int, ...]]] = {
     1: (lambda x: (x[0] == x[1]) | (x[4] == 1), (0, 1, 4)),
     2: (lambda x: (x == 1).sum(axis=0) == 2, (0, 1, 2, 3, 4, 5)),
@@ -97,7 +99,7 @@ _MONKS: dict[int, tuple[Callable[[Ints], NDArray[np.bool_]], tuple[int, ...]]] =
 def make_monks(
     n_samples: int = 432, *, random_state: Seed = None, problem: int = 1, noise: float = 0.0
 ) -> Problem:
-    """Make classes by a logical rule on six nominal columns of 3, 3, 2, 3, 4 and 2 values.
+    """Make classes by a logical rule on six nominal columns with 3, 3, 2, 3, 4 and 2 values.
 
     Values are coded from 1. With columns named x1 to x6, class 1 is
 
@@ -105,24 +107,26 @@ def make_monks(
     * MONK-2: exactly two of the six columns are 1;
     * MONK-3: (``x5 = 3`` and ``x4 = 1``) or (``x5 ≠ 4`` and ``x2 ≠ 3``).
 
-    Rows are drawn without replacement from the 432 possible rows. If all of them are drawn, drawing
-    starts again.
+    Rows are drawn without replacement from the 432 possible rows. After all 432 rows are drawn,
+    drawing starts again.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=432
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    problem : {1, 2, 3}
+    problem : {1, 2, 3}, default=1
         Number of the rule.
-    noise : float
-        Share of the rows with a wrong class. The published training set of MONK-3 has 0.05.
+    noise : float, default=0.0
+        Share of the rows whose class is flipped. In the published training set of MONK-3, it is
+        0.05.
 
     Returns
     -------
     Problem
-        The problem, with relevant columns (0, 1, 4), all six, or (1, 3, 4).
+        The problem. The relevant columns are (0, 1, 4) for rule 1, all six for rule 2, and (1, 3,
+        4) for rule 3.
 
     References
     ----------
@@ -149,19 +153,19 @@ def make_xor(
 ) -> Problem:
     """Make an XOR problem: four Gaussian clusters, with opposite corners in the same class.
 
-    Every column is ``±1 + spread · N(0, 1)``. Class 0 has equal signs in the first two columns,
-    class 1 opposite ones. The sizes of the four corners differ by at most one row. All columns have
-    the same distribution in both classes, so no single column is informative.
+    Every column is ``±1 + spread · N(0, 1)``. The signs of the first two columns are equal in class
+    0 and opposite in class 1. The sizes of the four corners differ by at most one row. All columns
+    have the same distribution in both classes, so no single column is informative.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=200
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
+    n_features : int, default=10
         Number of columns, at least 2.
-    spread : float
+    spread : float, default=0.3
         Standard deviation of a cluster.
 
     Returns
@@ -196,34 +200,35 @@ def make_interactions(
     n_features: int = 8,
     problem: str = "ring",
 ) -> Problem:
-    """Make classes by a ring, an XOR, a sum, or several of them.
+    """Make classes by a ring, an XOR, or a combination of a ring, an XOR and a sum.
 
     All columns are uniform on [0, 1]. With x1 to x6 the first columns, class 1 is
 
     * ring: ``abs(hypot(x1 - 1/2, x2 - 1/2) - 0.35) <= 0.1151``;
     * xor: ``(x1 - 1/2) (1/2 - x2) >= 0``;
-    * ring+xor: the ring with 0.0704, or ``(x3 - 1/2) (1/2 - x4) >= 0.0337``;
-    * ring+xor+sum: the ring with 0.0479, the product above with 0.0598, or ``x5 + x6 + e >=
-      1.4074`` with Gaussian noise e of standard deviation 0.2.
+    * ring+xor: the ring with threshold 0.0704, or ``(x3 - 1/2) (1/2 - x4) >= 0.0337``;
+    * ring+xor+sum: the ring with threshold 0.0479, or ``(x3 - 1/2) (1/2 - x4) >= 0.0598``, or
+      ``x5 + x6 + e >= 1.4074``. Here, e is Gaussian noise with standard deviation 0.2.
 
     The classes are nearly balanced. In the ring and the XOR, single columns are hardly
     informative.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=1000
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    n_features : int
+    n_features : int, default=8
         Number of columns. Columns after the relevant ones are noise.
-    problem : {"ring", "xor", "ring+xor", "ring+xor+sum"}
+    problem : {"ring", "xor", "ring+xor", "ring+xor+sum"}, default="ring"
         Rule that defines the classes.
 
     Returns
     -------
     Problem
-        The problem, whose relevant columns are the first 2, 2, 4 or 6.
+        The problem. The relevant columns are the first 2 for "ring" and "xor", the first 4 for
+        "ring+xor", and the first 6 for "ring+xor+sum".
 
     References
     ----------

@@ -11,9 +11,9 @@ An address states the source of a table:
 =========================  ====================================================================
 
 A plain name is looked up among the bundled sets (``diabetes``, ``digits``, ``iris``, ``wdbc``,
-``wine``), then in the folder, and never on the network. Two different sets are called breast
-cancer. ``wdbc`` is the Wisconsin data set, short for ``sklearn:breast_cancer``. The plain name
-``breast_cancer`` is looked up in the folder only, where it means the Ljubljana data set.
+``wine``), then in the folder, and never on the network. Two different data sets are called breast
+cancer. ``wdbc`` is the Wisconsin data set, and is short for ``sklearn:breast_cancer``. The plain
+name ``breast_cancer`` means the Ljubljana data set, and is looked up in the folder only.
 """
 
 import os
@@ -35,7 +35,7 @@ from tamis._memory import NUMBER, check_fits
 from tamis.exceptions import InvalidParameter, InvalidTable
 
 FOLDER_VARIABLE = "TAMIS_DATA"
-#: Bundled data sets: the plain name of each, and scikit-learn's name for it.
+#: Bundled data sets: scikit-learn's name for each plain name.
 _BUNDLED = {name: name for name in ("diabetes", "digits", "iris", "wine")}
 _BUNDLED["wdbc"] = "breast_cancer"
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -47,7 +47,7 @@ class Dataset(NamedTuple):
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The features, float64, neither scaled nor imputed.
+        The features as float64, without scaling or imputation.
     y : ndarray of shape (n_samples,)
         Class numbers from 0 (int64), or a real target (float64).
     feature_names : ndarray of str
@@ -55,9 +55,9 @@ class Dataset(NamedTuple):
     target_names : ndarray of str or None
         Names of the classes, indexed by ``y``; None for a real target.
     name : str
-        The short name.
+        The name without the source, such as "iris".
     source : str
-        The address, which :func:`load` accepts.
+        The address, with which :func:`load` loads the same table.
     extras : dict of str to ndarray
         All other arrays of a file, such as ``train_idx``, ``test_idx`` or ``relevant_idx``.
 
@@ -93,27 +93,27 @@ def load(name: str) -> Dataset:
     Parameters
     ----------
     name : str
-        A plain name, which is looked up among scikit-learn's bundled sets and then in the folder
-        named by the environment variable TAMIS_DATA. Or an address: ``sklearn:NAME``,
-        ``folder:NAME``, ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:ID``. Only ``openml:``
-        uses the network.
+        A plain name or an address. A plain name is looked up among scikit-learn's bundled sets,
+        then in the folder named by the environment variable TAMIS_DATA. The addresses are
+        ``sklearn:NAME``, ``folder:NAME``, ``openml:NAME``, ``openml:NAME@VERSION`` and
+        ``openml:ID``. Only ``openml:`` uses the network.
 
     Returns
     -------
     Dataset
-        The data, float64 and unscaled, with the names of columns and classes.
+        The data as float64, without scaling, with the names of columns and classes.
 
     Raises
     ------
     InvalidTable
-        If there is no such table, or the file is not a table.
+        If there is no table with this name, or if the file does not contain a table.
 
     Notes
     -----
     A file in the folder is a NumPy archive with the arrays ``X`` (samples by features) and ``y``.
     ``feature_names`` and, for classes numbered from 0, ``target_names`` are optional. All other
-    arrays become ``extras``. Files are read without pickling. Nominal columns of OpenML are loaded
-    as the rank of their category, missing values as NaN.
+    arrays become ``extras``. Files are read without pickling. Categories of nominal OpenML columns
+    are replaced by their ranks, and missing values by NaN.
 
     References
     ----------
@@ -197,7 +197,7 @@ def _files() -> dict[str, Path]:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        # opened here, because np.load does not close a file that is not an archive
+        # the file is opened here, because np.load does not close a file that is not an archive
         with path.open("rb") as stream:
             check_archive(str(path), stream)
             with np.load(stream, allow_pickle=False) as archive:
@@ -227,7 +227,7 @@ def _from_openml(address: str) -> Dataset:
     source, y = f"openml:{address}", data.target
     if y is None or np.ndim(y) != 1:
         raise InvalidTable(
-            f"load needs one target column; {source} declares none or several. Choose another "
+            f"load needs one target column; {source} has none or several. Choose another "
             f"version with openml:{name}@VERSION."
         )
     X = data.data.toarray() if issparse(data.data) else data.data
@@ -304,8 +304,8 @@ def _unknown(name: str) -> InvalidTable:
 def check_archive(where: str, stream: IO[bytes]) -> None:
     """Raise an error if a NumPy archive needs too much memory or has inconsistent headers.
 
-    Only the headers of the arrays are read. The header in a small archive may declare any size, and
-    a compressed archive may really contain that much.
+    Only the headers of the arrays are read. Even in a small archive, a header may declare any size,
+    and a compressed archive may actually contain that much data.
     """
     needed = 0
     with ZipFile(stream) as archive:
@@ -316,7 +316,7 @@ def check_archive(where: str, stream: IO[bytes]) -> None:
                     raise ValueError(f"{member.filename} has an unknown header")
                 shape, _, dtype = _HEADERS[version](array)
                 if prod(shape) * dtype.itemsize > member.file_size:
-                    raise ValueError(f"{member.filename} claims more numbers than it holds")
+                    raise ValueError(f"{member.filename} claims more numbers than it contains")
                 needed += prod(shape) * max(dtype.itemsize, NUMBER)
     stream.seek(0)
     check_fits(where, needed)

@@ -51,11 +51,11 @@ def make_mixed(
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=300
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
-    like : {"passengers", "incomes", "houses", "visits"}
+    like : {"passengers", "incomes", "houses", "visits"}, default="passengers"
         Kind of table:
 
         - "passengers": survival of a shipwreck, with names, tickets and missing ages;
@@ -86,18 +86,18 @@ def make_genes(
 ) -> MixedTable:
     """Make a wide table of gene expression with the usual defects of laboratory files.
 
-    There are three classes, which depend on the first 20 genes. The table also has a sample
-    identifier, a date, a site, two duplicates of the gene ``g3``, genes with missing values, and a
-    number that encodes the class.
+    The three classes depend on the first 20 genes. The table also has a sample identifier, a date,
+    a site, two duplicates of the gene ``g3``, genes with missing values, and a number that encodes
+    the class.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=80
         Number of rows.
-    random_state : int, None, Generator or RandomState
+    random_state : int, None, Generator or RandomState, default=None
         Seed or generator of the random numbers.
     n_genes, n_gaps : int
-        Number of genes, and number of genes with missing values.
+        Number of genes (by default 5000), and number of genes with missing values (by default 229).
 
     Returns
     -------

@@ -34,8 +34,8 @@ class Problem(NamedTuple):
     relevant : ndarray of int
         The relevant columns, in ascending order.
     equivalent : tuple of tuple of int
-        For each relevant column, the columns that can replace it without any loss, itself included,
-        in ascending order.
+        For each relevant column, the column itself and all columns that can replace it without any
+        loss, in ascending order.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Problem(NamedTuple):
 
 
 def balance(rng: np.random.Generator, n: int, k: int) -> Ints:
-    """Return ``n`` ints below ``k`` in random order, whose counts differ by at most one."""
+    """Return ``n`` ints from 0 to ``k`` - 1 in random order, whose counts differ by at most one."""
     return rng.permutation(np.arange(n, dtype=np.int64) % k)
 
 
@@ -70,7 +70,7 @@ def make_problem(
     relevant: Sequence[int],
     equivalent: Collection[Collection[int]] | None = None,
 ) -> Problem:
-    """Return a problem. By default no relevant column can be replaced by another column."""
+    """Return a problem. By default, each relevant column is equivalent only to itself."""
     groups = [(j,) for j in relevant] if equivalent is None else equivalent
     return Problem(
         np.ascontiguousarray(X, dtype=np.float64),

@@ -1,7 +1,7 @@
 """Feature selection by gates, which are learned factors on the columns.
 
-Gates are learned on the inputs of a neural network, or without a target by preserving the distances
-between rows.
+Gates are learned on the inputs of a neural network. Without a target, they are learned so that the
+distances between rows are preserved.
 
 Gradients are closed-form numpy code. All folds, restarts and grid points are trained in one batch.
 """

@@ -22,8 +22,8 @@ from tamis.neural.solver import GateSolver, Runs
 
 Rows = NDArray[np.intp]
 
-#: Activation functions, each with its derivative. The derivative is expressed as a function of the
-#: activation h, the value of the activation function.
+#: Activation functions and their derivatives. The argument of a derivative is the value h of the
+#: activation function.
 ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
     "tanh": (np.tanh, lambda h: 1 - h**2),
     "sigmoid": (expit, lambda h: h * (1 - h)),
@@ -53,7 +53,8 @@ class Stack(NamedTuple):
     ) -> Self:
         """Draw small random weights (Glorot and Bengio 2010) for ``n`` networks.
 
-        Networks are numbered from ``first`` on, and the seed of a network depends on its number.
+        The networks have the numbers ``first``, ``first + 1`` and so on. The seed of a network
+        depends on its number.
         """
         inner, outer = np.empty((n, n_inputs, hidden)), np.empty((n, hidden, n_classes))
         for k in range(n):
@@ -71,7 +72,7 @@ class Stack(NamedTuple):
         return cls(*(part.reshape(len(flat), *s) for part, s in zip(parts, shapes, strict=True)))
 
     def packed(self) -> Array:
-        """Return an array in which each row holds all weights of one network."""
+        """Return an array in which each row contains all weights of one network."""
         return np.concatenate([part.reshape(len(part), -1) for part in self], axis=1)
 
     def pick(self, which: NDArray[np.intp]) -> "Stack":
@@ -166,8 +167,8 @@ class NetworkLoss:
     """Loss of networks on weighted rows, plus weight decay.
 
     ``network`` is a NetworkClassifier. ``masks``, of shape (K, F), is 1 for the inputs that a
-    network uses and 0 for the others. After a call, ``outputs`` holds the class probabilities of
-    all rows. They are used to score held-out rows.
+    network uses and 0 for the others. After a call, ``outputs`` contains the class probabilities of
+    all rows, which are used to score held-out rows.
     """
 
     network: Any
@@ -197,11 +198,11 @@ class NetworkLoss:
 
 @dataclass(frozen=True)
 class GateSettings:
-    """Parameters of a ``GateSelector``, with names and None replaced by objects.
+    """Parameters of a ``GateSelector``, after names and None have been replaced by objects.
 
     ``network`` is a NetworkClassifier whose ``random_state`` is an integer. ``scope`` defines which
     rows of the table a row of gates multiplies (see :class:`GateLoss`). ``units`` maps columns to
-    gates. A unit is a column, or a group of columns that is selected as one and shares a gate.
+    gates. A unit is a column, or a group of columns that share a gate and are selected together.
     """
 
     gate: str
@@ -221,7 +222,7 @@ class GateSettings:
     def dependences(self, X: Array, codes: NDArray[np.intp], n_classes: int) -> list[Dependence]:
         """Return the dependence matrices of the units.
 
-        The list holds a single matrix that all rows of gates share, or one matrix for each of them.
+        The list contains one matrix for all rows of gates, or one matrix for each row of gates.
         """
         between = self.redundancy.between(X, codes, n_classes, self.scope)
         return group_dependences(between, self.units)
@@ -242,8 +243,8 @@ class GateFolds:
     stack : Stack
         The networks of the first fold, followed by the networks of the second fold, and so on.
     redundancy : sequence of sequence of Dependence
-        For each fold, a single dependence matrix that all rows of gates share, or one for each of
-        them.
+        For each fold, one dependence matrix for all rows of gates, or one matrix for each row of
+        gates.
     """
 
     X: Array
@@ -259,7 +260,7 @@ class GateFolds:
 
     @property
     def mean_redundancy(self) -> float:
-        """Mean dependence over all pairs of units, folds and dependence matrices of a fold."""
+        """Mean dependence over all pairs of units, in all dependence matrices of all folds."""
         return float(np.mean([phi.mean for fold in self.redundancy for phi in fold]))
 
 
@@ -267,11 +268,11 @@ class GateFolds:
 class GateLoss:
     """Objective of gates: loss of the gated networks, sparsity and redundancy.
 
-    A run has G rows of F gates. Its parameters are the G x F gate parameters, followed by the
-    weights of its network if these are learned jointly. Run r is trained on the rows
-    ``folds.used[fold[r]]``. The weights of sparsity and redundancy for row g of its gates are
-    ``mu[r, g]`` and ``lam[r, g]``. If networks are frozen, the loss of a run is the mean over the
-    networks of its fold.
+    A run is one training of gates. It has G rows of F gates. Its parameters are the G x F gate
+    parameters, followed by the weights of its network if these are learned jointly. Run r is
+    trained on the rows ``folds.used[fold[r]]``. The sparsity weight of row g of its gates is
+    ``mu[r, g]``, and the redundancy weight is ``lam[r, g]``. If networks are frozen, the loss of a
+    run is the mean loss over the networks of its fold.
 
     Scope "global" has one row of gates for all rows of X. Scope "class" applies row c of the gates
     to the rows of class c. Scope "one-vs-rest" applies row c to all rows, and its loss is the
@@ -322,9 +323,9 @@ class GateLoss:
     def _redundancy(self, gate: Array, runs: Runs) -> tuple[Array, Array]:
         """Return the redundancy term, lam / (F (F - 1)) s' phi s, and its derivative.
 
-        s are the shares of the gates, and the term is averaged over the rows of gates. The
-        derivative of the symmetric double sum has a factor 2, which is missing in
-        equations (3.7) to (3.9) of Varshney (2019).
+        The vector s contains the shares of the gates. The term is averaged over the rows of gates.
+        The derivative of the symmetric double sum has a factor 2, which is missing in equations
+        (3.7) to (3.9) of Varshney (2019).
         """
         share, by_gate = self.gate.share(gate)
         n_rows, n_inputs = gate.shape[1:]
@@ -378,8 +379,8 @@ class GateLoss:
     def _views(self, rows: Rows | None) -> Iterator[tuple[int, Array, NDArray[np.intp], Array]]:
         """Yield each row of gates with the rows of X that it applies to.
 
-        Each item holds the index of the row of gates, the rows of X, their class numbers, and their
-        weights in each fold.
+        Each item contains the index of the row of gates, the rows of X, their class numbers, and
+        their weights in each fold.
         """
         X, codes, used = self.folds.X, self.folds.codes, self.folds.used
         if rows is not None:

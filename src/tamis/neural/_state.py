@@ -39,7 +39,7 @@ def unpacked(plain: Any) -> NDArray[Any]:
         is_valid = False
     if not is_valid:
         raise InvalidTable(
-            "The record holds a damaged array: its numbers do not fit its shape. Fit again "
+            "The record contains a damaged array: its numbers do not fit its shape. Fit again "
             "without the record."
         )
     return np.frombuffer(numbers, dtype=kind).reshape(shape).copy()

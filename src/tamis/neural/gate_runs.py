@@ -1,6 +1,7 @@
 """Training of gates: batches of runs, the grid of weights for "auto", and resumable stages.
 
-Training can be stopped after each stage and resumed from the state that the stage yielded.
+A run is one training of gates. Training can be stopped after each stage and resumed from the state
+that the stage yielded.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,12 +24,12 @@ from tamis.neural.solver import Runs
 #: Constraints on the sparsity weight ``mu`` and the redundancy weight ``lam``.
 WEIGHT = number(least=0)
 WEIGHTS = WEIGHT | several(WEIGHT, "one such number for each class") | one_of("auto")
-#: Sparsity weights that "auto" tries. Each is four or five times the previous one. The first one
-#: closes hardly any gates, and the last one leaves only a few gates open.
+#: Sparsity weights that "auto" tries. Each weight is four or five times the previous weight. The
+#: first weight closes hardly any gates, and the last one leaves only a few gates open.
 MUS = (0.05, 0.25, 1.0, 4.0)
-#: Redundancy weights that "auto" tries, as multiples of mu / (2 mean phi). Mean phi is the mean
-#: dependence over all pairs of columns. Bounded gates that are fully open start to close above the
-#: multiple 1. Below it, the sparsity term keeps them open.
+#: Redundancy weights that "auto" tries, as multiples of mu / (2 mean phi). Here, mean phi is the
+#: mean dependence over all pairs of columns. With the sparsity penalty "bell", fully open bounded
+#: gates start to close above the multiple 1. Below it, the penalty keeps them open.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Parameters of the networks that score the selected columns. These networks are trained for half
 #: as many iterations as a network for prediction, because each grid point and fold needs its own.
@@ -37,7 +38,7 @@ SCORING = {"solver": "lbfgs", "max_iter": 100, "decay": 1e-3}
 #: thirds of the rows are left for training.
 N_FOLDS = 3
 
-#: Function from gates to a mask of the selected columns.
+#: Function that gets gates and returns a mask of the selected columns.
 Choose: TypeAlias = Callable[[Array], Mask]
 
 
@@ -48,7 +49,8 @@ class GatePath:
     Attributes
     ----------
     mu, lam : arrays of shape (n_points,)
-        Weights of sparsity and redundancy. For each ``mu``, ``lam`` increases.
+        Weights of sparsity and redundancy. Points with the same ``mu`` are in increasing order of
+        ``lam``.
     accuracy : array of shape (n_points,)
         Mean held-out accuracy, over the folds, of networks trained on the selected columns.
     error : array of shape (n_points,)
@@ -109,14 +111,15 @@ class GateRuns(NamedTuple):
     Attributes
     ----------
     points : array of shape (R, n_parameters)
-        Final gate parameters, followed by the weights if they are learned jointly.
+        Final gate parameters, followed by the network weights if these are learned jointly.
     gates : array of shape (R, G, F)
-        Absolute values of the gates. Fully open gates are ranked by the loss that they prevent.
+        Absolute values of the gates. Fully open gates are ranked by how much the loss would rise if
+        they closed.
     values : array of shape (R,)
         Final values of the objective.
     history : dict of str to array of shape (n_epochs, R)
-        Terms ``loss``, ``sparsity`` and ``redundancy`` of the objective after each epoch. The
-        columns of runs that ended early are filled up with nan.
+        Terms ``loss``, ``sparsity`` and ``redundancy`` of the objective after each epoch. If a run
+        ended early, its last entries are nan.
     diverged : array of bool, of shape (R,)
         Whether the objective of a run was not finite at some point. Such points are discarded.
     """
@@ -138,11 +141,11 @@ def learn_gates(
     objective : GateLoss
         The objective of R runs.
     start : array of shape (R, n_parameters), optional
-        Starting points, which are ``points`` of an earlier call. By default all gates start open.
-        If weights are learned jointly, they start at the weights of one network of the fold.
+        Starting points: the ``points`` of an earlier call. By default, all gates start open, and
+        jointly learned weights start at the weights of one network of the fold.
     first : array of int, of shape (R,), optional
-        Index, within its fold, of the network whose weights are the starting point. The default is
-        0.
+        For each run, the index of the network of its fold that provides the initial weights. The
+        default is 0.
     """
     settings, folds, fold = objective.settings, objective.folds, objective.fold
     gate, n_gates = objective.gate, objective.n_gates
@@ -150,7 +153,7 @@ def learn_gates(
     diverged = np.zeros(len(fold), dtype=bool)
 
     def note_terms(evaluated: Runs, runs: Runs, points: Array) -> None:
-        """Store the objective's terms for ``runs``, at positions ``evaluated`` of the last call."""
+        """Store the terms of ``runs``, which were at positions ``evaluated`` of the last call."""
         terms = np.array([term[evaluated] for term in objective.terms])
         finite = np.isfinite(terms).all(axis=0)
         diverged[runs[~finite]] = True
@@ -201,8 +204,8 @@ def rising(mu: Array, lam: Array | None, mean_redundancy: float) -> Array:
 class GateGrid:
     """Cross-validation of a grid of weights; see :func:`tamis.neural.gate_path`.
 
-    ``Z`` holds standardised columns, with rows sorted by class. ``mu`` and ``lam`` are increasing
-    weights, or None for the default grid. ``choose`` selects columns, given their gates.
+    ``Z`` contains the standardised columns, with rows sorted by class. ``mu`` and ``lam`` are
+    increasing weights, or None for the default grid. ``choose`` selects columns, given their gates.
     """
 
     settings: GateSettings
@@ -222,7 +225,7 @@ class GateGrid:
         """Yield the state after training the networks, after each ``lam``, and at the end.
 
         Training resumes from ``state``, which is a state yielded by an earlier call, or empty. The
-        last state holds only the ``path``.
+        last state contains only the ``path``.
         """
         network, n_classes = self.settings.network, int(self.codes.max()) + 1
         fold_of = deal(self.codes, self.n_folds, self.settings.seed)
@@ -304,7 +307,7 @@ def read_weights(mu: Any, lam: Any, scope: str, n_rows: int) -> dict[str, Array 
         if np.ndim(given) and len(given) != n_rows:
             raise InvalidParameter(
                 f"GateSelector(scope={scope!r}) needs {n_rows} value(s) of {name}, got "
-                f"{len(given)}. Or give one number for all."
+                f"{len(given)}. Pass that many values, or one number for all."
             )
         weights[name] = each = np.full(n_rows, given, dtype=float)
         if auto and np.ptp(each) > 0:
@@ -323,8 +326,8 @@ class GateTraining:
     contains only JSON types. Stages add these keys, in this order:
 
     * ``network``, the state of the trained network;
-    * if a weight is "auto", ``walk``, the state of the grid, which is finally replaced by ``path``;
-    * ``points``, the current parameters, and ``levels``, how many values of lam are done;
+    * ``walk``, only if a weight is "auto": the state of the grid, replaced by ``path`` at the end;
+    * ``points``, the current parameters, and ``levels``, the number of finished values of lam;
     * at the end ``gates``, ``history``, ``mu``, ``lam`` and ``diverged``.
     """
 
@@ -359,7 +362,7 @@ class GateTraining:
         yield from self._learn(state)
 
     def _learn(self, state: State) -> Iterator[State]:
-        """Learn gates with the given weights or, for "auto", with lam rising to the best point."""
+        """Learn gates with the given weights. For "auto", lam increases to the best grid point."""
         used = np.ones((1, len(self.Z)), dtype=bool)
         network = clone(self.settings.network).restore(state["network"], self.classes)
         folds = GateFolds(self.Z, self.codes, used, network.networks(), [self._phi])

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from tamis._arrays import Array
 from tamis._checks import Constraints, number, one_of, several
 
-#: The absolute value of a gate is smoothed below this scale, so that it has a derivative at 0.
+#: The absolute value of a gate is smoothed below this scale, so that the penalty has a derivative
+#: at 0.
 ROUNDING = 1e-3
 #: Number of widths of an annealed penalty. From 1 to 0.1, each width is a little more than half of
 #: the previous width. These changes are small enough for the gates to follow their minimum.
@@ -19,16 +20,16 @@ N_WIDTHS = 5
 
 
 class Gate(ABC):
-    """Gate function. A gate is a factor on a column, and depends on a parameter b."""
+    """Gate function of a parameter b. A gate is a factor that multiplies a column."""
 
     #: Initial value of b, at which the gate is open.
     start: ClassVar[float]
-    #: Largest change of b in one step of L-BFGS. A long step could close a gate for good, because a
-    #: closed gate has no gradient.
+    #: Largest change of b in one step of L-BFGS. A long step could close a gate permanently,
+    #: because a closed gate has no gradient.
     longest: ClassVar[float] = np.inf
     #: Lower bound of b for L-BFGS.
     lowest: ClassVar[float] = -np.inf
-    #: Gates above this value are fully open. Their values do not rank the columns.
+    #: Gates above this value are treated as fully open. Their values are not used to rank columns.
     wide: ClassVar[float] = np.inf
 
     @abstractmethod
@@ -38,7 +39,7 @@ class Gate(ABC):
     def awake(self, b: Array) -> Array:
         """Return starting values of b for the next training.
 
-        Fully open gates are closed a little, because otherwise they have no gradient.
+        Fully open gates are closed a little, because they have no gradient.
         """
         return b
 
@@ -57,11 +58,11 @@ class Gate(ABC):
 
     @abstractmethod
     def share(self, gate: Array) -> tuple[Array, Array]:
-        """Return the gate's factor in the redundancy term, and the derivative of this factor."""
+        """Return the share of the gate in the redundancy term, and the derivative of the share."""
 
 
 class LinearGate(Gate):
-    """Gate that equals its parameter b. Its square enters the redundancy term."""
+    """Gate that equals its parameter b. The redundancy term uses the square of the gate."""
 
     start = 1.0
 
@@ -75,7 +76,7 @@ class LinearGate(Gate):
 class BoundedGate(Gate):
     """Gate between 0 (closed) and 1 (open). The redundancy term uses its value.
 
-    A gate ends at 1 if the objective does not push it to close, even if its column is only weakly
+    A gate ends at 1 unless the objective pushes it to close, even if its column is only weakly
     relevant. In a table with 500 columns, a hundred gates may end at 1.
     """
 
@@ -174,6 +175,6 @@ class Sparsity(BaseEstimator):
 
     @property
     def widths(self) -> Array:
-        """Widths that are used one after the other: only one unless ``width`` is a pair."""
+        """Widths of the penalty, in the order of use. A single width unless ``width`` is a pair."""
         first, last = np.broadcast_to(self.width, 2)
         return np.geomspace(first, last, N_WIDTHS if first != last else 1)

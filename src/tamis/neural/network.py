@@ -26,8 +26,9 @@ FOLDS = 5
 #: products with weights stay finite. This hardly changes predictions, because activation functions
 #: are saturated at much smaller values.
 FARTHEST = 1e100
-#: Maximum number of values in the arrays of a group of networks (128 MB). A pass over these values
-#: takes a few tenths of a second, so that the user can interrupt the training without delay.
+#: Maximum number of values in the arrays of a group of networks (128 MB), which are trained
+#: together. A pass over these values takes a few tenths of a second, so that the user can interrupt
+#: the training without delay.
 MOST_NUMBERS = 1 << 24
 #: Each optimiser stops when the relative change of the loss is below this number.
 TOLERANCE = {"lbfgs": 1e-6, "adam": 1e-5}
@@ -39,22 +40,22 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
 
     ``restarts`` networks are trained for each validation fold, all in one batch. Each network keeps
     the weights of the epoch with the highest validation accuracy; ties go to the lowest validation
-    loss. Predictions come from the best network or from the mean of all.
+    loss. Predictions use the best network, or the mean of all networks.
 
     Parameters
     ----------
     hidden : int or "auto", default=10
-        Number of hidden units. "auto" tries numbers from 1 to 3 per column: all of them if there
-        are at most eight, otherwise eight numbers in growing steps. It uses the number with the
-        highest mean accuracy over five folds. Ties go to the lowest number. Training with "auto"
-        takes about eight times as long as with a given number.
+        Number of hidden units. "auto" compares numbers from 1 to three times the number of columns:
+        all of these numbers if there are at most eight, otherwise eight of them in increasing
+        steps. It uses the number with the highest mean accuracy over five folds. Ties go to the
+        lowest number. Training with "auto" takes about eight times as long as with a given number.
     activation : {"tanh", "sigmoid", "relu"}, default="tanh"
         Activation function of the hidden units.
     loss : {"log", "squared"}, default="log"
-        Cross-entropy, or the squared error of the probabilities.
+        "log" is the cross-entropy. "squared" is the squared error of the probabilities.
     decay : float or "auto", default="auto"
-        Weight decay: half of it times the sum of squared weights is added to the mean loss. "auto"
-        is 0.001, or 0.01 if there are more columns than rows.
+        Weight decay. ``decay / 2`` times the sum of squared weights is added to the mean loss.
+        "auto" is 0.001, or 0.01 if there are more columns than rows.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         Optimiser.
     max_iter : int, default=200
@@ -64,13 +65,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     batch_size : int or None, default=None
         Number of rows per step of Adam. None uses all rows.
     validation : int, float or None, default=5
-        Rows that are held out for early stopping. An integer is a number of folds, each of which is
-        held out from a different network. A float is the share of rows that is held out from all
-        networks. None means no early stopping.
+        Rows that are held out for early stopping. An integer is a number of folds. Each network is
+        then trained without one of the folds. A float is the share of rows that are held out from
+        all networks. None means no early stopping.
     restarts : int, default=1
         Number of networks per fold, with different initial weights.
     combine : {"best", "mean"}, default="best"
-        Predict with the best network, or with the mean of the probabilities of all networks.
+        "best" predicts with the best network. "mean" averages the probabilities of all networks.
     random_state : int, generator or None, default=None
         Seed of the folds and the initial weights.
 
@@ -81,15 +82,15 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     hidden_ : int
         Number of hidden units that was used.
     validation_score_ : float
-        Held-out accuracy of the best network. It is optimistic, because the network was chosen with
-        the same rows. It is nan if ``validation`` is None.
+        Held-out accuracy of the best network. It is optimistic, because the network was selected on
+        the same held-out rows. It is nan if ``validation`` is None.
     n_networks_ : int
         Number of trained networks.
     n_iter_ : int
         Number of epochs of the longest training.
     history_ : dict of str to array of shape (n_epochs, n_networks)
-        ``validation_accuracy`` and ``validation_loss``. The columns of networks that ended early
-        are filled up with nan.
+        Held-out accuracy and loss after each epoch, with the keys ``validation_accuracy`` and
+        ``validation_loss``. If a network ended early, its last entries are nan.
 
     Examples
     --------
@@ -355,9 +356,9 @@ def _train(settings: Any, watch: "_Watch", start: Array) -> Trained:
 
 
 class _Watch:
-    """Callback that keeps the best weights of each network on its held-out rows.
+    """Callback that keeps the best weights of each network, scored on held-out rows.
 
-    Without early stopping it keeps the last weights.
+    Without early stopping, the last weights are kept.
     """
 
     def __init__(self, objective: NetworkLoss, held_out: Mask, start: Array, early_stopping: bool):
@@ -402,7 +403,7 @@ class _Watch:
 
 
 def _side_by_side(tables: list[Array]) -> Array:
-    """Join tables of different lengths horizontally. Shorter ones are filled up with nan."""
+    """Join tables of different lengths horizontally. Shorter tables are padded with nan."""
     longest = max(len(table) for table in tables)
     missing = [np.full((longest - len(table), table.shape[1]), np.nan) for table in tables]
     return np.hstack([np.vstack(pair) for pair in zip(tables, missing, strict=True)])
@@ -413,8 +414,8 @@ def histories(
 ) -> dict[str, Array]:
     """Return one table of shape (n_epochs, n_runs) for each name.
 
-    Each item of ``seen`` belongs to an epoch. It holds the indices of the runs that were still
-    active, and their values, with one row for each name. All other entries are nan.
+    Each item of ``seen`` belongs to an epoch. It contains the indices of the runs that were still
+    active, and their values, with one row for each name. The other entries of the tables are nan.
     """
     counts = np.zeros(n_runs, dtype=np.intp)
     tables = np.full((len(names), len(seen), n_runs), np.nan)
@@ -448,7 +449,7 @@ def held_out_rows(
         n_folds = min(int(validation), len(codes))
         folds = deal(codes, n_folds, seed)
         return np.repeat(folds == np.arange(n_folds)[:, None], restarts, axis=0)
-    # hold out a share of the rows, stratified by class: at least one row, but not all
+    # hold out a share of the rows, stratified by class: at least one row, but not all rows
     draws = stream(seed, "part").uniform(size=len(codes))
     share = np.clip(validation, 1 / len(codes), 1 - 1 / len(codes))
     passed = np.floor(np.arange(len(codes) + 1) * share + 1e-9)

@@ -31,7 +31,7 @@ def gate_path(
 
     1. train networks on the training rows;
     2. for each ``mu``, learn gates with increasing ``lam``, each starting from the previous result;
-    3. select columns with the selector's choice;
+    3. select columns as the selector's ``n_features_to_select`` specifies;
     4. train new networks on the selected columns and score them on the held-out rows.
 
     All folds and all ``mu`` are trained in one batch. Columns are standardised over all rows, as in
@@ -47,9 +47,9 @@ def gate_path(
     y : array of shape (n_samples,)
         Class labels.
     mu, lam : arrays of numbers, optional
-        Weights to try. By default the selector's weights are used. If these are "auto", the grid is
-        0.05 to 4 for ``mu``, and 0 to eight times mu / (2 mean phi) for ``lam``, where mean phi is
-        the mean redundancy over all pairs of columns.
+        Weights to try. By default, the selector's weights are used. If these are "auto", the grid
+        of ``mu`` is from 0.05 to 4, and the grid of ``lam`` is from 0 to 8 mu / (2 mean phi). Here,
+        mean phi is the mean redundancy over all pairs of columns.
     folds : int, default=3
         Number of folds.
 
@@ -94,11 +94,11 @@ def gate_path(
 
 
 def _read_grid(name: str, given: Any, held: Any) -> Array | None:
-    """Return the sorted values to try for a weight, or None for "auto"."""
+    """Return the sorted values of a weight to try, or None for "auto"."""
     if given is None and np.ndim(held) > 0:
         raise InvalidParameter(
             f"gate_path needs one {name} for all classes, but the selector has {held!r}. "
-            f"Give gate_path {name} as numbers."
+            f"Pass {name} to gate_path as one number or a list of numbers."
         )
     values = held if given is None else given
     check_values("gate_path", {name: WEIGHTS}, **{name: values})

@@ -1,4 +1,4 @@
-"""Rankings of columns by their gates, and a choice of the best columns of each class."""
+"""Rankings of columns by their gates, and a rule that selects the best columns of each class."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,12 +49,13 @@ class ClassFeature(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class PerClass(Choice):
-    """Choice that selects the best columns of each class, for gates by class.
+    """Choice that selects the columns with the widest gates of each class.
 
     Parameters
     ----------
     n_features : int
-        Number of columns to select for each class. The columns with the widest gates are selected.
+        Number of columns to select for each class. :class:`GateSelector` then needs
+        ``scope="class"`` or ``scope="one-vs-rest"``.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Redundancy, measured by the dependence phi of each pair of columns or units.
 
-A unit is a column, or a group of columns that is selected as one.
+A unit is a column, or a group of columns that are selected together.
 """
 
 from abc import ABC, abstractmethod
@@ -17,8 +17,8 @@ from tamis.exceptions import InvalidParameter
 
 #: Names of the measures of dependence.
 KINDS = ("pearson", "squared", "information")
-#: Up to this many columns, a matrix of all pairs is stored. At this size, the matrix takes 256 MB
-#: for each class and fold.
+#: Largest number of columns for which a matrix of all pairs is stored. At this size, the matrix
+#: takes 256 MB for each class and fold.
 MOST_COLUMNS = 8_000
 #: Cuts that divide a standardised column into three levels, from which mutual information is
 #: computed.
@@ -35,8 +35,8 @@ class Redundancy(BaseEstimator):
     Parameters
     ----------
     kind : {"pearson", "squared", "information"}, default="pearson"
-        The absolute correlation of two columns, its square, or their normalised mutual
-        information. Constant columns have redundancy 0.
+        Measure of two columns: the absolute correlation, the squared correlation, or the normalised
+        mutual information. Constant columns have redundancy 0.
     level : {"global", "class"} or None, default=None
         "global" computes redundancy over all rows, and "class" inside each class. None means
         "global" for gates of scope "global", and "class" for other scopes.
@@ -67,7 +67,7 @@ class Redundancy(BaseEstimator):
     ) -> "list[Dependence]":
         """Return the dependence matrices of the columns.
 
-        The list holds a single matrix that all rows of gates share, or one matrix for each of them.
+        The list contains one matrix for all rows of gates, or one matrix for each row of gates.
         """
         if not self.inside_classes(scope):
             return dependences(self.kind, X)
@@ -108,9 +108,9 @@ class PairMatrix(Dependence):
 class SquaredCorrelation(Dependence):
     """Squared correlations, computed from the columns without a matrix of all pairs.
 
-    With standardised columns z of length 1,
-    sum_j (z_i . z_j)^2 s_j = z_i' (sum_j s_j z_j z_j') z_i,
-    so that each row of shares s needs a matrix of size n^2 (rows) instead of F^2 (columns).
+    For standardised columns z of length 1,
+    sum_j (z_i . z_j)^2 s_j = z_i' (sum_j s_j z_j z_j') z_i.
+    So each row of shares s needs an n x n matrix for n rows, instead of F x F for F columns.
     """
 
     def __init__(self, columns: Array):
@@ -139,10 +139,10 @@ def dependences(
     Parameters
     ----------
     kind : {"pearson", "squared", "information"}
-        The absolute correlation, its square, or the normalised mutual information. For mutual
-        information, columns are cut into three levels at half a standard deviation from the mean,
-        and the result is divided by the geometric mean of the entropies. All measures are 1 for
-        duplicate columns and 0 for constant ones.
+        The absolute correlation, the squared correlation, or the normalised mutual information. For
+        mutual information, columns are cut into three levels at half a standard deviation from the
+        mean, and the result is divided by the geometric mean of the entropies. All measures are 1
+        for duplicate columns and 0 for constant ones.
     """
     check_columns(kind, X.shape[1])
     if codes is None:
@@ -155,8 +155,8 @@ def check_columns(
 ) -> None:
     """Raise an error if a table has too many columns for a matrix of all pairs.
 
-    ``fewer`` is the code that the message recommends. It selects the largest possible number of
-    columns.
+    ``fewer`` is the code that the message recommends for selecting fewer columns first. The braces
+    are replaced by the largest possible number of columns.
     """
     if kind != "squared" and n_columns > MOST_COLUMNS:
         raise InvalidParameter(
@@ -169,7 +169,7 @@ def check_columns(
 def through_columns(kind: str, n_rows: int, n_columns: int) -> bool:
     """Return whether dependence is computed without a matrix of all pairs.
 
-    This is possible only for squared correlations. It is done if it takes fewer operations than the
+    This is possible only for squared correlations. It is used if it takes fewer operations than the
     matrix, or if the matrix would be too large.
     """
     return kind == "squared" and (2 * n_rows**2 < n_columns or n_columns > MOST_COLUMNS)
@@ -228,7 +228,7 @@ class GateUnits:
 
 
 class GroupedDependence(Dependence):
-    """Dependence of two units: the mean over all pairs of a column of each."""
+    """Dependence of two units: the mean over all pairs with one column of each unit."""
 
     def __init__(self, between: Dependence, units: GateUnits):
         self._between, self._units = between, units

@@ -30,15 +30,15 @@ from tamis.neural.redundancy import (
 
 #: Factors by which ``beta`` is multiplied in successive descents.
 STAGES = (0.0, 1.0)
-#: Largest value of ``alpha``, the weight of the term for the number of columns, that is tried. With
-#: this value the term outweighs all others.
+#: Largest value of ``alpha`` that is tried. With this value, the term for the number of columns
+#: outweighs all other terms.
 HEAVIEST = 1e7
 #: Relative spread of the starting points. It is large enough to reach different local minima, and
 #: small enough that the sum of the gates is about right.
 JITTER = 0.1
-#: Lower bound of a distance by which the gradient is divided, relative to the original distance.
-#: With this bound the gradient is still large enough to open any gate, but its square does not
-#: overflow.
+#: The gradient is divided by distances. This is the lower bound of a divisor, relative to the
+#: original distance. With this bound, the gradient is still large enough to open any gate, but its
+#: square does not overflow.
 LEAST = 1e-6
 
 
@@ -55,29 +55,30 @@ class UFeSCoR(Embedded):
     Sammon's error :math:`SE = \frac{1}{\sum d^*_{ij}} \sum_{i<j} (d^*_{ij} - d_{ij})^2 / d^*_{ij}`
     compares the gated distances :math:`d_{ij}^2 = \sum_k g_k^2 (x_{ik} - x_{jk})^2` with the
     distances :math:`d^*_{ij}` over all columns. Pairs of equal rows are left out. Columns are
-    standardised, and ``y`` is ignored. Gates of constant columns are closed.
+    standardised first, and ``y`` is ignored. Gates of constant columns are closed.
 
     Parameters
     ----------
     n_features_to_select : int, float or Choice, default=0.5
-        Number r, or share, of columns to select, in order of their gates. ``Threshold(0.5)``
-        selects the columns whose gates are at least 0.5, and drops the term with r.
+        Number r of columns to select, or their share. The columns with the largest gates are
+        selected. ``Threshold(0.5)`` selects the columns whose gates are at least 0.5. The objective
+        then has no term with r.
     alpha : float, default=3.0
-        Weight of the term that sets the number of columns. It is multiplied by 10 until r gates are
-        open.
+        Weight of the term that controls the number of open gates. It is multiplied by 10 until r
+        gates are open.
     beta : float, default=0.1
         Weight of the term that drives gates to 0 or 1. It is added after a first descent.
     gamma : float, default=1.0
-        Weight of the redundancy. With 0 the method only preserves distances.
+        Weight of the redundancy term. With 0, redundancy is ignored.
     redundancy : {"pearson", "squared", "information"}, default="squared"
-        Dependence of two columns: the absolute correlation, its square, or their normalised mutual
-        information. Constant columns have dependence 0.
+        Dependence of two columns: the absolute correlation, the squared correlation, or the
+        normalised mutual information. Constant columns have dependence 0.
     restarts : int, default=10
         Number of starting points. Each run is scored by the objective with its r widest gates open
         and all others closed. The run with the lowest objective is used.
     max_rows : int, default=200
-        Maximum number of rows whose distances are used; larger tables are sampled. A step costs
-        O(rows^2 p).
+        Maximum number of rows between which distances are computed. Larger tables are sampled. A
+        step takes O(rows^2 p) operations.
     random_state : int, Generator or None, default=None
         Seed of the sample and the starting points. Starting points depend on the order of the
         columns, so reordered columns may lead to a different local minimum.
@@ -98,10 +99,10 @@ class UFeSCoR(Embedded):
         Terms of the objective at each iteration, without their weights: ``sammon``, ``size``,
         ``binary`` and ``redundancy``.
     rows_ : array of int
-        Rows whose distances were used.
+        Numbers of the rows between which distances were computed.
 
-    See :class:`tamis.contract.Selection` for other attributes. The value of a step of ``trace_`` is
-    minus Sammon's error of the columns selected so far.
+    See :class:`tamis.contract.Selection` for other attributes. In ``trace_``, the value of a step
+    is minus Sammon's error of the columns selected up to this step.
 
     References
     ----------
@@ -178,7 +179,7 @@ class UFeSCoR(Embedded):
         }
 
     def _rows(self, n_rows: int, seed: int) -> Subset:
-        """Return the rows whose distances are used."""
+        """Return the numbers of the rows between which distances are computed."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)
         return np.sort(stream(seed, "rows").choice(n_rows, self.max_rows, replace=False))
@@ -188,8 +189,9 @@ class UFeSCoR(Embedded):
     ) -> Iterator[State]:
         """Minimise from several starting points. Yield the state with the best result so far.
 
-        ``Z`` has no constant columns. The first descent is repeated, each time with ten times the
-        ``alpha``, until the wanted number of gates is open. Later descents use the final ``alpha``.
+        ``Z`` has no constant columns. The first descent is repeated until the required number of
+        gates is open, each time with ten times the previous ``alpha``. Later descents use the final
+        ``alpha``.
         """
         (phi,) = group_dependences(dependences(self.redundancy, Z), units)
         objective = SammonObjective(Z[rows], size, (0.0, 0.0, 0.0), phi, units)
@@ -234,8 +236,8 @@ class UFeSCoR(Embedded):
 class _Descent(NamedTuple):
     """Result of a descent.
 
-    ``value`` is the objective with only the widest gates open, ``gates`` holds the final gates, and
-    ``history`` the terms of the objective at each iteration.
+    ``value`` is the objective with only the widest gates open. ``gates`` contains the final gates,
+    and ``history`` contains the terms of the objective at each iteration.
     """
 
     value: Array
@@ -258,7 +260,7 @@ def _descend(
     """Minimise the objective from a random starting point, first without the term with beta."""
     n_gates, (alpha, beta, gamma) = len(objective.units.sizes), weights
     share = 0.5 if objective.size is None else objective.size / n_gates
-    # start near equal gates with the wanted sum, but not at b = 0, where the gradient is 0
+    # start near equal gates with the required sum, but not at b = 0, where the gradient is 0
     jitter = draw.uniform(1 - JITTER, 1 + JITTER, n_gates)
     point = np.sqrt(-np.log(np.clip(share, 0.001, 0.95))) * jitter
     history: list[tuple[float, ...]] = []
@@ -366,7 +368,7 @@ class SammonObjective:
 
 
 def distances(X: Array) -> Array:
-    """Return the Euclidean distances between rows, with 0 for distances due to rounding."""
+    """Return the Euclidean distances between rows. Distances due to rounding are set to 0."""
     squares = np.einsum("ij,ij->i", X, X)
     apart = squares[:, None] + squares - 2 * (X @ X.T)
     apart[apart <= 1e-13 * (squares[:, None] + squares)] = 0

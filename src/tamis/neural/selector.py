@@ -1,4 +1,4 @@
-"""Selection by gates on the inputs of a network, with controlled redundancy."""
+"""Feature selection by gates on the inputs of a neural network, with controlled redundancy."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -47,13 +47,14 @@ PARTS: dict[str, Any] = {"sparsity": Sparsity, "redundancy": Redundancy, "solver
 #: In a class with fewer rows than this, correlations between columns are mostly chance.
 FEW_ROWS = 5
 #: A bounded gate below CLOSED is closed. A linear gate is closed below SHARE_OF_WIDTH times the
-#: width of the sparsity penalty, where its penalty is a twentieth of that of an open gate.
+#: width of the sparsity penalty. At this value, the penalty of a gate is a twentieth of the penalty
+#: of an open gate.
 CLOSED, SHARE_OF_WIDTH = 0.1, 1 / 3
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GateSelector(Embedded):
-    """Selection by learned gates on the inputs of a multi-layer perceptron.
+    """Feature selection by learned gates on the inputs of a multi-layer perceptron.
 
     First a network is trained and frozen. Then a gate is learned for each column (or for each class
     and column). The objective is the loss of the gated network, plus penalties on open gates and on
@@ -65,23 +66,24 @@ class GateSelector(Embedded):
     F is the number of columns, phi_ij is the redundancy of columns i and j, and share is the square
     of a linear gate or the value of any other gate.
 
-    Gates of scope "class" multiply only the rows of their own class, so the gated network sees the
-    label and cannot be used for prediction. To measure a selection, train another model on the
-    selected columns, for example a :class:`NetworkClassifier`.
+    Gates of scope "class" multiply only the rows of their own class. So the gated network uses the
+    label and cannot be used for prediction. To estimate the accuracy of a selection, train another
+    model on the selected columns, for example a :class:`NetworkClassifier`.
 
     Parameters
     ----------
     n_features_to_select : int, float or Choice, default=0.5
         Columns to select by their gates: a number, a share, ``Threshold(0.9)`` or, for gates by
         class, ``PerClass(2)``. With gates by class, a column is ranked by its widest gate. Linear
-        gates of different classes have different scales, so a number selects the best column of
-        each class first, then the second best of each class, and so on.
+        gates are an exception, because their scales differ between classes. With linear gates, a
+        number selects the best column of each class first, then the second best of each class, and
+        so on.
     network : NetworkClassifier or None, default=None
-        The gated network. None is ``NetworkClassifier(decay=0.01, combine="mean")``, with more
-        weight decay than is best for prediction, so that the weights reflect relevance. With
-        ``combine="mean"`` the gates apply to all of its networks at once; with ``joint=True`` each
-        network has its own gates, and those with the lowest objective are used. If its
-        ``random_state`` is None, it uses the seed of the selector.
+        The gated network. None means ``NetworkClassifier(decay=0.01, combine="mean")``. This weight
+        decay is larger than is best for prediction, so that the weights reflect relevance. With
+        ``combine="mean"``, the same gates apply to all networks of the classifier. With
+        ``joint=True``, each network has its own gates, and the gates with the lowest objective are
+        used. If the ``random_state`` of the network is None, the seed of the selector is used.
     gate : {"linear", "bell", "sigmoid"}, default="linear"
         Gate as a function of its parameter b. "linear" is b and starts at 1, "bell" is exp(-b^2)
         and starts at 0.99, and "sigmoid" is 1 / (1 + exp(-b)) and starts at 0.9.
@@ -89,7 +91,7 @@ class GateSelector(Embedded):
         "global" learns one gate for each column. "class" and "one-vs-rest" learn one gate for each
         class and column. With "class", as published, a gate multiplies only the rows of its class.
         With "one-vs-rest", a gate multiplies all rows, and the loss is the binary cross-entropy of
-        its class; these gates do not see the label.
+        its class. So these gates do not use the label of a row.
     sparsity : {"l0", "l1", "bell"} or Sparsity, default="l0"
         Penalty on open gates. Pass an object such as ``Sparsity("l0", width=0.1)`` to set more
         options.
@@ -119,11 +121,12 @@ class GateSelector(Embedded):
     Attributes
     ----------
     gates_ : array of shape (n_features,)
-        Absolute value of the gate of each column; with gates by class, the widest one. Gates of
-        constant columns are 0. Bounded gates above 0.99 are fully open. They are ranked by how much
-        the loss would rise if they closed, and spread over the range from 0.99 to 1.
+        Absolute value of the gate of each column. With gates by class, this is the largest value
+        over the classes. Gates of constant columns are 0. Bounded gates above 0.99 are fully open.
+        They are ranked by how much the loss would rise if they closed, and spread over the range
+        from 0.99 to 1.
     class_gates_ : array of shape (n_classes, n_features)
-        Absolute values of the gates by class. Not set for scope "global".
+        Absolute values of the gates of each class. Not set for scope "global".
     feature_importances_ : array of shape (n_features,)
         The same as ``gates_``.
     classes_ : array
@@ -145,9 +148,9 @@ class GateSelector(Embedded):
     Notes
     -----
     The gradients published in the reference lack the factor 2 of the symmetric double sum. This
-    implementation uses the exact gradients of the published objective. Bounded gates start to close
-    when ``lam`` exceeds mu / (2 mean phi), the middle of the "auto" grid. Linear gates can close
-    because of ``mu`` alone.
+    implementation uses the exact gradients of the published objective. With the sparsity penalty
+    "bell", bounded gates start to close when ``lam`` exceeds mu / (2 mean phi), the middle of the
+    "auto" grid. Linear gates can close because of ``mu`` alone.
 
     References
     ----------
@@ -168,7 +171,7 @@ class GateSelector(Embedded):
 
     fewer = "Then(Ranking(FisherScore(), n_features_to_select={}), GateSelector(...))"
     quick = "mrmr"
-    #: Parameters that use the selector's ``random_state`` if their own is None.
+    #: Parameters that use the selector's ``random_state`` if their own ``random_state`` is None.
     seeds_parts: ClassVar[tuple[str, ...]] = ("network",)
 
     _constraints: ClassVar[Constraints] = {
@@ -286,7 +289,7 @@ class GateSelector(Embedded):
         return self._units.mask(support)
 
     def _part(self, name: str) -> Any:
-        """Return a parameter as an object. Replace None or a name by the object it stands for."""
+        """Return a parameter as an object. None and names are replaced by the object they mean."""
         given = getattr(self, name)
         if name == "network":
             return NetworkClassifier(**NETWORK) if given is None else given
@@ -332,8 +335,8 @@ class GateSelector(Embedded):
         Returns
         -------
         list of ClassFeature
-            For each column its index, name and gate, and its mean and standard deviation in each
-            class, in the order of ``classes_``.
+            Index, name and gate of each column, with the mean and standard deviation of the column
+            in each class, in the order of ``classes_``.
         """
         check_is_fitted(self)
         if self.scope == "global":

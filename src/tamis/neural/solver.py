@@ -29,8 +29,8 @@ Batches = Callable[[int], Iterator[NDArray[np.intp]]]
 SUFFICIENT_FALL, SLOPE_LEFT = 1e-4, 0.9
 #: Maximum number of step lengths that a line search tries.
 MOST_TRIALS = 25
-#: From this many parameters on, past steps are stored in single precision. Reading past steps is
-#: most of the work, and rounding them only affects the search direction.
+#: With at least this many parameters, past steps are stored in single precision. Reading past steps
+#: takes most of the time, and rounding them only affects the search direction.
 SINGLE_FROM = 10_000
 
 
@@ -46,8 +46,8 @@ class BatchObjective(Protocol):
 class GateSolver(BaseEstimator):
     """Optimiser of a :class:`GateSelector`.
 
-    With the same network both kinds find the same linear gates. Bounded gates may end at different
-    local minima.
+    For the same network, both algorithms find the same linear gates. For bounded gates, they may
+    find different local minima.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def lbfgs(
     """Minimise by limited-memory BFGS, with a line search and a stopping rule for each run.
 
     A run ends when the relative decrease of its value over five steps is below ``tol``, or when no
-    step along its direction lowers the value. A step to a non-finite value is treated as too long.
-    No parameter changes by more than ``longest`` in one step, or falls below ``lowest``.
+    step in the search direction decreases the value. A step to a non-finite value is treated as too
+    long. No parameter changes by more than ``longest`` in one step, or falls below ``lowest``.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def lbfgs(
 
 
 class _LineSearches:
-    """Line searches of all runs. Each bisects between a step that is too short and one too long."""
+    """Line searches of all runs, by bisection between a step too short and a step too long."""
 
     def __init__(self, n_runs: int, longest: float):
         self._longest = longest
@@ -199,7 +199,7 @@ class _LineSearches:
         step, slope = self.length[runs], self._slope[runs]
         fallen = np.isfinite(change) & (change <= SUFFICIENT_FALL * step * slope)
         flat = slope_left >= SLOPE_LEFT * slope
-        # too long if the value has not fallen enough, too short if it still falls steeply
+        # a step is too long if the value has not fallen enough, too short if it still falls steeply
         self._high[runs[~fallen]] = step[~fallen]
         self._low[runs[fallen & ~flat]] = step[fallen & ~flat]
         self._trials[runs] += 1
@@ -212,7 +212,7 @@ class _LineSearches:
 
 
 class _History:
-    """Ring buffer of the last steps of each run and of the changes of the gradient over them.
+    """Ring buffer of the last steps of each run, and of the change of the gradient in each step.
 
     The approximate inverse Hessian is used in its compact form (Byrd, Nocedal and Schnabel 1994,
     theorem 2.2). A direction then needs three passes over the buffer instead of a recursion over
@@ -223,7 +223,8 @@ class _History:
         dtype = np.float32 if n_parameters >= SINGLE_FROM else np.float64
         self._memory = memory
         self._pairs = np.zeros((n_runs, 2 * memory, n_parameters), dtype)  # steps, then changes
-        # inner products of steps and changes with changes; an empty position has curvature 1
+        # inner products of all steps and changes with the changes; an empty position has curvature
+        # 1
         self._products = np.zeros((n_runs, 2 * memory, memory))
         self._products[:, :memory] = np.eye(memory)
         self._scale = np.ones(n_runs)

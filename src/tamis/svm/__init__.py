@@ -1,7 +1,7 @@
 """Support vector machines (SVMs): exact solvers, paths over every C, and the provably best C.
 
-Names are imported when they are first used. The paths load numba, which criteria for fitted SVMs do
-not need.
+Names are imported when they are first used. So criteria for fitted SVMs do not load numba, which
+only the paths need.
 """
 
 from typing import Any

@@ -1,17 +1,17 @@
 """Updates of kernel matrices when a column is removed or scaled.
 
-Let K be the kernel matrix of the rows of X, and x a column of X. K₋ is the kernel matrix after
-this column is removed. K' is the derivative of K at v = 1 if the column is multiplied by v. The
-symbol ∘ is the product entry by entry:
+Let K be the kernel matrix of the rows of X, and x a column of X. K₋ is the kernel matrix after this
+column is removed. K' is the derivative of K with respect to v at v = 1, if the column is multiplied
+by v. The symbol ∘ denotes the product entry by entry:
 
 * Gaussian kernel: K₋ = K ∘ exp(γ (xᵢ - xₖ)²), K' = -2γ (xᵢ - xₖ)² ∘ K;
 * polynomial kernel of degree p (including the linear kernel), with B = γ XX' + r, K = Bᵖ:
   K₋ = (B - γ xx')ᵖ, K' = 2pγ xx' ∘ Bᵖ⁻¹.
 
-For N rows, computing a quadratic form β'K₋β directly takes N² exponentials for each column. Written
-as a sum of forms u'Ku, it takes a few matrix products for all columns together. For Gaussian
-kernels, :mod:`tamis.density.series` computes this sum. For polynomial kernels, it is the binomial
-expansion of (B - γ xx')ᵖ.
+For N rows, computing a quadratic form β'K₋β directly takes N² exponentials for each column. The
+form can also be written as a sum of forms u'Ku. This sum takes a few matrix products for all
+columns together. For Gaussian kernels, :mod:`tamis.density.series` computes the sum. For polynomial
+kernels, the sum is the binomial expansion of (B - γ xx')ᵖ.
 """
 
 from copy import copy
@@ -33,7 +33,7 @@ from tamis.svm.kernels import Kernel, power
 
 
 class ColumnKernel:
-    """Kernel matrix of the rows of a table, and its changes when a column is removed or scaled.
+    """Kernel matrix of the rows of a table, with updates for removed or scaled columns.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class ColumnKernel:
         return (kernel or self.kernel).values(base)
 
     def restricted(self, rows: NDArray[np.intp]) -> "ColumnKernel":
-        """Return this object for a subset of the rows. Distances or products are not recomputed."""
+        """Return the kernel matrix of a subset of the rows, without computing its entries again."""
         part = copy(self)
         known = part.__dict__
         for name in ("K", "slope"):
@@ -111,7 +111,7 @@ class ColumnKernel:
     def lost(self, beta: Array) -> Array:
         """Return β'Kβ - β'K₋β for each column, where K₋ is the kernel matrix without the column.
 
-        No digits are lost by cancellation.
+        The differences are computed without cancellation.
         """
         if not beta.any():
             return np.zeros(self.X.shape[1])

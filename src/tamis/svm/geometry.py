@@ -11,11 +11,11 @@ from tamis.density.simplex import smallest_sphere
 # If the condition number of a matrix exceeds this, it is treated as singular, and its inverse is
 # computed from its eigenvalues.
 _SINGULAR = 1e10
-# Eigenvalues smaller than _ZERO times the largest are treated as 0. If a matrix must not be
-# singular, they are replaced by _RAISED times the largest eigenvalue.
+# Eigenvalues smaller than _ZERO times the largest are treated as 0. If the matrix must be
+# nonsingular, they are replaced by _RAISED times the largest eigenvalue.
 _ZERO, _RAISED = 1e-12, 1e-18
-#: Largest number of points that enter the working set at a time. If the set itself has more points,
-#: their number is the limit.
+#: Largest number of points that enter the working set at a time. A working set with more points
+#: may at most double.
 ENTERING = 50
 #: If the number of entering points times the size of the working set exceeds this, the next
 #: programme is solved from scratch instead of from the current weights.
@@ -37,8 +37,8 @@ class MarginSystem(NamedTuple):
     inverse : array
         Pseudo-inverse of M, which exists even if F contains duplicates.
     stiff : array
-        Inverse of M after its zero eigenvalues are replaced by a tiny number. If a vector depends
-        linearly on the others, its diagonal entry is huge, so its squared span is 0.
+        Inverse of M after its zero eigenvalues are replaced by a tiny number. If a free vector
+        depends linearly on the others, its diagonal entry is huge, so its squared span is about 0.
     """
 
     free: np.ndarray
@@ -184,11 +184,11 @@ def sphere_around(K: Array, start: Array | None = None) -> Sphere:
         if not len(far):
             return Sphere(radius2, g)
         entering = far[np.argsort(-outside[far], kind="stable")][: max(ENTERING, len(work))]
-        # points leave only if the radius grew, because rounding could cause a cycle otherwise
+        # points leave only if the radius grew; otherwise, rounding could cause a cycle
         grew = radius2 > largest * (1 + 1e-12)
         largest = max(largest, radius2)
         work = np.union1d(work[weights > 0] if grew else work, entering)
-        # a start from given weights adds the points one at a time, which is slow for many points
+        # a start from the current weights adds one point at a time, which is slow for many points
         weights = g[work] if len(entering) * len(work) <= WORTH_A_START else None
 
 

@@ -1,8 +1,8 @@
 """Validation of X, y, weights and ranges for SVMs, and limits that avoid overflow.
 
 Squares and products of the outputs of distant rows may overflow, and infinity times 0 is NaN. So
-outputs, errors and bounds are limited: NaN and values beyond a limit are replaced by the limit. If
-a bound is at its limit, nothing is known.
+outputs, errors and bounds are limited: NaN and values beyond a limit are replaced by the limit. An
+error bound at its limit means that nothing is known about the value.
 """
 
 import warnings
@@ -29,7 +29,7 @@ FARTHEST_DOUBT = 1e304
 FARTHEST_SQUARED = 4e150
 #: Largest sample weight. A sum of many of them, times one or two kernel values, does not overflow.
 LARGEST_WEIGHT = 1e250
-#: Memory in bytes that a path of n rows needs, divided by n². It is for the kernel matrix, its
+#: Memory in bytes that a path of n rows needs, divided by n². It includes the kernel matrix, its
 #: centred copy and the kernel rows of the test fold.
 KERNEL_BYTES = 24.0
 #: Largest number of rows of a path. Their kernel matrix takes about 1 GB.
@@ -47,7 +47,7 @@ def _rises(ends: Any) -> bool:
         return False
 
 
-#: Constraint on a range: two positive numbers, of which the second is larger.
+#: Constraint on a range: two positive numbers in increasing order.
 RISING = Constraint(("a pair of rising numbers above 0",), _rises)
 
 
@@ -98,7 +98,7 @@ def check_numbers(name: str, y: NDArray[Any]) -> Array:
 
 
 def encode_classes(name: str, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the classes, and the code of each sample's class from 0. Refuse a single class."""
+    """Return the classes, and the class code of each sample, from 0. Refuse a single class."""
     # scikit-learn casts large numbers to integers for its check
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
@@ -122,8 +122,8 @@ def check_weights(name: str, weight: Array) -> Array:
         raise InvalidParameter(f"{name} needs sample weights that are not negative.")
     if (largest := float(weight.max(initial=0.0))) > LARGEST_WEIGHT:
         raise InvalidParameter(
-            f"{name} needs sample weights up to {LARGEST_WEIGHT:.0e}, times those of their "
-            f"classes; they reach {largest:.3g}. Divide them by a number: they multiply C."
+            f"{name} needs products of sample weight and class weight up to {LARGEST_WEIGHT:.0e}; "
+            f"they reach {largest:.3g}. Weights multiply C, so divide them by a constant."
         )
     return weight
 
@@ -131,10 +131,10 @@ def check_weights(name: str, weight: Array) -> Array:
 def weigh_classes(
     name: str, class_weight: Any, y: NDArray[Any], weight: Array, counts: Array | None = None
 ) -> Array:
-    """Return the product of sample weight and class weight for each sample, which multiplies C.
+    """Return the factor of C for each sample: its sample weight times its class weight.
 
-    Balanced class weights are computed from the number of samples of each class, or from the sum of
-    their ``counts`` if given.
+    Balanced class weights are computed from the number of samples in each class. If ``counts`` are
+    given, their sum over the samples of a class replaces this number.
     """
     classes, target = np.unique(y, return_inverse=True)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

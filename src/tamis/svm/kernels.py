@@ -105,8 +105,8 @@ class KernelEstimator(BaseEstimator):
     def _resolve(self, X: Array, gamma: Any = None, weight: Array | None = None) -> Kernel:
         """Return the kernel, with a gamma of ``"scale"`` or ``"auto"`` computed as in SVC.
 
-        With ``weight``, "scale" uses the weighted variance. SVC and SVR do not use it, so their
-        paths pass no weights.
+        If ``weight`` is given, "scale" uses the weighted variance. SVC and SVR use the variance
+        without weights, so their paths pass no weights.
         """
         name, gamma = type(self).__name__, self.gamma if gamma is None else gamma
         if self.kernel == "precomputed":
@@ -120,8 +120,8 @@ class KernelEstimator(BaseEstimator):
             spread = _variance(X, weight) if gamma == "scale" and self.kernel != "linear" else 1.0
             if not np.isfinite(spread):
                 raise InvalidTable(
-                    f'{name} with gamma="scale" needs columns whose variance is a number; they '
-                    f"reach {np.abs(X).max():.3g}. Scale the columns, for example by "
+                    f'{name} with gamma="scale" needs columns whose variance does not overflow; '
+                    f"they reach {np.abs(X).max():.3g}. Scale the columns, for example by "
                     "StandardScaler()."
                 )
             gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
@@ -140,8 +140,9 @@ class Gram:
     """Centred kernel matrix of the training rows ``members``, and kernel rows of new points.
 
     Because ``s'x = 0`` on the whole path, adding a function of the row or of the column to the
-    kernel only changes the intercept. Centring makes nearly constant kernels usable. For these, the
-    constant 1 of the RBF kernel is never added (``expm1``).
+    kernel only changes the intercept. So the kernel matrix can be centred, which makes nearly
+    constant kernels usable. For a nearly constant RBF kernel, k - 1 is computed directly
+    (``expm1``).
 
     The matrix is divided by ``unit``, a power of two near its largest entry, so that a path does
     not depend on the size of the kernel. Dividing by a power of two causes no rounding.
@@ -173,7 +174,7 @@ class Gram:
         self.unit = 2.0 ** int(np.frexp(size)[1]) if size > 0 else 1.0
         K /= self.unit
         self.K = K
-        # the error of an entry is at most the noise of its row plus the noise of its column
+        # the error of an entry is at most the sum of the noise of its row and of its column
         own = self._rounding(np.full(len(K), largest), self.squares, self.squares)
         self.noise = (own + TINY) / self.unit
 
@@ -203,8 +204,8 @@ class Gram:
 
         The error of a value between two points is at most the sum of their bounds. ``largest`` is
         the largest kernel value of each point, ``squares`` is its squared norm, and ``product`` is
-        its norm times the largest norm of the other points. A sum of d products is exact to about
-        sqrt(d) roundings of its size. The exponent of the RBF kernel is a difference between
+        its norm times the largest norm of the other points. A sum of d products has a relative
+        error of about sqrt(d) roundings. The exponent of the RBF kernel is a difference between
         squared norms. Centring adds four more roundings.
         """
         kernel = self.kernel
@@ -222,7 +223,7 @@ class Gram:
     def rows(self, X: Array) -> Array:
         """Return the kernel values between new points and the training rows, a row for each point.
 
-        They are centred, up to constants that only change the intercept.
+        The values are centred, up to a constant per row that only changes the intercept.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             found = self._raw(X[:, self.members] if self.precomputed else X - self.origin)

@@ -1,4 +1,4 @@
-"""A common view of fitted SVMs: outputs as kernel sums, and multipliers of the training rows."""
+"""Fitted SVMs in a common form: outputs as kernel sums, and multipliers of the training rows."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -17,30 +17,31 @@ from tamis.svm.kernels import Kernel
 
 KERNELS = ("rbf", "linear", "poly")
 #: Largest number of steps of LIBSVM, in total and per row. The larger limit applies. LIBSVM usually
-#: needs 10 to 100 steps per row, and several thousand with a large C. Its own limit is ten times as
-#: high, which takes a second for an SVM of 20 rows.
+#: needs 10 to 100 steps per row, and several thousand with a large C. The limit built into LIBSVM
+#: is ten times as high and takes a second for an SVM of 20 rows.
 MOST_STEPS, STEPS_A_ROW = 1_000_000, 1_000
 
-# A multiplier is treated as on its bound if it is within this share of the bound. LIBSVM sets it
-# exactly, but the product of C and the weights is rounded.
+# A multiplier counts as on its bound if it differs from the bound by at most this share of it.
+# LIBSVM sets such a multiplier exactly to its bound, but the bound computed here is a rounded
+# product of C and the weights.
 _ON_BOUND = 1e-9
 
 
 class KernelMachine(NamedTuple):
     """SVM with the outputs ``K(X, centres) @ weights + offsets``.
 
-    There are k outputs: one for each pair of classes, for each class, or a single one.
+    There is one output for each pair of classes, one for each class, or a single output.
     """
 
     kernel: Kernel  # as returned by :func:`function_of`
-    centres: Array  # (m, d): support vectors
-    weights: Array  # (m, k): weight of each support vector in each output
-    offsets: Array  # (k,): intercept of each output
+    centres: Array  # (n_support, n_columns): support vectors
+    weights: Array  # (n_support, n_outputs): weight of each support vector in each output
+    offsets: Array  # (n_outputs,): intercept of each output
 
     def grams(self, X: Array) -> Array:
         """Return the squared distances to all centres (RBF), or ``gamma <x, centre> + coef0``."""
         if self.kernel.name == "rbf":
-            # distances are differences between squares, which would lose digits far from 0
+            # distances are computed as differences of squares, which lose digits far from 0
             middle = self.centres.mean(axis=0)
             return euclidean_distances(X - middle, self.centres - middle, squared=True)
         return self.kernel.gamma * (X @ self.centres.T) + self.kernel.coef0
@@ -66,8 +67,8 @@ class Multipliers:
     box : array
         The upper bound of each multiplier.
     target : array
-        The target of each row: y in regression, or 1 or -1, which is also the sign of its
-        multiplier.
+        The target of each row: y in regression, or the label 1 or -1 in classification. The label
+        is also the sign of the multiplier.
     tube : float or None
         Half-width of the tube in regression, None for classification.
     coef : array or None
@@ -92,7 +93,7 @@ class Multipliers:
 
     @property
     def sizes(self) -> Array:
-        """The multipliers α without sign. In regression, this is α + α*, of which one is 0."""
+        """The multipliers α without sign. In regression, this is α + α*, and α or α* is 0."""
         return np.abs(self.beta)
 
     @property
@@ -101,7 +102,7 @@ class Multipliers:
         return (self.beta != 0) & (self.sizes < (1 - _ON_BOUND) * self.box)
 
     def on_support(self) -> "Multipliers":
-        """Return the same SVM without the rows that are not support vectors."""
+        """Return the same SVM with only the support vectors as rows."""
         support = self.beta != 0
         parts = {name: getattr(self, name)[support] for name in ("rows", "beta", "box", "target")}
         return replace(self, **parts)
@@ -116,7 +117,7 @@ class Multipliers:
         return float(self.beta @ self.target) - wide - norm2 / 2
 
     def slack(self, outputs: Array) -> float:
-        """Return the least sum of losses Σ boxᵢ ξᵢ that any intercept gives.
+        """Return the sum of losses Σ boxᵢ ξᵢ at the intercept that minimises it.
 
         ``outputs`` are the outputs of the rows without an intercept.
         """
@@ -127,7 +128,7 @@ class Multipliers:
         else:
             raised = self.target > 0
             lowered = ~raised
-        # an intercept below low or above high costs the bound of the row per unit of distance
+        # an intercept below low or above high has a loss: the distance times the bound of the row
         ends = np.concatenate([low[raised], high[lowered]])
         weights = np.concatenate([self.box[raised], self.box[lowered]])
         rising = np.argsort(ends, kind="stable")
@@ -140,7 +141,7 @@ class Multipliers:
 def most_steps(n_rows: int) -> int:
     """Return the largest number of steps to allow LIBSVM.
 
-    Without a limit, scikit-learn runs LIBSVM until it converges, which may never happen if weights
+    Without a limit, scikit-learn runs LIBSVM until it converges. This may never happen if weights
     or kernel values differ by many orders of magnitude.
     """
     return max(MOST_STEPS, STEPS_A_ROW * n_rows)
@@ -159,7 +160,7 @@ def kernel_machine(fitted: Any) -> KernelMachine | None:
         return None
     kernel = function_of(fitted)
     if is_newton(fitted) and fitted.kernel == "linear":
-        # a sum over columns, because a sum over rows would lose digits if columns are far from 0
+        # the output is a sum over columns, because a sum over rows loses digits far from 0
         weights = fitted.coef_.T
         return KernelMachine(kernel, np.eye(len(weights)), weights, fitted.intercept_)
     centres = host(fitted.support_vectors_).astype(np.float64, copy=False)
@@ -256,8 +257,8 @@ def check_weighted(name: str, y: NDArray[Any], weight: Array) -> None:
 def _weights(fitted: Any) -> Array:
     """Return the weights of the support vectors, with a column for each output.
 
-    For more than two classes, an output belongs to a pair of classes a < b. In LIBSVM's layout, the
-    weight of a vector of class a is in row b - 1, and the weight of a vector of class b in row a.
+    For more than two classes, an output belongs to a pair of classes a < b. LIBSVM stores the
+    weight of a vector of class a in row b - 1, and of a vector of class b in row a.
     """
     stored = host(fitted.dual_coef_)
     if is_newton(fitted) or len(getattr(fitted, "classes_", ())) <= 2:
@@ -304,10 +305,10 @@ def class_pairs(n_classes: int) -> list[tuple[int, int]]:
 def vote_counts(second: Mask, n_classes: int) -> Array:
     """Return the number of votes for each class in a one-vs-one vote.
 
-    ``second`` is whether each pair of classes votes for its second class. Pairs are along the last
-    axis of ``second``, and classes along the last axis of the result. The winner is the ``argmax``.
-    Ties go to the lowest class, as in LIBSVM. Decision values of ``SVC`` are positive for the
-    *first* class of a pair, so ``second`` is ``~(decisions > 0)`` for them.
+    ``second`` states whether each pair of classes votes for its second class. Pairs are along the
+    last axis of ``second``, and classes along the last axis of the result. The winner is the
+    ``argmax``. Ties go to the lowest class, as in LIBSVM. Decision values of ``SVC`` are positive
+    for the *first* class of a pair. For them, ``second`` is ``~(decisions > 0)``.
 
     >>> vote_counts(np.array([[True, True, False]]), 3)
     array([[0., 2., 1.]])

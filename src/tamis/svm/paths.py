@@ -62,8 +62,8 @@ class RegularizationPath(KernelEstimator):
         if not self.violation_ <= ACCEPTED or reached > self.lambda_range[0]:  # also true for NaN
             doubt = (
                 f"reached lambda = {reached:.4g} with a violation of the optimality conditions of "
-                f"{self.violation_:.1e} lambda; the path below is not certified. Scale the "
-                "columns, or use GridC."
+                f"{self.violation_:.1e} lambda; smaller values of lambda are not "
+                "certified. Scale the columns, or use GridC."
             )
         elif not definite:
             doubt = (
@@ -79,11 +79,11 @@ class RegularizationPath(KernelEstimator):
 class SVCPath(ClassifierMixin, RegularizationPath):
     """Support vector classifiers for every C in a range.
 
-    With ``lambda = 1 / C`` and ``x = lambda alpha``, the solution is piecewise affine in lambda
-    (Hastie et al. 2004). The path is followed from one breakpoint to the next. So the classifier at
-    any C in the range is exact, not interpolated between fits. With more than two classes, each
-    pair of classes has its own classifier, as in :class:`sklearn.svm.SVC`. All pairs use the same
-    C.
+    Let ``lambda = 1 / C``, and ``x = lambda alpha`` with the multipliers ``alpha``. The solution
+    ``x`` is piecewise affine in lambda (Hastie et al. 2004). The path is followed from one
+    breakpoint to the next. So the classifier at any C in the range is exact, not interpolated
+    between fits. With more than two classes, each pair of classes has its own classifier, as in
+    :class:`sklearn.svm.SVC`. All pairs use the same C.
 
     Parameters
     ----------
@@ -111,14 +111,14 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     violation_ : float
         Largest violation of the optimality conditions, relative to lambda, at the checkpoints.
     n_repairs_ : int
-        Number of repairs of the path, each of which moved it back to the optimum.
+        Number of repairs. A repair moves the path back to the optimum.
 
     Notes
     -----
     If no sample is on the margin, the intercept is not unique. The middle of the allowed interval
-    is used, as in LIBSVM. Duplicate samples of the same class are merged, and their coefficient is
-    divided in proportion to their weights. Duplicates with opposite labels, linear dependence and
-    ties are handled. A constant kernel yields a constant classifier.
+    is used, as in LIBSVM. Duplicate samples of the same class are merged. Their common coefficient
+    is divided among them in proportion to their weights. Duplicates with opposite labels, linear
+    dependence and ties are handled. A constant kernel yields a constant classifier.
 
     References
     ----------
@@ -156,7 +156,8 @@ class SVCPath(ClassifierMixin, RegularizationPath):
     def decision_function(self, X: ArrayLike, C: float = 1.0) -> Array:
         """Return the decision values at ``C``.
 
-        There is a column for each class, or a single value per row for two classes.
+        With two classes, there is a single value per row. Otherwise, there is a column for each
+        class.
         """
         X = check_new_rows(self, X)
         lam = self._lambda(C)
@@ -193,7 +194,7 @@ class SVCPath(ClassifierMixin, RegularizationPath):
         if not np.array_equal(self.classes_[target], y):
             raise InvalidTarget(
                 f"{type(self).__name__}.curve needs the classes it was fitted with, "
-                f"{self.classes_.tolist()}; y has others."
+                f"{self.classes_.tolist()}; y has other values."
             )
         return curve_of(
             PathFold(self._machines, X, target).steps(scoring), *scorer(scoring), "folds"
@@ -204,8 +205,9 @@ class SVCPath(ClassifierMixin, RegularizationPath):
 class SVRPath(RegressorMixin, RegularizationPath):
     """Support vector regression for every C in a range.
 
-    Each sample has two variables, for errors above and below the tube. With them, regression is the
-    same parametric programme as classification, with the linear term ``lambda (+-y - epsilon)``.
+    Each sample has two variables, one for errors above the tube and one for errors below it. With
+    these variables, regression is the same parametric programme as classification, with the linear
+    term ``lambda (+-y - epsilon)``.
 
     Parameters
     ----------
@@ -214,7 +216,7 @@ class SVRPath(RegressorMixin, RegularizationPath):
     gamma, degree, coef0, lambda_range
         As in :class:`SVCPath`.
     epsilon : float, default=0.1
-        Half-width of the tube within which errors cost nothing.
+        Half-width of the tube. Errors inside the tube have no loss.
 
     Attributes
     ----------

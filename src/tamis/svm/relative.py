@@ -1,6 +1,7 @@
 """SVMs whose gamma depends on the number of columns, for searches that remove columns.
 
-With gamma = scale / n_features, the width of the kernel stays comparable when columns are removed.
+With gamma = scale / n_features, kernels of tables with different numbers of columns have comparable
+widths.
 """
 
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from tamis._sparse import extremes, is_sparse
 class RelativeSVC(SVC):
     """RBF support vector classifier whose gamma is relative to the number of columns.
 
-    ``gamma`` is ``scale / n_features``, where constant columns are not counted. With standardised
+    ``gamma`` is ``scale`` divided by the number of columns that are not constant. With standardised
     columns, ``scale=1`` is the same as scikit-learn's ``gamma="scale"``.
 
     Parameters
@@ -57,15 +58,16 @@ class RelativeSVC(SVC):
 class RelativeSVR(SVR):
     """RBF support vector regression with parameters relative to its data.
 
-    ``gamma`` is ``scale / n_features``. C and epsilon are multiples of the standard deviation of
-    the target.
+    ``gamma`` is ``scale`` divided by the number of columns that are not constant. C and epsilon are
+    multiples of the standard deviation of the target.
 
     Parameters
     ----------
     cost : float, default=1.0
-        C divided by the standard deviation of the target.
+        C divided by the standard deviation of the target. C is the weight of the losses, as in SVR.
     tube : float, default=0.1
-        epsilon divided by the standard deviation of the target.
+        epsilon divided by the standard deviation of the target. epsilon is the half-width of the
+        tube.
     scale : float, default=1.0
         gamma times the number of columns.
 
@@ -91,8 +93,8 @@ class RelativeSVR(SVR):
         self.gamma = width(self.scale, X)
         spread = float(np.std(np.asarray(y, dtype=np.float64))) or 1.0
         self.C, self.epsilon = self.cost * spread, self.tube * spread
-        # the tolerance of the solver is absolute: it would stop at once if the target is tiny, and
-        # never if the target is so large that its rounding exceeds 1e-3
+        # The tolerance of the solver is absolute. With a fixed tolerance of 1e-3, it would stop at
+        # once if the target is tiny, and never if rounding of a large target exceeds 1e-3.
         self.tol = 1e-3 * spread / min(max(spread, 1.0), 1e6)
         return super().fit(X, y, sample_weight)
 

@@ -1,12 +1,12 @@
 """Linear SVMs of a table whose columns are removed. Each SVM is solved from the previous one.
 
-Removing a column x subtracts xx' from the Gram matrix, and the optimum changes little. Most rows
-keep their roles: their multiplier is 0, on its bound, or free (between the two). If all rows do,
-the new multipliers are the solution of a linear system whose inverse changes by a matrix of rank
-one. If roles change, they are changed one row at a time. If that does not end, pairs of multipliers
-are optimised as in LIBSVM. In each case the result is the optimum up to rounding, so it does not
-depend on the start. The exception is a table whose columns differ by many powers of ten, for which
-the result of optimising pairs is final.
+Removing a column x subtracts xx' from the Gram matrix, and the optimum changes little. The role of
+a row is whether its multiplier is 0, on its bound, or free (between the two). Most rows keep their
+roles. If all rows keep their roles, the new multipliers are the solution of a linear system whose
+inverse changes by a matrix of rank one. Otherwise, the roles are changed one row at a time. If this
+does not converge, pairs of multipliers are optimised as in LIBSVM. In each case the result is the
+optimum up to rounding, so it does not depend on the start. The exception is a table whose columns
+differ by many powers of ten. For such a table, the result of optimising pairs is final.
 """
 
 import numpy as np
@@ -17,19 +17,19 @@ from tamis.compiled import shrinking as loops
 from tamis.compiled.smo import smo
 from tamis.svm.machine import Multipliers
 
-# The Gram matrix is computed from scratch when its trace is below this share of its old value, or
-# when this number of columns has been subtracted. Until that point, subtraction loses at most two
+# The Gram matrix is computed from scratch when its trace falls below the share _LEFT of its old
+# value, or when _SUBTRACTED columns have been subtracted. Until then, subtraction loses at most two
 # bits, and rounding a few more.
 _LEFT, _SUBTRACTED = 0.25, 500
 # If more columns than this are removed at once, the Gram matrix is computed from scratch.
 _FEW = 8
-# Tolerances for optimising pairs, tried in this order until the roles are right, and the largest
-# number of steps in total.
+# Tolerances for optimising pairs, which are tried in this order until the roles are right. The last
+# number is the largest number of steps in total.
 _TOLERANCES, _MOST_STEPS = (1e-3, 1e-6, 1e-9, 1e-11), 200_000
 
 
 class ShrinkingMachine:
-    """A linear SVM that can be trained again, at low cost, whenever columns are removed.
+    """A linear SVM that is trained again at low cost after columns are removed.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class ShrinkingMachine:
     def _optimise_pairs(self) -> None:
         """Optimise pairs of multipliers until each row has the role that it has at the optimum.
 
-        If rounding hides the roles, because columns have very different scales or rows are linearly
-        dependent, the result of optimising pairs is final.
+        Rounding may hide the roles if columns have very different scales or rows are linearly
+        dependent. In this case, the result of optimising pairs is final.
         """
         box, target = self.machine.box, self.machine.target
         n = len(box)

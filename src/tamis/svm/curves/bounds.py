@@ -1,18 +1,18 @@
 """Bounds on the errors of the outputs of a path at new points.
 
-The path is computed with rounding errors, so it differs from the optimum. Between two events,
-except near both of them, the path is proved to have the same margin set as the optimum
+The path is computed with rounding errors, so it differs from the optimum. On most of the interval
+between two events, the path is proved to have the same margin set as the optimum
 (:mod:`tamis.svm.path.proofs`). On such a proved part, the weights of the path and of the optimum
-differ by at most ``||dw||``, and the intercepts by at most ``|db|``. So the output ``h`` of the
-path and the output ``h*`` of the optimum at a point satisfy ``|h - h*| <= ||dw|| rho + |db|``,
-where ``rho`` is the distance of the point from the mean of the training points in feature space.
+differ by at most ``||dw||``, and the intercepts by at most ``|db|``. At a new point, let ``h`` be
+the output of the path, ``h*`` the output of the optimum, and ``rho`` the distance of the point from
+the mean of the training points in feature space. Then ``|h - h*| <= ||dw|| rho + |db|``.
 
 Between two proved parts, from lambda_a down to lambda_b, the optimum cannot change much. Let c be
 the cost and x the variables of the programme. The optima at two values of lambda satisfy
-``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and its decrease
-from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of lines, one
-per sample, so it changes no more than these lines do. The bound is wide if large parts of the path
-are not proved.
+``||w1 - w2||^2 <= (lambda_1 - lambda_2) c'(x1 - x2)``. So ``c'x`` only decreases, and the decrease
+of ``c'x`` from lambda_a to lambda_b bounds the change of w. The intercept is a weighted median of
+lines, one per sample, so it changes at most as much as these lines. The bound is wide if large
+parts of the path are not proved.
 """
 
 from typing import NamedTuple
@@ -32,16 +32,17 @@ class ErrorBounds(NamedTuple):
     """Outputs of new points along a whole path, of shape (rows, points), with error bounds.
 
     Each row belongs to a lambda. An interval between two rows may have a known part, on which the
-    margin set is proved. A zone is the stretch of the path between two known parts, before the
-    first one or after the last one. Each known part and each zone has its own error bounds.
+    margin set is proved. A zone is a stretch of the path without a known part: between two known
+    parts, before the first or after the last. Each known part and each zone has its own error
+    bounds.
     """
 
     lam: Array
     h: Array
     band: Array  # outputs up to this size are treated as 0
-    known: NDArray[np.intp]  # row at the larger lambda of the interval of each known part
-    begin: Array  # position in its interval at which each known part begins, from 0 to 1
-    end: Array  # position in its interval at which each known part ends
+    known: NDArray[np.intp]  # for each known part, the row at which its interval begins
+    begin: Array  # where each known part begins, as a share of its interval
+    end: Array  # where each known part ends, as a share of its interval
     bound: Array  # error bounds on the known parts, (known parts, points)
     zone: Array  # error bounds in the zones, (known parts + 1, points)
 
@@ -137,8 +138,8 @@ def bound_errors(
 def _loosest(loose: Array, known: NDArray[np.intp]) -> Array:
     """Return the maximum of ``loose`` over the intervals of each zone and those next to it.
 
-    For each interval, ``loose`` is the possible change of the intercept if only rounding determines
-    it, as in :class:`Proof`.
+    ``loose`` is, for each interval, the possible change of an intercept that only rounding
+    determines (see :class:`Proof`).
     """
     found = np.zeros(len(known) + 1)
     zone = np.searchsorted(known, np.arange(len(loose)))

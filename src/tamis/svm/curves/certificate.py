@@ -1,10 +1,10 @@
 """Certificates: proofs about a validation curve and its optimum.
 
 A predicted label is certain if the absolute value of its output exceeds the bound on the error of
-the output (:mod:`tamis.svm.curves.bounds`). The validation function is computed twice: with all
-uncertain labels treated as correct, and with all of them treated as wrong. These are its bounds.
-The best C is certain if its worst possible value is at least as good as the best possible value of
-any other C.
+the output (:mod:`tamis.svm.curves.bounds`). The validation function is bounded by computing it
+twice: with all uncertain labels treated as correct, and with all of them treated as wrong. The best
+C is certain if its worst possible value is at least as good as the best possible value of any other
+C.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ from tamis._arrays import Array
 from tamis.svm.curves.curve import IntervalOfC, ValidationCurve, pandas_frame
 from tamis.svm.path.follow import ACCEPTED, OptimalityCheck, SolutionPath
 
-UNSOUND = "a path"  # if a reason begins with these words, the bounds may not hold
+UNSOUND = "a path"  # first words of the reasons for which the bounds may be wrong
 SAME_VALUE = 1e-9  # relative difference up to which two values are printed as equal
 
 
 class PathAudit(NamedTuple):
-    """The facts about a path that a certificate needs, so that the path need not be kept."""
+    """The facts about a path that a certificate needs. The path itself is not stored."""
 
     reached: float  # the smallest lambda that the path reached
     violation: float  # largest violation of the optimality conditions, relative to lambda
     checks: list[OptimalityCheck]
-    undecided: float = 0.0  # the largest C at which the intercept depends only on rounding
+    undecided: float = 0.0  # largest C at which only rounding determines the intercept
 
     @classmethod
     def of(cls, path: SolutionPath) -> "PathAudit":
@@ -49,9 +49,9 @@ class Certificate:
     The problem includes two rules. First, an output of 0 is a vote for the second class. Second, if
     the intercept is not unique, the middle of the allowed interval is used. LIBSVM has the same
     rules, but rounding may move its intercept to an end of the interval. With balanced class
-    weights and a small C, the multipliers of both classes have upper bounds with the same sum. In
-    this case rounding determines whether the intercept is unique. Every allowed intercept is
-    treated as possible, and the certificate may not be closed.
+    weights, the upper bounds of the multipliers have the same sum in both classes. If C is small,
+    rounding then determines whether the intercept is unique. In this case, every allowed intercept
+    is treated as possible, and the certificate may not be closed.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class Certificate:
         The certified C.
     lower, upper : float
         ``lower`` is the best value that the true validation function can have at any C. ``upper``
-        is the worst value that it can have at ``C``. The names are those for an error. For a
-        score, greater values are better, so ``lower`` may be greater than ``upper``.
+        is the worst value that it can have at ``C``. The names assume an error. For a score,
+        greater values are better, so ``lower`` may be greater than ``upper``.
     closed : bool
         Whether it is proved that no C is better than ``C``. This is the case if ``upper`` is not
         worse than ``lower``.
@@ -189,7 +189,7 @@ def certify(
     if not reason and not gap <= tolerance:
         reason = (
             f"a value of {lower:.6g} cannot be excluded at another C, "
-            f"against {upper:.6g} at C = {C:.6g}"
+            f"compared with {upper:.6g} at C = {C:.6g}"
         )
         if curve.continuous:
             reason = f"the least error is known only to lie in [{lower:.8g}, {upper:.8g}]"
@@ -218,10 +218,7 @@ def certify(
 
 
 def against(best: Certificate, rivals: list[Certificate], greater: bool) -> Certificate:
-    """Return the certificate of the best gamma after a comparison with the other gammas.
-
-    The certificate is not closed if another gamma may be better.
-    """
+    """Return the best gamma's certificate, which is not closed if another gamma may be better."""
     best = replace(best, n_gammas=1 + len(rivals))
     for other in rivals:
         better = other.lower > best.upper + 1e-12 if greater else other.lower < best.upper - 1e-12

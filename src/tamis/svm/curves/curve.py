@@ -17,7 +17,7 @@ MOST_DIGITS = 17
 
 
 class IntervalOfC(NamedTuple):
-    """An interval of C. An end that is closed belongs to the interval."""
+    """An interval of C, with a closed or open end on each side."""
 
     low: float
     high: float
@@ -63,7 +63,7 @@ class IntervalOfC(NamedTuple):
 
     @property
     def round_number(self) -> float:
-        """The number in the interval with the fewest digits. Ties go to the nearest to the middle.
+        """The number in the interval with the fewest digits. Ties go to the one nearest the middle.
 
         >>> IntervalOfC(1.23456, 3.45678, False, False).round_number
         2.0
@@ -187,7 +187,7 @@ class ValidationCurve:
 
     @property
     def best(self) -> float:
-        """The best value over the range. Values that hold only at a breakpoint are ignored."""
+        """The best value over the range, without the values at single breakpoints."""
         return float(self.values.max() if self.greater_is_better else self.values.min())
 
     @property
@@ -198,8 +198,9 @@ class ValidationCurve:
     def within(self, level: float) -> list[IntervalOfC]:
         """Return the intervals of C on which the curve is at least as good as ``level``.
 
-        For an absolute or squared error, each interval is a single point: the best C of a piece.
-        Breakpoints at which only the value at the breakpoint itself is as good are left out.
+        For an absolute or squared error, each interval is a single point: the best C of a piece. A
+        breakpoint is left out if only its own value reaches the level, and the pieces next to it do
+        not.
         """
         sign = -1.0 if self.greater_is_better else 1.0
         slack = 1e-12 * max(abs(level), 1e-300)

@@ -22,7 +22,7 @@ FARTHEST = {SQUARED: FARTHEST_SQUARED, ABSOLUTE: FARTHEST_OUTPUT}
 
 
 class ErrorPieces(NamedTuple):
-    """Mean squared or absolute error of a fold: a piecewise polynomial in C, with its accuracy."""
+    """Mean squared or absolute error of a fold: a piecewise polynomial in C, with error bounds."""
 
     C: Array  # edges of the pieces, increasing
     coefficients: Array  # Bernstein coefficients, (pieces, degree + 1)
@@ -56,8 +56,8 @@ def error_pieces(
 def _residuals(outputs: Bracketed, y: Array, C: Array, limit: float) -> tuple[Array, Array]:
     """Return the residuals and bounds on their errors, both clipped to ``limit``.
 
-    If a residual exceeds the limit, the bound on its error is set to ``limit``. A bound of this
-    size means that nothing is known about the residual.
+    If a residual exceeds the limit, its error bound is set to ``limit``, which means that nothing
+    is known about the residual.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         e = y - outputs.h * C[:, None]
@@ -89,7 +89,7 @@ def _absolute(
 
 
 def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[ValidationCurve, Array]:
-    """Return the weighted mean of the folds' errors as a curve, and its accuracy on each piece."""
+    """Return the weighted mean error of the folds as a curve, and an error bound for each piece."""
     low, high = max(f.C[0] for f in folds), min(f.C[-1] for f in folds)
     edges = np.unique(np.concatenate([f.C for f in folds]))
     edges = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
@@ -106,8 +106,8 @@ def mean_curve(folds: Sequence[ErrorPieces], weights: Array) -> tuple[Validation
 def restrict(fold: ErrorPieces, edges: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return the Bernstein coefficients of a fold over finer intervals.
 
-    The second array has the index of the fold's piece that contains each interval. The coefficients
-    are values of the polar form (blossom) of that piece.
+    The second array has, for each interval, the index of the piece of the fold that contains it.
+    The coefficients are values of the polar form (blossom) of this piece.
     """
     middle = (edges[1:] + edges[:-1]) / 2
     piece = np.clip(np.searchsorted(fold.C, middle) - 1, 0, len(fold.coefficients) - 1)

@@ -76,8 +76,8 @@ def check_scoring(name: str, scoring: object, n_classes: int) -> None:
         )
     if score not in known or not weight > 0:
         raise InvalidParameter(
-            f"{name} needs a scoring among {', '.join(known)}; got {scoring!r}. The weight of the "
-            'negative class goes with the name: scoring=("weighted_error", 0.2).'
+            f"{name} needs a scoring among {', '.join(known)}; got {scoring!r}. Pass the weight "
+            'of the negative class together with the name: scoring=("weighted_error", 0.2).'
         )
     if n_classes > 2 and score in TWO_CLASSES:
         raise InvalidParameter(

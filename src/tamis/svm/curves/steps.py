@@ -1,6 +1,6 @@
-"""Step functions of lambda: weights of correct labels, votes and pairs, and their means over folds.
+"""Step functions of lambda: total weights of correct labels, correct votes and ordered pairs.
 
-They are computed from the outputs of new points along the paths.
+They are computed from the outputs of new points along the paths, and combined over the folds.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from tamis.svm.machine import class_pairs, vote_counts
 Lines = tuple[Array, Array]
 
 MERGE = 1e-12  # distance, relative to lambda, below which two crossings are merged
-PAIRS = 50_000_000  # number of pairs that a compiled call compares, in about a tenth of a second
+PAIRS = 50_000_000  # number of pairs compared by one compiled call, in about 0.1 seconds
 
 
 class StepCounts(NamedTuple):
@@ -31,8 +31,8 @@ class StepCounts(NamedTuple):
 
     first: Array  # (n_classes,): weight of the correct predictions at the largest lambda
     lam: Array  # (n_events,): lambda of each event, decreasing
-    change: Array  # (n_events, n_classes): change of the weight from above to below the event
-    change_at: Array  # (n_events, n_classes): change of the weight from above to at the event
+    change: Array  # (n_events, n_classes): weight just below the event minus weight just above it
+    change_at: Array  # (n_events, n_classes): weight at the event minus weight just above it
     total: Array  # (n_classes,): weight of all samples
     largest: float  # largest lambda
     smallest: float  # smallest lambda
@@ -44,7 +44,7 @@ class Crossings(NamedTuple):
     first: Mask  # whether each point is positive at the largest lambda
     lam: Array  # lambda of each event, decreasing
     point: NDArray[np.int64]  # the point whose label changes
-    plus: Mask  # whether it becomes positive
+    plus: Mask  # whether the label becomes positive
 
 
 def crossings(lam: Array, value: Array) -> Crossings:
@@ -77,7 +77,7 @@ def exact_weights(weight: Array) -> Array:
 def class_weights(
     weight: Array | None, target: NDArray[np.int64], n_classes: int
 ) -> tuple[Array, Array]:
-    """Return rounded sample weights, whose sums within a class are exact, and the class sums."""
+    """Return sample weights, rounded so that sums within a class are exact, and the class sums."""
     if weight is None:
         weight = np.ones(len(target))
     exact = np.empty(len(target))
@@ -124,7 +124,8 @@ def vote_steps(
     Each pair of classes has an SVM, which votes for the second class if its value is not negative.
     A vote is uncertain if the absolute value is at most its error bound in ``errors``. With
     ``way=1``, a point is treated as correct if at least one outcome of its uncertain votes makes
-    the prediction correct. With ``way=-1``, it is treated as correct only if every outcome does.
+    the prediction correct. With ``way=-1``, it is treated as correct only if every outcome of its
+    uncertain votes makes the prediction correct.
     """
     found = [crossings(*lines) for lines in machines]
     found += [_uncertain(*lines, e) for lines, e in zip(machines, errors, strict=False)]
@@ -153,15 +154,16 @@ def _judge(states: Mask, label: int, n_classes: int, way: int) -> Array:
     """Return 1 for each row of votes that predicts ``label``, and 0 for the others.
 
     The first half of the columns of ``states`` are the votes of the pairs of classes. The second
-    half states whether each vote is uncertain. A row with uncertain votes is treated as correct if
-    at least one of their outcomes is correct (``way=1``), or if every outcome is (``way=-1``).
+    half states whether each vote is uncertain. With ``way=1``, a row is treated as correct if at
+    least one outcome of its uncertain votes is correct. With ``way=-1``, every outcome must be
+    correct.
     """
     n_pairs = len(class_pairs(n_classes))
     votes, doubts = states[:, :n_pairs], states[:, n_pairs:]
     right = vote_counts(votes, n_classes).argmax(axis=1) == label
     for k in np.flatnonzero(doubts.any(axis=1) & (right != (way > 0))):
         doubt = np.flatnonzero(doubts[k])
-        outcomes = np.array([way > 0])  # with more than 6 uncertain votes, any class may win
+        outcomes = np.array([way > 0])  # with more than 6 uncertain votes, assume any class may win
         if len(doubt) <= 6:
             second = np.tile(votes[k], (2 ** len(doubt), 1))
             second[:, doubt] = list(product([False, True], repeat=len(doubt)))
@@ -173,8 +175,8 @@ def _judge(states: Mask, label: int, n_classes: int, way: int) -> Array:
 def _uncertain(lam: Array, value: Array, error: Array) -> Crossings:
     """Return the events at which a vote becomes uncertain (``plus``) or certain again.
 
-    The absolute value has a kink where the value is 0. A row is added there, so that the absolute
-    value is affine between all rows.
+    The absolute value has a kink at each zero of the value. A row is added at each zero, so that
+    the absolute value is affine between all rows.
     """
     row, point = np.nonzero((value[1:] >= 0) != (value[:-1] >= 0))
     top, bottom = value[row, point], value[row + 1, point]
@@ -210,10 +212,11 @@ class OrderPairs(NamedTuple):
 
 
 def order_steps(lam: Array, h: Array, tie: Array, pairs: OrderPairs) -> StepCounts:
-    """Return the weight of the correctly ordered pairs along a path. Tied pairs add half of theirs.
+    """Return the weight of the correctly ordered pairs along a path.
 
-    Divided by the weight of all pairs, it is the area under the ROC curve. Two points are tied if
-    the difference between their outputs ``h`` is at most the sum of their tolerances ``tie``.
+    Tied pairs count with half their weight. Divided by the weight of all pairs, the result is the
+    area under the ROC curve. Two points are tied if the difference between their outputs ``h`` is
+    at most the sum of their tolerances ``tie``.
     """
     state = np.full(pairs.weight.shape, -1.0)
     swaps(lam[:1], h[:1], tie[:1], *pairs[:3], state, np.empty(0), np.empty(0))
@@ -231,9 +234,9 @@ def _find_swaps(
 ) -> tuple[Array, Array]:
     """Return each lambda at which the order of a pair changes, and the change of the weight there.
 
-    The weight is that of the correctly ordered pairs, as in :func:`order_steps`. The compiled loop
-    is called for a block of rows at a time, so that it can be interrupted. Each block starts with
-    the last row of the block before.
+    The weight is the total weight of the correctly ordered pairs, as in :func:`order_steps`. The
+    compiled loop processes a block of rows per call, so that it can be interrupted. Each block
+    starts with the last row of the previous block.
     """
     height = max(1, PAIRS // max(1, state.size))
     lams, changes = [], []

@@ -14,8 +14,8 @@ from tamis.svm.inputs import encode_classes, weigh_classes
 from tamis.svm.newton.machine import Losses, NewtonMachine, TargetUnits
 from tamis.svm.newton.spaces import SquaredLoss
 
-#: Larger values of epsilon could overflow, so they are replaced by this one. The tube contains all
-#: targets in any case.
+#: Larger values of epsilon could overflow, so they are replaced by this one. With either value, the
+#: tube contains all targets.
 LARGEST_EPSILON = 1e100
 
 
@@ -25,10 +25,10 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
 
     .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i \max(0, 1 - y_i f(x_i))^2
 
-    It is trained by Newton's method on the samples inside the margin. It takes a few steps, each
-    with one Cholesky decomposition, and needs no tolerance. X may be a numpy array or, with
-    scikit-learn's ``array_api_dispatch``, a torch or CuPy array on any device. With more than two
-    classes, an SVM is trained for each class against all others.
+    The model is trained by Newton's method on the samples inside the margin. Training takes a few
+    steps, each with one Cholesky decomposition, and needs no tolerance. X may be a numpy array or,
+    with scikit-learn's ``array_api_dispatch``, a torch or CuPy array on any device. With more than
+    two classes, an SVM is trained for each class against all others.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class NewtonSVC(ClassifierMixin, NewtonMachine):
     max_iter : int, default=100
         Largest number of Newton steps. Usually fewer than 20 are needed.
     n_landmarks : int or None, default=None
-        Number of landmarks. The decision function is a weighted sum of the kernels of the
-        landmarks, which are rows drawn at random. Their weights are fitted to all rows. None uses
-        every row, which is exact. Landmarks are an approximation for more than about 50 000 rows,
-        whose kernel matrix does not fit into memory. With landmarks, memory and time grow linearly
-        with the number of rows. A linear SVM of a numpy array with at least ten rows per column
-        does not need them, because it is solved for its column weights.
+        Number of landmarks, which are rows drawn at random. The decision function is then a
+        weighted sum of the kernel functions of the landmarks, with weights fitted to all rows. None
+        uses every row, which is exact. Landmarks are an approximation for tables with more than
+        about 50 000 rows, whose kernel matrix does not fit into memory. With landmarks, memory and
+        time grow linearly with the number of rows. A linear SVM of a numpy array with at least ten
+        rows per column does not need landmarks, because it is solved for its column weights.
     random_state : int, Generator or None, default=None
         Seed for drawing the landmarks.
 
@@ -141,15 +141,16 @@ class NewtonSVR(RegressorMixin, NewtonMachine):
 
     .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i \max(0, |y_i - f(x_i)| - \epsilon)^2
 
-    It is trained in the same way as :class:`NewtonSVC`. With ``epsilon=0``, it is the least-squares
-    SVM, which is kernel ridge regression with an intercept, and the solution of a linear system.
+    The model is trained in the same way as :class:`NewtonSVC`. With ``epsilon=0``, it is the
+    least-squares SVM: kernel ridge regression with an intercept. This is the solution of a linear
+    system.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the losses.
     epsilon : float, default=0.1
-        Half-width of the tube within which errors cost nothing.
+        Half-width of the tube. Errors inside the tube have no loss.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         The kernel, as in SVR.
     degree : int, default=3

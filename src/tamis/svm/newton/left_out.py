@@ -22,17 +22,17 @@ class LeftOut(NamedTuple):
     """Multipliers and intercepts of all leave-one-out SVMs for a single output."""
 
     beta: Any  # multipliers of the SVM trained on all samples
-    offset: Any  # its intercept
-    weights: Any  # multipliers (held-out sample, sample) of the SVM without the held-out sample
-    offsets: Any  # its intercept, for each held-out sample
+    offset: Any  # intercept of the SVM trained on all samples
+    weights: Any  # (held-out sample, sample): multipliers of the SVM without the held-out sample
+    offsets: Any  # (held-out sample,): intercept of the SVM without the held-out sample
 
 
 def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
     """Compute all leave-one-out least-squares SVMs from a single inverse matrix.
 
-    Let P be the inverse of [[K + ridge, 1], [1', 0]] without its last row and its last column, and
-    let η be that last column. If sample i is held out, the multipliers are β - P_i βᵢ / P_ii, and
-    the intercept is b - ηᵢ βᵢ / P_ii.
+    Take the inverse of [[K + ridge, 1], [1', 0]]. Let η be its last column, and P the inverse
+    without its last row and its last column. Without sample i, the multipliers are
+    β - P_i βᵢ / P_ii, and the intercept is b - ηᵢ βᵢ / P_ii.
     """
     xp, n = namespace(K), K.shape[0]
     matrix = with_diagonal(xp.asarray(K, copy=True), ridge)
@@ -52,9 +52,9 @@ def left_out(K: Any, ridge: Any, y: Any, *, intercept: bool = True) -> LeftOut:
 
 
 class LeftOutMachines(NamedTuple):
-    """For each row of a table, the SVM that was trained without this row, as numpy arrays.
+    """The SVM that was trained without each row of a table, as numpy arrays.
 
-    Rows that are not training rows have the SVM that was trained on all training rows.
+    For a row that is not a training row, this is the SVM trained on all training rows.
     """
 
     machine: KernelMachine  # the SVM trained on all training rows, which are its centres
@@ -73,7 +73,7 @@ def is_least_squares(machine: Any) -> bool:
 def left_out_machines(
     machine: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], sample_weight: Any = None
 ) -> LeftOutMachines:
-    """Return the leave-one-out SVMs of a table. Its training rows have the numbers ``rows``.
+    """Return the leave-one-out SVMs of a table whose training rows have the numbers ``rows``.
 
     A gamma of "scale" is computed once, from all training rows.
     """
@@ -115,8 +115,8 @@ def _of_loss(machine: Any, K: Any, posed: PosedMachine, loss: SquaredLoss) -> Le
 def _of_all(whole: Any, left: Any, trained: NDArray[np.intp], n_rows: int) -> Array:
     """Return an array with the values of the SVM of each row of a table.
 
-    ``left`` are the values of the SVMs without each training row. ``whole`` are the values of the
-    SVM trained on all training rows, which all other rows have.
+    ``left`` are the values of the SVMs without each training row. All other rows have the value
+    ``whole`` of the SVM trained on all training rows.
     """
     whole = host(whole)
     found = np.empty((n_rows, *whole.shape))

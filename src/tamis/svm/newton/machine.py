@@ -40,24 +40,24 @@ from tamis.svm.newton.spaces import (
     kernel_matrix,
 )
 
-#: A warning is issued if the error of the outputs exceeds this, for targets of size 1.
+#: If the error of the outputs, for targets of size 1, exceeds this, a warning is issued.
 IMPRECISE = 1e-6
 #: If rounding of a linear kernel may cause a larger error than this in the outputs, the SVM is
-#: solved for its column weights instead. Outputs are promised to be exact to 1e-8, and the
-#: estimated error is seldom wrong by a factor of more than 4.
+#: solved for its column weights instead. The outputs must be exact to 1e-8, and the estimate of the
+#: error is seldom wrong by a factor of more than 4.
 ROUGH = 1e-9
-#: If this error is larger still, the linear kernel is not tried at all, because the active samples
+#: If this error exceeds HOPELESS, the linear kernel is not tried at all, because the active samples
 #: would never be found.
 HOPELESS = 1e-4
 #: With at least this number of rows per column, a linear SVM is always solved for its column
-#: weights: for n rows and d columns, a singular value decomposition of the table takes about 6 n d²
-#: operations, and a Cholesky decomposition of the kernel n³ / 3. This does not apply on a GPU, on
-#: which singular value decompositions are slow.
+#: weights. For n rows and d columns, a singular value decomposition of the table takes about 6 n d²
+#: operations, and a Cholesky decomposition of the kernel n³ / 3. The rule does not apply on a GPU,
+#: because singular value decompositions are slow there.
 FEW_COLUMNS = 10
 
 
 class TargetUnits(NamedTuple):
-    """Shift ``middle`` and scale ``size`` that bring targets to a size of about 1.
+    """Shift ``middle`` and scale ``size`` by which targets are standardised to a size of about 1.
 
     The scale is a power of two, so that dividing by it causes no rounding.
     """
@@ -67,7 +67,7 @@ class TargetUnits(NamedTuple):
 
     @classmethod
     def of(cls, y: Array, *, shiftable: bool) -> Self:
-        """Return the units of the targets ``y``, without a shift unless ``shiftable``."""
+        """Return the units of the targets ``y``. The shift is 0 unless ``shiftable``."""
         most = _power_of_two(float(np.abs(y).max()))
         middle = float((y / most).mean()) if shiftable else 0.0
         size = _power_of_two(float(np.abs(y / most - middle).max())) * most
@@ -167,7 +167,7 @@ class NewtonMachine(KernelEstimator):
     def _losses(self, X: Any, y: NDArray[Any], weight: Array) -> Losses:
         """Return the loss of each output, the weights that multiply C, and the target units.
 
-        The losses are for the rows with a positive weight.
+        The losses include only the rows with a positive weight.
         """
 
     def _resolved(self, X: Any, weight: Array) -> Kernel:
@@ -236,7 +236,7 @@ class NewtonMachine(KernelEstimator):
         few = n >= FEW_COLUMNS * d and not is_elsewhere(X)
         if linear and landmarks is not None:
             own = rows_taken(X, landmarks)
-            # the origin is their mean up to rounding, which matters for columns far from 0
+            # the origin is the mean only up to rounding, which matters for columns far from 0
             own = own if self._origin is None else own - namespace(X).mean(own, axis=0)
             return LinearSpace(X, own)
         if linear and few:
@@ -252,7 +252,7 @@ class NewtonMachine(KernelEstimator):
             # Multipliers sum to 0, so adding a constant to K does not change them.
             K += float(namespace(K).mean(diagonal(K))) / n
         space = KernelSpace(K)
-        # assumes multipliers of about 2C, as for classes that are not linearly separable
+        # multipliers are about 2C if the classes are not linearly separable
         hopeless = linear and n > d and space.rounding(1 / ridge) > HOPELESS
         return LinearSpace(X) if hopeless else space
 
@@ -283,9 +283,8 @@ class NewtonMachine(KernelEstimator):
     def _middle(self, X: Any, landmarks: NDArray[np.intp] | None) -> Any:
         """Return the mean row, which is subtracted from all rows if the kernel is linear.
 
-        Return None for other kernels and without an intercept. The subtraction does not change
-        the result, but without it, products of columns far from 0 would lose the digits in which
-        they differ.
+        Return None for other kernels and without an intercept. The subtraction does not change the
+        result in exact arithmetic. Without it, products of columns far from 0 would lose digits.
         """
         if self.kernel != "linear" or not self.fit_intercept:
             return None

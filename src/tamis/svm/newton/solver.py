@@ -6,8 +6,8 @@ A sample is active if its loss is not 0. If the active samples A are known, the 
     (K_AA + diag(1 / 2C)) β + b = target_A,   1'β = 0.
 
 The samples that are active at the outputs of this solution are the next A. When A no longer
-changes, the optimum is found. If a step would raise the objective, it is shortened to the point of
-least objective along it. Arrays may be of any library.
+changes, the optimum is found. A step that decreases the objective too little is shortened to the
+point of least objective along the step. Arrays may be of any library.
 """
 
 from typing import Any, NamedTuple
@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 from tamis._namespace import namespace
 from tamis.svm.newton.spaces import MachinePoint, Space, SquaredLoss, SquaredProblem
 
-#: If an output is closer than this to the edge of the margin or tube, rounding decides on which
-#: side it is.
+#: Distance of an output from the edge of the margin or tube below which rounding determines the
+#: side of the output.
 ON_EDGE = 1e-12
-#: Number of bisections of a step. More make no difference in double precision.
+#: Number of bisections of a step. More bisections make no difference in double precision.
 HALVINGS = 50
 #: A step must decrease the objective by at least this share of the decrease that the slope
 #: predicts. For a full step to the optimum of a parabola, the share is one half.
 DESCENT = 0.1
-#: A ridge smaller than this, relative to the largest kernel value, is reached in several stages. If
-#: C is so large that the classes are nearly separated, steps from scratch would go through hundreds
-#: of separating functions, or stop at the first with losses below :data:`ON_EDGE`. The active
-#: samples for a larger ridge are nearly the same as for a smaller one.
+#: A ridge smaller than this, relative to the largest kernel value, is reached in several stages,
+#: because the active samples for a larger ridge are nearly the same. Without stages, if C is so
+#: large that the classes are nearly separated, the steps would pass hundreds of separating
+#: functions, or stop at the first with losses below :data:`ON_EDGE`.
 NARROW = 1e-6
 #: The ridge of each stage, relative to the largest kernel value. Smaller ridges make no difference
 #: in double precision.
@@ -75,7 +75,8 @@ def _at_rest(space: Space, problem: SquaredProblem, sides: Any, most_steps: int)
     begun, sides = sides is not None, loss.sides(now.outputs) if sides is None else sides
     for n_steps in range(1, most_steps + 1):
         step = space.solve(problem, sides, now)
-        # given sides are not a point with an objective, so their first step is always accepted
+        # the objective at the given sides is unknown, so the first step from them is always
+        # accepted
         free = begun and n_steps == 1
         now, whole = (step, True) if free else _descend(space, problem, now, step)
         after = loss.sides(now.outputs)
@@ -88,16 +89,17 @@ def _at_rest(space: Space, problem: SquaredProblem, sides: Any, most_steps: int)
 def _descend(
     space: Space, problem: SquaredProblem, now: MachinePoint, step: MachinePoint
 ) -> tuple[MachinePoint, bool]:
-    """Return the end of the step, or a point before it, and whether it is the end.
+    """Return the end of the step, or a point before the end, and whether it is the end.
 
     The end is returned if the objective decreases there by at least a share of the decrease that
     the slope predicts. Without this condition, two sets of active samples on either side of the
     optimum could alternate for ever. If the condition fails, the point of least objective along the
-    step is found by bisection, because the derivative increases along the step. It is not enough to
-    avoid an increase: with a large C, only one sample at a time would become active.
+    step is found by bisection, because the derivative increases along the step. Shortening the step
+    until the objective does not increase is not enough: with a large C, only one sample at a time
+    would become active.
     """
     before, promised = _value(space, problem, now), DESCENT * _slope(space, problem, now, step)
-    # an increase by rounding of the sum is ignored
+    # an increase of the objective due to rounding is ignored
     if _value(space, problem, step) <= before * (1 + ON_EDGE) + promised:
         return step, True
     low, high = 0.0, 1.0

@@ -26,8 +26,8 @@ from tamis.svm.kernels import EPS, Kernel, too_large
 #: Number of refinements of the column weights. If another column is 1e10 times as large, the first
 #: refinement reduces the error of a weight from 1e-5 to 1e-10, and the second measures the error.
 CORRECTIONS = 2
-#: If all active outputs are closer than this to their targets of size 1, multipliers are computed
-#: from the column weights. The distances of the outputs from the targets have too few digits then.
+#: If all active outputs are closer than this to their targets of size 1, the distances have too few
+#: accurate digits, and multipliers are computed from the column weights instead.
 REACHED = 1e-8
 
 
@@ -51,7 +51,7 @@ class MachinePoint(NamedTuple):
 class SquaredLoss(NamedTuple):
     """Squared distance of each output from a tube of half-width ``epsilon`` around the target.
 
-    With ``one_sided``, it is the squared hinge loss max(0, 1 - y f)² of the output f, for y = ±1.
+    If ``one_sided``, it is the squared hinge loss max(0, 1 - y f)² of the output f, for y = ±1.
     """
 
     y: Any
@@ -71,7 +71,7 @@ class SquaredLoss(NamedTuple):
         return xp.where(self.beyond(outputs) > 0, xp.sign(off), xp.zeros_like(off))
 
     def targets(self, sides: Any) -> Any:
-        """Return the edge of the tube on the side of each sample, the target in the system."""
+        """Return the target of each sample in the system: the edge of the tube on its side."""
         return self.y - self.epsilon * sides
 
     def beyond(self, outputs: Any) -> Any:
@@ -80,7 +80,7 @@ class SquaredLoss(NamedTuple):
         return (self.y * off if self.one_sided else namespace(off).abs(off)) - self.epsilon
 
     def pull(self, outputs: Any) -> Any:
-        """Return the change of each output that would bring it to the edge, or 0 without a loss."""
+        """Return the change of each output that moves it to the edge, or 0 if there is no loss."""
         xp, over = namespace(self.y), self.beyond(outputs)
         return xp.sign(self.y - outputs) * xp.where(over > 0, over, xp.zeros_like(over))
 
@@ -241,7 +241,7 @@ class LandmarkSpace(FeatureSpace):
         K = kernel_matrix(kernel, own, own)
         # eigenvalues that are 0 up to rounding are made positive
         floor = len(landmarks) * EPS * namespace(X).max(diagonal(K))
-        # if all landmarks are at the origin, K is 0, and any positive number will do
+        # if all landmarks are at the origin, K is 0, and any positive number suffices
         floor = floor if float(floor) > 0 else 1.0
         self.factor = lower_factor(with_diagonal(K, namespace(X).zeros_like(K[0, :]) + floor))
         super().__init__(lower_solve(self.factor, kernel_matrix(kernel, own, X)))
@@ -261,9 +261,9 @@ class LandmarkSpace(FeatureSpace):
 class LinearSpace(FeatureSpace):
     """Space of all linear functions. The coordinates are the weights of the columns.
 
-    It is more accurate than a linear kernel, which squares the columns, and whose multipliers, as
-    large as C, must cancel. But it needs a singular value decomposition in each step. If landmarks
-    ``own`` are given, the column weights are restricted to weighted sums of the landmarks.
+    It is more accurate than a linear kernel, which squares the columns and sums multipliers as
+    large as C. But each step needs a singular value decomposition. If landmarks ``own`` are given,
+    the column weights are restricted to weighted sums of the landmarks.
     """
 
     def __init__(self, X: Any, own: Any = None):
@@ -272,8 +272,8 @@ class LinearSpace(FeatureSpace):
             squares = xp.sum(X * X, axis=0)
         if not bool(xp.all(xp.isfinite(squares))):
             raise too_large("linear")
-        #: Orthonormal directions that the landmarks span, and the map from the weights of these
-        #: directions to the multipliers of the landmarks. None if there are no landmarks.
+        #: Orthonormal basis of the span of the landmarks, and the matrix that maps weights of the
+        #: basis to multipliers of the landmarks. None if there are no landmarks.
         self.basis = self.made_of = None
         if own is not None:
             U, sizes, V = xp.linalg.svd(own, full_matrices=False)
@@ -292,8 +292,8 @@ class LinearSpace(FeatureSpace):
     def _weights(self, A: Any, target: Any) -> Any:
         xp = namespace(A)
         U, sizes, V = xp.linalg.svd(A, full_matrices=False)
-        # w is a weighted sum of active rows, so directions in which they are 0 up to rounding are
-        # dropped
+        # w is a weighted sum of active rows, so directions in which these rows are 0 up to rounding
+        # are dropped
         there = _above_rounding(sizes, max(A.shape))
         sizes, nothing = xp.where(there, sizes, xp.ones_like(sizes)), xp.zeros_like(sizes)
         w = U @ xp.where(there, (V @ target) / (sizes + 1 / sizes), nothing)
@@ -317,7 +317,7 @@ class LinearSpace(FeatureSpace):
         return off / ridge if own is None else fill_active(own, active, ridge)
 
     def _summing(self, active: Any, w: Any, intercept: bool) -> Any:
-        """Return multipliers with which the active rows sum to w, or None if not unique."""
+        """Return multipliers with which the active rows sum to w, or None if several exist."""
         xp = namespace(w)
         A = xp.take(self.F, move(active, w, exact=True), axis=1)
         if intercept:  # multipliers sum to 0
@@ -355,7 +355,7 @@ def _kernel_values(kernel: Kernel, X: Any, Y: Any) -> Any:
         return X @ Y.T
     if kernel.name == "poly":
         return (X @ Y.T * kernel.gamma + kernel.coef0) ** kernel.degree
-    # a shift does not change distances, and near the origin they lose fewer digits
+    # a shift does not change distances, and products near the origin lose fewer digits
     origin = xp.mean(Y, axis=0)
     own = Y - origin
     X, Y = own if X is Y else X - origin, own

@@ -1,1 +1,1 @@
-"""Solver that follows the optimum of a quadratic programme while its parameter lambda changes."""
+"""Solver that follows the optimum of a quadratic programme while the parameter lambda changes."""

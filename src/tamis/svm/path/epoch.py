@@ -13,14 +13,14 @@ from tamis.svm.path.programme import Line, Segment, Stuck
 from tamis.svm.path.proofs import Walked, prove
 from tamis.svm.path.state import EPOCH, RESIDUAL, Indices, MarginSet, SolverState
 
-# If the violation exceeds this share of lambda, an epoch is cut there. The path is repaired before
-# it continues.
+# An epoch is cut at the first row whose violation exceeds this share of lambda. The path is
+# repaired before it continues.
 CUT = 1e-8
-# If the error of the inverse exceeds this, a step to the optimum is not exact to a thousandth, and
-# the proof is withdrawn.
+# If the error of the inverse exceeds this, the proof is withdrawn, because a step to the optimum is
+# no longer exact to a thousandth.
 UNSOUND = 1e-3
-# If the error of the inverse exceeds this, the inverse is computed from scratch. One epoch adds at
-# most a few powers of ten to the error, so it stays below UNSOUND.
+# If the error of the inverse exceeds this, the inverse is computed from scratch. One epoch raises
+# the error by at most a few powers of ten, so the error stays below UNSOUND.
 STALE = 1e-8
 
 
@@ -63,7 +63,7 @@ def run_epoch(state: SolverState, line: Line, end: float) -> int:
 
 
 def _check_inverse(state: SolverState, segment: Segment) -> None:
-    """Withdraw the proof if the inverse is inaccurate, and recompute an inverse in good time."""
+    """Withdraw the proof if the inverse is inaccurate, and recompute the inverse if it is stale."""
     error = state.margin.error(state.programme)
     if not error < UNSOUND:
         segment.proof.void()
@@ -91,9 +91,9 @@ def _polish(state: SolverState, line: Line) -> None:
 
 
 def _trim(state: SolverState, log: EpochLog, n_rows: int, moving: Indices) -> EpochLog:
-    """Return the rows of the log that were written, for the variables ``moving``.
+    """Return the written rows of the log, for the variables ``moving``.
 
-    Before its first event, a variable has the value and the side that it had in ``state``.
+    Until its first event, a variable keeps the value and the side from ``state``.
     """
     x, side = log.x[:n_rows, : len(moving)], log.side[:n_rows, : len(moving)]
     x = np.where(side < 0, state.x[moving], x)
@@ -107,7 +107,7 @@ def _outputs(state: SolverState, moving: Indices, log: EpochLog) -> Array:
     change = (log.x - log.x[0]) * programme.sign[moving]
     if len(state.rows) < m:
         state.rows = np.empty((m + EPOCH, len(programme.K)))
-    # "clip" only means that rows are written to the output directly
+    # with "clip", numpy writes the rows to ``out`` without a buffer
     rows = np.take(programme.K, programme.point[moving], 0, out=state.rows[:m], mode="clip")
     h = change @ rows
     h += state.h
@@ -120,7 +120,7 @@ def record(
 ) -> tuple[int, bool]:
     """Check all rows of a log, and record those that are valid as a segment of the path.
 
-    Return the last valid row, and whether the row after it was rejected for its large violation.
+    Return the last valid row, and whether the next row was rejected because of its violation.
     """
     programme, (log, moving, h, _) = state.programme, walked
     slot_of = np.full(len(state.x), -1)
@@ -141,7 +141,7 @@ def record(
     wrong = np.flatnonzero(violation[1 : last + 1] > CUT * line.scale)
     good = np.flatnonzero(log.n_terms[: wrong[0] + 1] >= 0)[-1] if len(wrong) else 0
     last = int(good) if good > 0 else last
-    # the last row of an inexact epoch is repaired, at the same lambda, before it is recorded
+    # the last row of an inexact epoch is not recorded yet: it is first repaired at the same lambda
     sound = last - 1 if code == loops.INEXACT and last == len(log.tau) - 1 else last
     if sound > 0:
         keep = slice(0, sound + 1)

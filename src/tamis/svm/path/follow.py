@@ -19,13 +19,14 @@ from tamis.svm.path.state import SolverState
 SPACING = 16.0  # ratio of lambda between two checkpoints
 WANTED = 1e-8  # violation relative to lambda above which the path is followed again with a ridge
 ACCEPTED = 1e-6  # violation relative to lambda above which the path is not certified
-# Decision values f = h / lambda up to this size are treated as 0. The path has about this precision
-# for a margin of 1, so the sign would be noise at points that a symmetric SVM cannot classify.
+# Decision values f = h / lambda up to this size are treated as 0. They have about this precision
+# for a margin of 1. If an exact value is 0, as in a symmetric problem, the computed sign would be
+# noise.
 ZERO = 1e-10
-# Outputs up to this share of the terms of their sum are treated as 0 too. It allows for several
-# dozen rounding errors.
+# An output is a sum. Outputs up to this share of the sum of the sizes of their terms are also
+# treated as 0, which allows for several dozen rounding errors.
 ROUNDED = 64 * EPS
-# Smallest and largest lambda, in units of kernel and cost. Within them, squares do not overflow.
+# Smallest and largest lambda, in units of kernel and cost. In this range, squares do not overflow.
 SMALLEST, LARGEST = 1e-100, 1e100
 # Ridges, relative to the size of the kernel, that are tried if a path fails.
 RIDGES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9)
@@ -42,12 +43,12 @@ class OptimalityCheck(NamedTuple):
     """A checkpoint: the accuracy of the path at one lambda, computed from scratch."""
 
     lam: float
-    violation: float  # violation of the optimality conditions after repair, relative to lambda
-    gap: float  # duality gap of the programme scaled by lambda**2, relative to lambda and cost
+    violation: float  # violation of the optimality conditions after the repair, relative to lambda
+    gap: float  # duality gap of the programme, relative to lambda and cost
 
 
 class PathOutputs(NamedTuple):
-    """Outputs h = lambda f of new points along a path, and the size up to which they are 0.
+    """Outputs h = lambda f of new points along a path, and the sizes up to which they count as 0.
 
     There is a row for each breakpoint. The outputs are affine in lambda between the rows.
     """
@@ -67,9 +68,9 @@ class PathOutputs(NamedTuple):
 class SolutionPath:
     """The solutions of a quadratic programme for every lambda in a range.
 
-    They are stored as segments, which are affine in lambda between their rows. Segments are in the
-    units of the programme. Arguments and results of methods are in the units of the kernel and the
-    cost.
+    The solutions are stored as segments, which are affine in lambda between their rows. Segments
+    use the units of the programme. Arguments and results of methods use the units of the kernel and
+    the cost.
     """
 
     programme: QuadraticProgramme = field(repr=False)
@@ -100,20 +101,21 @@ class SolutionPath:
         upper, reach = self.programme.upper, float(self.programme.norms.max()) ** 2
         with np.errstate(over="ignore", invalid="ignore"):
             for part in self.segments:
-                # values outside their bounds are clipped; ``clipped`` bounds the change of outputs
+                # values outside their bounds are clipped; ``clipped`` is a bound on the change of
+                # outputs
                 still = np.delete(np.maximum(-part.start, part.start - upper), part.variables)
                 beyond = np.maximum(-part.x, part.x - upper[part.variables])
                 clipped = np.maximum(beyond, 0.0).sum(axis=1) + np.maximum(still, 0.0).sum()
                 clipped *= reach
                 wrong = part.violation + self.programme.blur * part.mass + clipped
                 found.append((wrong / part.lam).max() / self.programme.scale)
-                # if the kernel is far smaller than lambda, the residuals do not show a violation of
-                # the constraint
+                # if the kernel is far smaller than lambda, a violation of the constraint does not
+                # appear in the residuals
                 found.append(np.abs(part.total(self.programme.sign)).max() / upper.sum())
         return _worst(found) + self.programme.tilt / self.programme.scale
 
     def _row(self, lam: float) -> tuple[Segment, int, float]:
-        """Return the segment that contains ``lam``, the row below ``lam``, and a position.
+        """Return the segment that contains ``lam``, the row below it, and the position of ``lam``.
 
         The position of ``lam`` is 0 at the row above and 1 at the row below. The solution is affine
         between these rows.
@@ -129,7 +131,7 @@ class SolutionPath:
     def weights(self, lam: float) -> tuple[Array, float]:
         """Return the weights of the points and the intercept at ``lam``, both multiplied by lambda.
 
-        The weight of a point is ``s x`` summed over its variables.
+        The weight of a point is the sum of ``s x`` over the variables of the point.
         """
         part, row, t = self._row(lam)
         x = part.start.copy()
@@ -212,8 +214,9 @@ def follow(
 ) -> SolutionPath:
     """Follow the optimum for the linear term ``g = lambda cost`` over a range of lambda.
 
-    ``first`` is a feasible point to start from. A path that ends early or is inaccurate is followed
-    again with a small ridge on the kernel. The effect of the ridge is included in the violation.
+    ``first`` is a feasible point to start from. If the path ends early or is inaccurate, it is
+    followed again with a small ridge added to the kernel. The violation includes the effect of the
+    ridge.
     """
     np.empty(RETAINED, np.int8)
     # the cost is scaled to about 1, which changes the unit of lambda
@@ -222,7 +225,7 @@ def follow(
     programme = replace(programme, cost=cost, tilt=tilt)
     if target == 0:  # the linear term is 0, so x = 0 for every lambda
         return _still(programme, lambda_range)
-    with np.errstate(over="ignore"):  # an overflow is refused below
+    with np.errstate(over="ignore"):  # an overflow raises an error below
         lam_unit = float(np.ldexp(programme.unit, -exponent))
     low, high = (end / lam_unit if lam_unit > 0 else np.inf for end in lambda_range)
     if not SMALLEST <= low < high <= LARGEST:

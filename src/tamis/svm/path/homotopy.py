@@ -1,13 +1,13 @@
 """Homotopy: following the optimum of a quadratic programme while its linear term changes.
 
 The same routine, :func:`trace`, is used for the start, the path in lambda and every repair. Any
-point that satisfies the bounds is the exact optimum for *some* linear term. From there the routine
-follows the optimum to the required linear term.
+point that satisfies the bounds is the exact optimum for *some* linear term. Starting from this
+linear term, the routine follows the optimum to the required linear term.
 
-It proceeds in epochs. An event is a point at which a variable reaches a bound or enters the margin
-set. Each epoch follows only the variables that may have an event soon. Afterwards, a single matrix
-product computes the residuals of all variables at all events. The epoch is cut at the first event
-of a variable that was not followed.
+The routine proceeds in epochs. An event is a point at which a variable reaches a bound or enters
+the margin set. Each epoch follows only the variables that may have an event soon. After the epoch,
+a single matrix product computes the residuals of all variables at all events. The epoch is cut at
+the first event of a variable that was not followed.
 """
 
 import numpy as np
@@ -24,15 +24,15 @@ from tamis.svm.path.programme import Line, Stuck
 from tamis.svm.path.proofs import Walked
 from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 
-# Largest product of the number of variables and the size of the margin set. Beyond it, an event
-# takes longer than training an SVM.
+# Largest product of the number of variables and the size of the margin set. With a larger product,
+# an event takes longer than training an SVM.
 MAX_MARGIN = 5e7
 REPAIR = 1e-10  # violation, relative to lambda, above which the path is repaired at a checkpoint
-DRIFT = 1e-9  # violation, relative to lambda, above which it is repaired between checkpoints
+DRIFT = 1e-9  # the same limit between two checkpoints
 CLOSE = 1e-3  # violation, relative to lambda, up to which pairs are optimised before the start
-PAIR_STEPS = 50_000_000  # number of variables that a call of the compiled loop over pairs visits
-# If the violation after a repair exceeds this share of lambda, a tenth of the margin, the path is
-# lost.
+PAIR_STEPS = 50_000_000  # number of variables visited by one call of the compiled pair loop
+# If the violation after a repair exceeds this share of lambda, the path is lost. The share is a
+# tenth of the margin.
 HOPELESS = 0.1
 MANY = 4  # number of repairs or perturbations that are tried before giving up
 
@@ -40,9 +40,9 @@ MANY = 4  # number of repairs or perturbations that are tried before giving up
 def start(state: SolverState, lam: float, x: Array) -> None:
     """Set the state to the optimum at ``lam``, starting from a feasible ``x``, or from 0 if better.
 
-    Pairs of variables are optimised first. The result is the exact optimum of a nearby programme,
-    from which the optimum at ``lam`` is reached by a repair. So its accuracy does not depend on the
-    optimisation of pairs, which only saves events.
+    Pairs of variables are optimised first. The result is the exact optimum of a nearby programme. A
+    repair then moves it to the optimum at ``lam``. So the accuracy of the optimum does not depend
+    on the optimisation of pairs, which only reduces the number of events.
     """
     programme, g = state.programme, lam * state.programme.cost
     h = programme.outputs(x)
@@ -117,8 +117,8 @@ def _step(state: SolverState, line: Line, end: float) -> int:
     n, m = len(state.x), len(state.margin.members)
     if m * n > MAX_MARGIN:
         raise PathTooLarge(
-            f"The path has {m} of {n} variables on the margin at once, more than is sensible to "
-            f"follow (a product of {MAX_MARGIN:.0e}). Use a smaller gamma, or "
+            f"The path has {m} of {n} variables on the margin at once. The product of these "
+            f"numbers must not exceed {MAX_MARGIN:.0e}. Use a smaller gamma, or "
             "GridC(step=1.0, refine=3), a grid over C with refinement around its best point."
         )
     if not m:
@@ -158,7 +158,7 @@ def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
     The third array is a mask of the lines that are lower bounds.
     """
     programme, sign = state.programme, state.programme.sign
-    # computed from scratch, because outputs with a large intercept have lost digits
+    # outputs are computed from scratch, because outputs with a large intercept have lost digits
     a = sign * (line.offset + line.noise) - programme.outputs(state.x)[programme.point]
     if not np.isfinite(a).all():
         raise Stuck
@@ -166,7 +166,7 @@ def _bounds(state: SolverState, line: Line) -> tuple[Array, Array, Mask]:
 
 
 def _leave_last(state: SolverState, line: Line) -> None:
-    """Remove the last variable of the margin set, which is on a bound, if the intercept is free.
+    """Empty a margin set whose only variable is on a bound, if the intercept is then free.
 
     The intercept is free if it may lie anywhere in an interval. Otherwise the variable stays.
     """
@@ -205,15 +205,15 @@ def _without_margin(state: SolverState, line: Line, end: float) -> int:
 
 
 # If the margin set is empty, each variable i bounds the intercept by a line ``a_i + tau c_i``, from
-# below or from above. The middle of the allowed interval is used, as in LIBSVM. Where the interval
-# closes, a variable has to enter the margin set.
+# below or from above. The middle of the allowed interval is used, as in LIBSVM. At the tau at which
+# the interval closes, a variable has to enter the margin set.
 
 
 def _interval(a: Array, c: Array, below: Mask, tau: float) -> tuple[int, int]:
     """Return the variables whose lines bound the intercept at ``tau`` from below and from above.
 
-    The extreme slope is subtracted before the lines are compared, because at a large tau it would
-    hide small differences between them.
+    The extreme slope is subtracted from all slopes before the lines are compared. Otherwise, small
+    differences between the lines would be lost at a large tau.
     """
     low = np.where(below, a + tau * (c - c[below].max(initial=-np.inf)), -np.inf)
     high = np.where(below, np.inf, a + tau * (c - c[~below].min(initial=np.inf)))
@@ -238,7 +238,7 @@ def _opens(a: Array, c: Array, below: Mask, tau: float, tolerance: float) -> boo
 
 
 def _meeting(a: Array, c: Array, below: Mask, tau: float, end: float) -> tuple[float, int]:
-    """Return the first point below ``tau`` at which the interval closes, and a variable on it.
+    """Return the first tau below ``tau`` at which the interval closes, and a variable there.
 
     If it does not close before ``end``, return ``end`` and -1. The width is concave in tau, so
     Newton's method from the far end is monotone and takes finitely many steps.
@@ -271,7 +271,7 @@ def _kinks(a: Array, c: Array, below: Mask, tau: float, end: float) -> list[floa
     for lines, way, best in ((below, 1.0, low), (~below, -1.0, high)):
         own, slope, at = way * a[lines], way * c[lines], tau
         height, fall = way * a[best], way * c[best]
-        # while tau falls, a line can only be overtaken by a line with a smaller slope
+        # as tau decreases, only a line with a smaller slope can cross the bounding line
         while (steeper := slope < fall).any():
             cross = np.minimum((own[steeper] - height) / (fall - slope[steeper]), at)
             at = float(cross.max())

@@ -2,13 +2,14 @@
 
 Let HKH = QEQ' be the eigendecomposition of the centred kernel matrix of the training rows. The SVM
 is the solution of (K + λ) β + b = y, 1'β = 0, which is β = Q (E + λ)⁻¹ Q'Hy. So an output has the
-form f(λ) = ȳ + Σ_j N_j / (e_j + λ), with a number N_j for each eigenvalue e_j. The sum of the terms
-with positive N_j decreases with λ, and so does the size of the sum of the terms with negative N_j.
-This bounds f and its derivative on any interval of λ, which shows whether the sign is certain.
+form f(λ) = ȳ + Σ_j N_j / (e_j + λ), with a number N_j for each eigenvalue e_j. As λ increases, the
+sum of the terms with positive N_j decreases, and the sum of the terms with negative N_j increases.
+The values of both sums at the ends of an interval of λ bound f and its derivative inside the
+interval. The bounds show whether the sign of f is certain.
 
-Rounding is included. Let r be the kernel row of a new sample, and u = Q (E + λ)⁻¹ Q'Hr. An error δK
-of the kernel matrix changes f by u'δKβ, an error δr by δr'β, and an error δy of the targets by
-u'δy. The bounds on all of these decrease with λ.
+The bounds include rounding. Let r be the kernel row of a new sample, and u = Q (E + λ)⁻¹ Q'Hr. An
+error δK of the kernel matrix changes f by u'δKβ, an error δr by δr'β, and an error δy of the
+targets by u'δy. The bounds on these three changes decrease with λ.
 """
 
 from collections.abc import Iterator
@@ -22,12 +23,13 @@ from tamis._arrays import Array
 from tamis.exceptions import InvalidParameter
 from tamis.svm.kernels import EPS, Kernel, too_large
 
-#: Number of intervals into which the range of λ is divided first: several for each doubling of C.
+#: Number of intervals into which the range of λ is first divided. There are several for each
+#: doubling of C.
 CELLS = 64
-#: An interval of log λ narrower than this is not halved again. Its sign stays undecided.
+#: An interval of log λ narrower than this is not halved again. The sign in it stays undecided.
 NARROWEST = 1e-9
-#: Largest number of undecided intervals of an output. A root needs one or two, and an output that
-#: nearly reaches 0 needs several dozen. An output that is 0 up to rounding, as between duplicate
+#: Largest number of undecided intervals of an output. A root needs one or two intervals. An output
+#: that nearly reaches 0 needs several dozen. An output that is 0 up to rounding, as for duplicate
 #: rows with different labels, would need millions. Its sign stays undecided.
 MOST = 256
 #: Largest number of numerators N_j in memory at a time (32 MB).
@@ -39,11 +41,11 @@ INDEFINITE = 1e-10
 def kernel_numbers(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
     """Return the kernel values between the rows of ``X`` and the training rows ``Y``.
 
-    They are exact up to a constant for each row and each column, which does not change the SVM. The
-    second array has a number for each row of ``X``: the error of its kernel values is at most this
-    number times the precision of floats. Distances are computed from differences, and the constant
-    1 of the Gaussian kernel is left out. So no digits are lost if columns are large or far from 0,
-    or if the kernel is nearly constant.
+    A constant may be missing from each row and each column, which does not change the SVM. The
+    second array has a number for each row of ``X``. The error of the kernel values of the row is at
+    most this number times the precision of floats. Distances are computed from differences, and the
+    constant 1 of the Gaussian kernel is left out. So no digits are lost if columns are large or far
+    from 0, or if the kernel is nearly constant.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.name == "rbf":
@@ -76,8 +78,8 @@ class LeastSquaresPath:
     y : array
         Targets.
     size : float, optional
-        Number to which the rounding of the kernel is relative. The default is the largest kernel
-        value.
+        Size of the kernel values, to which their rounding errors are relative. The default is the
+        largest kernel value.
     """
 
     def __init__(self, K: Array, y: Array, size: float | None = None):
@@ -100,8 +102,8 @@ class LeastSquaresPath:
     def outputs(self, rows: Array, size: Array | None = None) -> "RationalOutputs":
         """Return the outputs of new samples, computed from their kernel rows.
 
-        ``size`` has a number for each row, to which the rounding of the row is relative. The
-        default is the largest kernel value.
+        ``size`` is the size of the kernel values in each row, to which their rounding errors are
+        relative. The default is the largest kernel value.
         """
         size = np.abs(rows).max(axis=1) if size is None else size
         # β sums to 0, so adding a constant to a kernel row only changes b
@@ -114,13 +116,13 @@ class LeastSquaresPath:
 
 
 class SignChange(NamedTuple):
-    """An interval of λ in which an output changes its sign or may do so."""
+    """An interval of λ in which an output changes its sign, or may change it."""
 
     row: int  # number of the sample
     low: float
     high: float
     below: bool  # whether the output is positive at the low end
-    above: bool  # whether it is positive at the high end
+    above: bool  # whether the output is positive at the high end
 
 
 class Doubts(NamedTuple):
@@ -180,9 +182,9 @@ class RationalOutputs:
             yield rows[i : i + size], 1 / (self.poles + lam[i : i + size, None])
 
     def doubt(self, rows: NDArray[np.intp], lam: Array, at: _At) -> Array:
-        """Bound the error of each output due to rounding. The bound holds for larger λ too.
+        """Bound the error of each output due to rounding, at λ and at any larger λ.
 
-        It includes rounding of the kernel matrix, the kernel rows, the targets and the sums.
+        The bound includes rounding of the kernel matrix, the kernel rows, the targets and the sums.
         """
         parts = []
         for some, shrunk in self._blocks(rows, lam):
@@ -195,9 +197,10 @@ class RationalOutputs:
         return np.asarray(of_sums + np.concatenate(parts))
 
     def sign_changes(self, low: float, high: float) -> tuple[NDArray[np.bool_], list[SignChange]]:
-        """Return whether each output is positive at the low end of a range of λ, and its changes.
+        """Return the sign of each output at the low end of a range of λ, and the sign changes.
 
-        The changes are intervals of λ in which the sign of an output changes, or may change.
+        A sign is whether the output is positive. The sign changes are intervals of λ in which the
+        sign of an output changes, or may change.
         """
         n_rows = len(self.up)
         ends = np.geomspace(low, high, CELLS + 1)
@@ -233,7 +236,7 @@ class RationalOutputs:
         return above | below | (monotone & same), monotone & ~same
 
     def _narrowed(self, rows: NDArray[np.intp], a: Array, b: Array) -> list[SignChange]:
-        """Return the sign change in each interval, after halving the interval down to rounding."""
+        """Return the sign change in each interval, located up to rounding by repeated halving."""
         if not len(rows):
             return []
         at = self._at(rows, a)
@@ -248,7 +251,7 @@ class RationalOutputs:
         return _changes(rows, a, b, positive, ~positive)
 
     def _open(self, rows: NDArray[np.intp], a: Array, b: Array) -> list[SignChange]:
-        """Return the undecided intervals as possible sign changes, with the signs as computed."""
+        """Return the undecided intervals as possible sign changes, with the computed signs."""
         if not len(rows):
             return []
         signs = [self._at(rows, ends).f(self.offset) > 0 for ends in (a, b)]

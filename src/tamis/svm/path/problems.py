@@ -18,10 +18,10 @@ from tamis.svm.path.follow import WANTED, PathOutputs, SolutionPath, follow
 from tamis.svm.path.programme import QuadraticProgramme
 
 # Two points may be merged if their squared distance, in units of the kernel, is at most this. The
-# kernel itself has about this precision.
+# kernel has about the same precision.
 SAME = 1e-14
-# Largest allowed difference between the squared norms of two such points. It is about twice the
-# norm times the distance between the points.
+# Largest difference between the squared norms of two points that may be merged. The difference is
+# about twice the norm times the distance between the points.
 NEAR_NORMS = 3e-7
 
 
@@ -30,7 +30,7 @@ class BinaryPath:
     """Path of a classifier with labels +1 and -1."""
 
     solution: SolutionPath
-    group: NDArray[np.int64]  # variable of the programme that each sample belongs to
+    group: NDArray[np.int64]  # the variable of the programme for each sample
     share: Array  # share of each sample in the upper bound of its variable
     sign: Array  # label of each sample
 
@@ -95,7 +95,7 @@ class PairwisePaths:
         for gram, path in zip(self.grams, self.paths, strict=True):
             w, own = path.weights(lam)
             shift = gram.means @ w
-            if gram.kernel.name == "linear":  # its rows are centred on the mean of the samples
+            if gram.kernel.name == "linear":  # a linear kernel is computed from centred rows
                 shift += gram.origin @ (w @ gram.X)
             found.append((own - shift) / lam)
         return np.array(found)
@@ -113,8 +113,8 @@ class PathFold(NamedTuple):
     def steps(self, scoring: object, ways: tuple[int, ...] = (0,)) -> list[StepCounts]:
         """Return the weight of correct predictions along the paths, once for each of ``ways``.
 
-        A way is 0 for the predictions as computed. It is 1 if uncertain predictions are treated as
-        correct, and -1 if they are treated as wrong.
+        ``ways`` contains 0 for the predictions as computed, 1 to treat uncertain predictions as
+        correct, and -1 to treat them as wrong.
         """
         bracketed = []
         for path, gram in zip(self.machines.paths, self.machines.grams, strict=True):
@@ -142,7 +142,7 @@ class PathFold(NamedTuple):
             n_classes = self.machines.n_classes
             return vote_steps(lines, self.target, n_classes, self.weight, way, errors)
         (one,), (zero,) = outputs, zeros
-        # outputs moved in favour of (1) or against (-1) the true labels
+        # outputs are moved towards (way 1) or away from (way -1) the true labels
         moved = one.error * np.where(self.target == 1, way, -way)
         moved += one.h
         if scoring == "roc_auc":
@@ -201,8 +201,8 @@ def binary_path(
 def merge_points(K: Array, sign: Array, tolerance: float) -> tuple[NDArray[np.int64], float]:
     """Merge samples of the same class whose kernel rows are equal up to ``tolerance``.
 
-    Return the number of the point that each sample belongs to, and the largest difference between
-    the kernel values of merged samples.
+    Return the number of the merged point for each sample, and the largest difference between the
+    kernel values of merged samples.
     """
     own = np.diagonal(K)
     group = np.arange(len(sign))
@@ -238,7 +238,8 @@ def _vertex(sign: Array, upper: Array) -> Array:
     return x
 
 
-# Least half-width of the tube, relative to the target. It is below the precision of the path.
+# Least half-width of the tube, relative to the target. It is smaller than the precision of the
+# path.
 THINNEST = 1e-10
 
 
@@ -301,7 +302,7 @@ def tube_path(
     """Follow the path of support vector regression. Samples with a bound of 0 are dropped."""
     members = np.flatnonzero(bounds > 0)
     gram, y, bounds = Gram(kernel, X, members), y[members], bounds[members]
-    # a shift of y only changes the intercept, and a small |y| keeps the linear term well scaled
+    # a shift of y only changes the intercept; it makes |y| small, so the linear term is well scaled
     shift = float(np.median(y))
     y, n = y - shift, len(y)
     # if the tube had zero width, the two variables of a sample could grow together for ever

@@ -19,17 +19,16 @@ class Stuck(Exception):
 class QuadraticProgramme:
     """Minimise ``x'Qx / 2 - g'x`` subject to ``s'x = e`` and ``0 <= x <= u``.
 
-    Each variable i belongs to a point p, and ``Q_ij = s_i s_j K_pq`` for the points p and q of i
-    and j.
+    Each variable belongs to a point. If i belongs to p and j to q, then ``Q_ij = s_i s_j K_pq``.
     """
 
     K: Array  # kernel matrix of the points
     point: NDArray[np.int64]  # point of each variable
     sign: Array  # s
     upper: Array  # u
-    cost: Array  # on the path, the linear term g is lambda times the cost
-    noise: Array  # a number for each point: the error of K_pq is at most noise[p] + noise[q]
-    unit: float = 1.0  # K is in units of this number
+    cost: Array  # the linear term g on the path, divided by lambda
+    noise: Array  # for each point; the error of K_pq is at most noise[p] + noise[q]
+    unit: float = 1.0  # number by which the kernel was divided to get K
     tilt: float = 0.0  # bound on the error of the cost
     ridge: float = 0.0  # number that was added to the diagonal of K
     blur: float = 0.0  # largest change of an entry of K by merging points
@@ -38,12 +37,12 @@ class QuadraticProgramme:
 
     @cached_property
     def kappa(self) -> float:
-        """Largest diagonal entry of K, to which the precision of its entries is relative."""
+        """Largest diagonal entry of K. The precision of all entries is relative to it."""
         return max(float(np.abs(np.diagonal(self.K)).max()), 1e-300)
 
     @cached_property
     def scale(self) -> float:
-        """Largest entry of the cost in size. Violations are relative to it times lambda."""
+        """Largest absolute cost. Violations are relative to this number times lambda."""
         return float(np.abs(self.cost).max())
 
     @cached_property
@@ -55,14 +54,14 @@ class QuadraticProgramme:
     def doubt(self) -> Array:
         """Bounds on the errors of K in the same form as ``noise``, including the ridge.
 
-        The effect of a ridge is not random like rounding. So it is added to every entry, which
-        overestimates it.
+        The effect of a ridge is not random, unlike rounding. Half of the ridge is added to every
+        number, which overestimates the effect.
         """
         return self.noise + self.ridge / 2
 
     @cached_property
     def probes(self) -> Array:
-        """Two columns of random signs, by which the error of an inverse is estimated."""
+        """Two columns of random signs, used to estimate the error of an inverse."""
         return stream(0, "probe", len(self.sign)).choice([-1.0, 1.0], (len(self.sign) + 1, 2))
 
     def per_point(self, x: Array) -> Array:
@@ -75,19 +74,19 @@ class QuadraticProgramme:
 
 
 class Proof(NamedTuple):
-    """The part of each interval between two rows on which the margin set is proved, with bounds.
+    """The proved part of each interval between two rows, with error bounds.
 
-    On this part the path has the same margin set as the optimum. The optimum is affine there, so
-    the bounds hold on all of it.
+    On the proved part, the path has the same margin set as the optimum. So the optimum is affine,
+    and the bounds are valid on the whole part.
     """
 
     begin: Array  # where the part begins, as a share of the interval; nan if nothing is proved
-    end: Array  # where it ends
+    end: Array  # where the part ends
     error_w: Array  # bound on the norm of the error of the weights
     error_b: Array  # bound on the error of the intercept
-    first: Array  # cost'x at the beginning
-    last: Array  # cost'x at the end
-    doubt: Array  # bound on the error of first and last
+    first: Array  # cost'x at the beginning of the part
+    last: Array  # cost'x at the end of the part
+    doubt: Array  # bound on the errors of ``first`` and ``last``
     loose: Array  # possible change of the intercept if only rounding determines it
 
     @classmethod

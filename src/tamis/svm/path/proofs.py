@@ -3,14 +3,14 @@
 For a given margin set E, the optimum is one Newton step away from any point. The step [db; dx] is
 the solution of ``A_E [db; dx] = -[e; r]``, where r are the residuals on E and e is the violation of
 the constraint. The weights change by dw with ``||dw||^2 = e db - r'dx``. The end of the step is
-affine in lambda. It is the optimum of the whole programme if dx keeps the members of E within their
-bounds, and if dw and db change the sign of no other residual
+affine in lambda. It is the optimum of the whole programme under two conditions: dx keeps the
+members of E within their bounds, and dw and db do not change the sign of any other residual
 (:func:`tamis.compiled.proofs.proved_parts`).
 
-The effect of rounding errors in the residuals is bounded with B, the inverse of A_E. The square of
-the change of w is ``r'Br``, which is on average ``sum rounding^2 diag(B)`` if the signs of the
-errors are random. The change of x satisfies ``|dx_i| <= sqrt(B_ii) ||dw||``, and db is the first
-row of B times r.
+The effect of rounding errors in the residuals is bounded with B, the inverse of A_E. If r are the
+rounding errors, the square of the change of w is ``r'Br``. Its mean is ``sum rounding^2 diag(B)``
+if the signs of the errors are random. The change of x satisfies ``|dx_i| <= sqrt(B_ii) ||dw||``,
+and db is the first row of B times r.
 """
 
 from typing import NamedTuple
@@ -38,8 +38,8 @@ INEXACT = 1.01
 # The effect of rounding errors, whose signs are random, is bounded by this number of standard
 # deviations.
 LIKELY = 4.0
-# A constraint counts as satisfied if its violation is below this share of the bounds, because the
-# sums of balanced class weights are equal only up to rounding.
+# A constraint counts as satisfied if its violation is below this share of the bounds. The reason is
+# that the sums of balanced class weights are equal only up to rounding.
 BALANCED = 1e-12
 
 
@@ -47,13 +47,13 @@ class Walked(NamedTuple):
     """The log of one epoch of the path, with the outputs at each row and the final state."""
 
     log: EpochLog
-    moving: Indices  # the variable that each slot of the log stands for
+    moving: Indices  # the variable of each slot of the log
     h: Array  # outputs, (rows of the log, points)
     moved: EpochState | None  # state after the epoch, None if the margin set is empty
 
 
 def prove(state: SolverState, walked: Walked) -> Proof:
-    """Return the proof for the intervals of a log. It is empty unless proofs are requested."""
+    """Return the proof for the intervals of a log, which is empty unless proofs are requested."""
     if not state.programme.bracketed:
         n_intervals = len(walked.log.tau) - 1
         return Proof.none(n_intervals)._replace(loose=np.zeros(n_intervals))
@@ -97,12 +97,12 @@ class _LogProof:
         return Proof(begin, end, error_w, error_b, first, last, doubt, loose)
 
     def _loose(self) -> Array:
-        """Return how much the intercept may change in each interval in which rounding decides it.
+        """Return the possible change of the intercept in each interval, due to rounding of bounds.
 
-        The upper bounds of both classes may have the same sum up to rounding, as with balanced
-        class weights. In this case, all variables are on their bounds, or one of them is off its
-        bound by a rounding error, which puts the intercept at an end of the allowed interval.
-        LIBSVM adds up in a different order, and may use the other end.
+        With balanced class weights, the upper bounds of both classes have the same sum up to
+        rounding. Then all variables may be on their bounds, or one of them is off its bound by a
+        rounding error. In the second case, the intercept is at an end of the allowed interval.
+        LIBSVM adds the bounds in a different order, and may use the other end.
         """
         programme, log = self.programme, self.log
         found, upper = np.zeros(len(self.drop)), programme.upper[self.moving]
@@ -187,9 +187,9 @@ def _largest(rows: Array) -> Array:
 
 
 def _solve(inverse: MarginInverse, rhs: Array) -> Array:
-    """Multiply each row of ``rhs`` by the inverse of its margin set.
+    """Multiply each row of ``rhs`` by the inverse of the margin set of its interval.
 
-    There are two rows for each interval k, whose inverse is the base plus the first ``n_terms[k]``
+    There are two rows for each interval k. The inverse is the base plus the first ``n_terms[k]``
     rank-one terms.
     """
     m, n_terms = min(len(inverse.base), rhs.shape[1]), np.tile(inverse.n_terms, 2)

@@ -16,16 +16,16 @@ from tamis.svm.path.programme import Line, QuadraticProgramme, Segment
 Indices = NDArray[np.int64]
 
 # Number of events per epoch, doubled in small problems. With more events, the matrix product that
-# recomputes all outputs after an epoch is needed less often. With fewer, the rank-one terms of the
-# inverse are cheaper to apply than the inverse itself.
+# recomputes all outputs after an epoch is needed less often. With fewer events, the inverse has
+# fewer rank-one terms, which are then cheaper to apply than the inverse itself.
 EPOCH = 64
 # Least number of events in an epoch.
 FEWEST = 4
-# If there are fewer variables than this, all are followed, because selecting a subset would cost
-# more than it saves.
+# If there are fewer variables than this, all of them are followed, because selecting a subset would
+# take more time than it saves.
 SMALL = 256
-# Largest error of an inverse with which a solution can be refined. Each refinement multiplies the
-# error of the solution by about this number.
+# Largest error of an inverse that is used to refine a solution. Each refinement multiplies the
+# error of the solution by about the error of the inverse.
 SOUND = 1e-5
 # If the residual of a direction, relative to the linear term, exceeds this, the inverse is
 # recomputed.
@@ -102,14 +102,14 @@ class SolverState:
     tau: float = 1.0  # parameter of the linear term g(tau) that is followed
     zeros: int = 0  # number of steps of length zero since the last longer step
     residual: float = RESIDUAL  # residual of a direction above which the inverse is recomputed
-    speed: Array | None = None  # change of the residuals as tau falls by 1, if known
+    speed: Array | None = None  # change of the residuals if tau decreases by 1; None if unknown
     n_repairs: int = 0
-    since: int = 0  # number of segments when the outputs were last recomputed
+    since: int = 0  # number of segments at the last recomputation of the outputs
     x: Array = field(init=False)
     side: NDArray[np.int8] = field(init=False)
     h: Array = field(init=False)  # outputs at all points
     drift: Array = field(init=False)  # bound on the difference between h and the outputs of x
-    width: int = field(init=False)  # number of variables off the margin set that are followed
+    width: int = field(init=False)  # number of followed variables that are not in the margin set
     rows: Array = field(init=False, repr=False)  # memory for kernel rows, used by each epoch
     budget: int = field(init=False)  # number of epochs left; a usual path needs a tenth of them
 
@@ -124,7 +124,7 @@ class SolverState:
 
     @property
     def length(self) -> int:
-        """Number of events in an epoch. It is smaller if events are slow, to allow interrupts."""
+        """Number of events in an epoch. If events are slow, it is smaller, to allow interrupts."""
         n, m = len(self.x), len(self.margin.members)
         # an operation in these loops takes a tenth of the usual time
         most = int(10 * ONE_CALL / (m * (n + m) + 1))
@@ -136,7 +136,7 @@ class SolverState:
         return float(self.programme.sign @ self.x)
 
     def stand(self, x: Array, b: float) -> None:
-        """Set the current point. The variables strictly between their bounds are the margin set."""
+        """Set the current point. Variables strictly between their bounds form the margin set."""
         self.x, self.b = x, b
         self.side = np.where(x <= 0, LOW, np.where(x >= self.programme.upper, HIGH, FREE))
         self.side = self.side.astype(np.int8)
@@ -160,8 +160,8 @@ class SolverState:
     def snap(self) -> None:
         """Set the variables off the margin set exactly to their bounds.
 
-        Rounding of lambda makes events slightly late, which matters if the kernel is far larger
-        than lambda.
+        Because lambda is rounded, events are slightly late, and variables slightly outside their
+        bounds. This matters if the kernel is far larger than lambda.
         """
         programme = self.programme
         bound = np.where(self.side == HIGH, programme.upper, 0.0)
@@ -200,7 +200,7 @@ class SolverState:
         self.margin = MarginSet(np.array([i]), np.array([[-self.programme.K[p, p], s], [s, 0.0]]))
 
     def build(self, candidates: Indices) -> None:
-        """Build a margin set from the candidates. Linearly dependent ones are moved to a bound."""
+        """Build a margin set from the candidates. Move linearly dependent candidates to a bound."""
         self.margin = MarginSet.empty()
         still = np.zeros_like(self.programme.sign)
         line, everything = Line(still, still), np.arange(len(still))
@@ -284,8 +284,8 @@ class SolverState:
     def _direction(self, line: Line) -> Array:
         """Return the direction ``A_E^-1 [-e; -slope]`` of the intercept and the margin set.
 
-        If the slope is a multiple of the signs s, only the intercept changes. The multiple is then
-        subtracted first, so that rounding errors do not change x.
+        If the slope is a multiple of the signs s, only the intercept changes. In this case, the
+        multiple is subtracted from the slope first, so that rounding errors do not change x.
         """
         s, slope = self.programme.sign[self.margin.members], line.slope[self.margin.members]
         lines = s * slope
@@ -297,7 +297,7 @@ class SolverState:
     def _in_play(self, watch: Indices) -> tuple[Indices, Any, int]:
         """Return the points of the watched variables, the position of each variable's point, and n.
 
-        The first n points are those with a variable off the margin set.
+        The first n points have a variable off the margin set.
         """
         point, n_points = self.programme.point, len(self.programme.K)
         off = self.side[watch] != FREE

@@ -37,7 +37,7 @@ LARGEST_SINGLE = 1e36
 
 
 def gammas_of(gamma: Any) -> list[Any]:
-    """Return the gammas as a list, which has one member if a single gamma is given."""
+    """Return the gammas as a list. A single gamma becomes a list with one element."""
     several = not isinstance(gamma, str) and np.ndim(gamma) > 0
     return list(gamma) if several else [gamma]
 
@@ -49,7 +49,7 @@ GAMMAS = Constraint(
 
 
 class TuningRows(NamedTuple):
-    """The training data of a search, as given and in the form that the paths need."""
+    """The training data of a search, as passed to ``fit`` and in the form that the paths need."""
 
     X: Any  # table of numbers, or input of the preprocessor
     y: NDArray[Any]
@@ -59,7 +59,7 @@ class TuningRows(NamedTuple):
 
 
 class FoldFound(NamedTuple):
-    """Results of the paths of one training fold on its test rows, and facts for the certificate."""
+    """Results of one fold: the values of the paths on the test rows, and audits of the paths."""
 
     values: Any
     audits: list[PathAudit]
@@ -70,7 +70,7 @@ class TunedSVM(KernelEstimator):
 
     best_estimator_: Any  # declared here, because criteria recognise a search by this attribute
 
-    #: Parameters that only some subclasses have, with the values that the others use.
+    #: Parameters that only some subclasses have. The other subclasses use these values.
     preprocessor: Any = None
     class_weight: Any = None
     pool: str = "folds"
@@ -141,7 +141,7 @@ class TunedSVM(KernelEstimator):
     def _splits(self, rows: TuningRows, groups: Any = None) -> list[Fold]:
         """Return the folds of ``cv`` as row numbers. Refuse folds without rows or without weight.
 
-        With groups, an int makes folds that keep each group together.
+        With groups, an integer ``cv`` makes folds that keep each group together.
         """
         name, cv, classes = type(self).__name__, self.cv, is_classifier(self)
         metadata = {} if groups is None else {"groups": groups}
@@ -230,7 +230,7 @@ class PathSearch(CallbackSupportMixin, ABC):
     """Mixin for a :class:`TunedSVM` that searches for C along the paths of all folds and gammas.
 
     A subclass evaluates the paths of a fold (``_explore``) and combines the folds (``_tried``).
-    Every fold of every gamma is reported to scikit-learn's callbacks as a task.
+    Each pair of a gamma and a fold is reported to scikit-learn's callbacks as a task.
     """
 
     C_range: tuple[float, float] | None = None
@@ -259,7 +259,8 @@ class PathSearch(CallbackSupportMixin, ABC):
             Weights that multiply C and weight the scores of the test folds, as in
             ``GridSearchCV``. ``gamma="scale"`` does not use them, as in SVC and SVR.
         groups : array-like of shape (n_samples,), optional
-            Rows of a group are never in both the training and the test rows of a fold.
+            Group of each row. A fold never has rows of the same group in both training and test
+            set.
         """
         rows = self._begin(X, y, sample_weight)
         if self.refit:
@@ -273,7 +274,7 @@ class PathSearch(CallbackSupportMixin, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score on new data, as in GridSearchCV.
 
-        If ``scoring`` is not the name of a scikit-learn scorer, it is the accuracy or R².
+        If ``scoring`` is not the name of a scikit-learn scorer, the score is the accuracy or R².
 
         Parameters
         ----------
@@ -292,7 +293,8 @@ class PathSearch(CallbackSupportMixin, ABC):
         After a keyboard interrupt, the attributes are set from the paths that are complete.
         """
         gammas = gammas_of(self.gamma)
-        # a copy for other processes, without callbacks and without cv, which may be a generator
+        # a copy of this object for other processes, without callbacks, and without cv because it
+        # may be a generator
         bare = type(self)(**{**self.get_params(deep=False), "cv": None})
         tasks = list(product(range(len(gammas)), range(len(splits))))
         items = (((g, k), (bare, gammas[g], rows, splits[k])) for g, k in tasks)
@@ -327,8 +329,8 @@ class PathSearch(CallbackSupportMixin, ABC):
     ) -> None:
         """Compare the gammas and set the fitted attributes.
 
-        Only gammas with results for all folds are compared. If there are none, the first gamma is
-        used with the folds that are complete.
+        Only gammas with results for all folds are compared. If no gamma has results for all folds,
+        the first gamma is used with the folds that are complete.
         """
         folds = range(len(splits))
         done = [g for g in range(len(gammas)) if all((g, k) in found for k in folds)]
@@ -369,7 +371,7 @@ class PathSearch(CallbackSupportMixin, ABC):
         """Return the exact curve for a gamma, with a certificate of its optimum."""
 
     def _trial_points(self, C: float) -> Array:
-        """Return the powers of two in the range of C, as in a usual grid, and ``C``."""
+        """Return the powers of two in the range of C, together with ``C``."""
         high, low = (-np.log2(end) for end in self._lambdas)
         powers = 2.0 ** np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
         return np.union1d(powers, [C])
@@ -384,7 +386,7 @@ def _as_numbers(Z: Any) -> Array:
 def results(tried: Sequence[TriedGamma], named: bool) -> dict[str, Any]:
     """Return ``cv_results_`` in the format of GridSearchCV, with a row for each trial.
 
-    ``named`` is whether the kernel has a gamma.
+    ``named`` states whether the kernel has a gamma, so that trials have a parameter ``gamma``.
     """
     C, scores, means = (
         np.concatenate(part) for part in zip(*(t.trials for t in tried), strict=True)

@@ -24,8 +24,8 @@ from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold, retold
 
 RULES = ("first", "largest-lambda", "widest", "one-standard-error")
-#: With rule="largest-lambda", the selected C exceeds the lower end of the interval by this share
-#: of C. At the end itself, a decision value is 0, so its label could depend on rounding.
+#: With rule="largest-lambda", the selected C exceeds the lower end of the interval by this share of
+#: C. Exactly at the end, a decision value is 0, and the predicted label could depend on rounding.
 INSIDE = 1e-9
 
 
@@ -66,8 +66,8 @@ class TunedClassifier(ClassifierMixin, TunedSVM):
                 )
             if self.scoring == "roc_auc" and len(np.unique(target[test][weight[test] > 0])) < 2:
                 raise InvalidTarget(
-                    f"{name} needs both classes in every test fold for roc_auc; fold {k} has one, "
-                    "or a weight for one. Use fewer folds or StratifiedKFold."
+                    f"{name} needs both classes in every test fold for roc_auc; fold {k} has "
+                    "samples of positive weight in only one. Use fewer folds or StratifiedKFold."
                 )
         return splits
 
@@ -87,15 +87,15 @@ class TunedClassifier(ClassifierMixin, TunedSVM):
 def _with_probability(search: "SVCPathCV") -> bool:
     if not search.probability:
         raise AttributeError(
-            f"{type(search).__name__} has predict_proba with probability=True, which calibrates "
-            "the best SVM."
+            f"{type(search).__name__} has predict_proba only with probability=True, "
+            "which calibrates the best SVM."
         )
     return True
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SVCPathCV(PathSearch, TunedClassifier):
-    """Support vector classifier with the C that minimises the cross-validated error, exactly.
+    """Support vector classifier with the C that exactly minimises the cross-validated error.
 
     The cross-validated error is a step function of C. It is computed at every C from the
     regularization paths of the folds (J.-B. Yang and C.-J. Ong 2011), not sampled on a grid. So its
@@ -107,18 +107,18 @@ class SVCPathCV(PathSearch, TunedClassifier):
     kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
         The kernel, as in SVC.
     gamma : float, "scale", "auto" or a sequence of these, default="scale"
-        Width of the kernels "rbf" and "poly". For a sequence, the best C is found for each gamma,
-        and the gamma with the best value is used. Ties go to the first.
+        Width of the kernels "rbf" and "poly". If a sequence is given, the best C is found for each
+        gamma, and the gamma with the best value is used. Ties go to the first gamma.
     C_range : tuple of two floats, optional
         Smallest and largest C. The default is 2**-9 to 2**8.
     cv : int, splitter or iterable, default=5
-        Folds, as in ``GridSearchCV``. With ``groups``, an int makes folds that keep each group
-        together.
+        Folds, as in ``GridSearchCV``. If ``fit`` gets ``groups``, an int makes folds that keep each
+        group together.
     scoring : str, tuple or None, default=None
-        If None, the error is minimised, and ``best_score_`` is the accuracy. Supported scorers of
-        scikit-learn are "accuracy", "balanced_accuracy", "precision", "recall", "f1",
-        "matthews_corrcoef" and "roc_auc". Supported losses are "error", "balanced_error" and
-        ("weighted_error", weight of the negative class).
+        Score to maximise or loss to minimise. If None, the error is minimised, and ``best_score_``
+        is the accuracy. Supported scorers of scikit-learn are "accuracy", "balanced_accuracy",
+        "precision", "recall", "f1", "matthews_corrcoef" and "roc_auc". Supported losses are
+        "error", "balanced_error" and ("weighted_error", weight of the negative class).
     rule : {"first", "largest-lambda", "widest", "one-standard-error"}, default="first"
         Rule that selects C among equally good values, which form one or several intervals:
 
@@ -127,8 +127,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
         * "one-standard-error" selects the middle of the widest interval on which the value is
           within one standard error (over the folds) of the best value.
         * "largest-lambda" selects the smallest C, which is the largest lambda = 1 / C. This is the
-          rule of J.-B. Yang's thesis. The C lies at the end of an interval, where a solver with a
-          tolerance may have a different score.
+          rule of J.-B. Yang's thesis. This C lies at the end of an interval. A solver with a
+          tolerance may have a different score there.
     pool : {"folds", "samples"}, default="folds"
         "folds" averages the values of the folds. "samples" computes a single value from the
         predictions of all folds together.
@@ -140,7 +140,8 @@ class SVCPathCV(PathSearch, TunedClassifier):
         Number of processes that work on folds and gammas. The result does not depend on it.
     probability : bool, default=False
         Whether to provide ``predict_proba``. The best SVM is calibrated with a sigmoid
-        (``CalibratedClassifierCV``). It uses the same folds if every row is in one test fold.
+        (``CalibratedClassifierCV``). The calibration uses the same folds if every row is in exactly
+        one test fold.
     lambda_range : tuple of two floats, default=(2**-8, 2**9)
         Smallest and largest lambda = 1 / C, an alternative to ``C_range``.
     degree : int, default=3
@@ -149,9 +150,9 @@ class SVCPathCV(PathSearch, TunedClassifier):
         Constant of the kernel "poly".
     class_weight : dict, "balanced" or None, default=None
         Weights that multiply C for each class, as in SVC. Balanced weights are computed on each
-        training fold. They give both classes the same total weight up to rounding. If C is so small
-        that the multiplier of every sample is on its bound, the intercept of SVC depends on
-        rounding, and the certificate may not be closed. In this case, raise the smallest C of
+        training fold. They give all classes the same total weight up to rounding. If C is so small
+        that the multiplier of every sample is on its bound, rounding determines the intercept
+        of SVC, and the certificate may not be closed. In this case, raise the smallest C of
         ``C_range``.
     refit : bool, default=True
         Whether to train ``best_estimator_`` on all samples.
@@ -175,10 +176,11 @@ class SVCPathCV(PathSearch, TunedClassifier):
     curves_ : list of ValidationCurve
         The curve of each gamma.
     certificate_ : Certificate
-        The proof about the optimum, which prints as a sentence. ``certificate_.problem`` states
-        the problem.
+        States whether it is proved that no C in the range is better. It prints as a sentence.
+        ``certificate_.problem`` describes the problem: kernel, weights, folds and score.
     cv_results_ : dict
-        As in ``GridSearchCV``, for the powers of two in the range and the best C of each gamma.
+        Results in the format of ``GridSearchCV``. For each gamma, they include the powers of two in
+        the range of C and the best C.
     best_index_ : int
         The row of ``cv_results_`` that belongs to ``best_params_``.
     n_splits_ : int
@@ -281,7 +283,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
 def choose(curve: ValidationCurve, fold_values: Array, rule: str) -> IntervalOfC:
     """Return the interval of C that the rule selects.
 
-    ``fold_values`` are the values of each fold on the pieces of the curve.
+    ``fold_values`` has the value of each fold (row) on each piece of the curve (column).
     """
     if rule in ("first", "largest-lambda"):
         return curve.argmin[0]

@@ -27,14 +27,14 @@ LARGEST_C = 1e100
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LSSVCPathCV(TunedClassifier):
-    r"""Least-squares support vector classifier with the C that is best in cross-validation.
+    r"""Least-squares support vector classifier with the C that minimises the cross-validated error.
 
     .. math:: \min_{f}\ \tfrac12 \|f\|^2 + C \sum_i (y_i - f(x_i))^2, \qquad y_i = \pm 1
 
-    One eigendecomposition of the kernel of a training fold determines its SVM at every C. Each C at
-    which the predicted label of a test row changes is found up to rounding. Apart from these
-    points, the error is known exactly, and the certificate states whether any C in the range can be
-    better.
+    One eigendecomposition of the kernel matrix of a training fold gives the SVM of the fold at
+    every C. Each C at which the predicted label of a test row changes is found up to rounding.
+    Apart from these points, the error is known exactly, and the certificate states whether any C in
+    the range can be better.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class LSSVCPathCV(TunedClassifier):
     Attributes
     ----------
     best_C_ : float
-        The middle of the widest interval of equally good C.
+        The middle of the widest interval of equally good values of C.
     best_gamma_ : float or str
         The best gamma.
     best_params_ : dict
@@ -64,7 +64,7 @@ class LSSVCPathCV(TunedClassifier):
     curve_ : ValidationCurve
         The error at every C.
     certificate_ : Certificate
-        The proof about the optimum.
+        States whether it is proved that no C in the range is better.
     best_estimator_ : NewtonSVR
         The SVM with the best C, trained on all samples with targets -1 and 1.
     classes_ : array
@@ -80,7 +80,7 @@ class LSSVCPathCV(TunedClassifier):
     (True, 0.953)
     """
 
-    #: Parameters of the other searches, which have fixed values here.
+    #: Parameters of the other searches that have fixed values in this class.
     lambda_range = RANGE
     scoring = None
 
@@ -109,7 +109,8 @@ class LSSVCPathCV(TunedClassifier):
         y : array of shape (n_samples,)
             Two classes.
         groups : array of shape (n_samples,) or None
-            Samples of a group are never in both the training and the test rows of a fold.
+            Group of each sample. A fold never has samples of the same group in both training and
+            test set.
 
         Returns
         -------
@@ -164,7 +165,7 @@ class LSSVCPathCV(TunedClassifier):
             parts.append((low, high, before, after, np.full(len(row), weight)))
         low, high, before, after, each = (np.concatenate(p) for p in zip(*parts, strict=True))
         both = np.concatenate([low, high])
-        # between the two ends of a bracketed root, the label may be right or wrong
+        # between the two ends of a bracketed root, the predicted label may be right or wrong
         at_best = np.concatenate([-before, after])
         at_worst = np.concatenate([each - before, after - each])
         return (
@@ -206,7 +207,7 @@ def _error_curve(
 ) -> ValidationCurve:
     """Return the curve of an error over C = 1 / 2λ, for λ between the two ``ends``.
 
-    The error is ``start`` at the smaller end, and increases by ``changes`` at the values ``lam``.
+    The error is ``start`` at the smaller end, and changes by ``changes`` at the values ``lam``.
     """
     order = np.argsort(lam, kind="stable")
     order = order[changes[order] != 0]

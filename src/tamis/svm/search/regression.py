@@ -17,10 +17,10 @@ from tamis.svm.path.problems import tube_path
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
 from tamis.validation.splits import Fold
 
-CLOSED = 1e-3  # a certificate is closed if the least error is known to this share of its value
+CLOSED = 1e-3  # relative accuracy of the least error with which a certificate is closed
 LARGEST_TARGET = 1e150  # with targets up to this size, a sum of squares does not overflow
 EXACT = 1e-8  # errors up to this share of the range of the target are treated as exact
-#: The error that each scoring is computed from.
+#: The error from which each scoring is computed.
 ERRORS: dict[object, str] = {
     None: SQUARED,
     "neg_mean_squared_error": SQUARED,
@@ -35,7 +35,7 @@ MEASURES = {SQUARED: "mean squared error", ABSOLUTE: "mean absolute error"}
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
-    """Support vector regression with the C that minimises the cross-validated error, exactly.
+    """Support vector regression with the C that exactly minimises the cross-validated error.
 
     The error is computed at every C from the regularization paths of the folds. Use this class in
     place of ``GridSearchCV(SVR(), {"C": ..., "gamma": ...})``.
@@ -45,16 +45,16 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
     kernel : {"linear", "rbf", "poly", "precomputed"}, default="rbf"
         The kernel, as in SVR.
     gamma : float, "scale", "auto" or a sequence of these, default="scale"
-        Width of the kernels "rbf" and "poly". The exact best C is found for each gamma of a
-        sequence, and the best of them is used. Ties go to the first.
+        Width of the kernels "rbf" and "poly". If a sequence is given, the best C is found for each
+        gamma, and the gamma with the best value is used. Ties go to the first gamma.
     C_range : tuple of two floats, optional
         Smallest and largest C. The default is 2**-9 to 2**8.
     cv : int, splitter or iterable, default=5
-        Folds, as in ``GridSearchCV``. With ``groups``, an int makes folds that keep each group
-        together.
+        Folds, as in ``GridSearchCV``. If ``fit`` gets ``groups``, an int makes folds that keep each
+        group together.
     scoring : str or None, default=None
-        "neg_mean_squared_error" (or "mse"), "neg_mean_absolute_error" (or "mae"), or "r2". None is
-        the mean squared error.
+        Score or error: "neg_mean_squared_error" (or "mse"), "neg_mean_absolute_error" (or "mae"),
+        or "r2". None means "neg_mean_squared_error".
     pool : {"folds", "samples"}, default="folds"
         "folds" averages the errors of the folds. "samples" computes a single error from the
         predictions of all folds together.
@@ -64,7 +64,7 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
     n_jobs : int or None, default=None
         Number of processes that work on folds and gammas. The result does not depend on it.
     epsilon : float, default=0.1
-        Half-width of the tube within which errors cost nothing.
+        Half-width of the tube. Errors inside the tube have no loss.
     lambda_range : tuple of two floats, default=(2**-8, 2**9)
         Smallest and largest lambda = 1 / C, an alternative to ``C_range``.
     degree : int, default=3
@@ -79,8 +79,8 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
     best_C_, best_gamma_, best_params_, best_score_, best_interval_, best_index_, cv_results_
         As in :class:`SVCPathCV`. A greater ``best_score_`` is better, so errors are negative.
     curve_, curves_, certificate_, n_splits_
-        As in :class:`SVCPathCV`. The curve of the error, or of R squared, is continuous. Its
-        certificate is closed if the least error is known to a thousandth of its value.
+        As in :class:`SVCPathCV`. The curve of the error, or of R squared, is continuous. The
+        certificate is closed if the least error is known with a relative accuracy of 0.001.
     best_estimator_ : SVR
         SVR with the best C and gamma, trained on all samples. It is a Pipeline if there is a
         preprocessor.
@@ -104,8 +104,8 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         y = check_numbers(name, rows.y)
         if error_of(name, self.scoring) == SQUARED and np.abs(y).max() > LARGEST_TARGET:
             raise InvalidTarget(
-                f"{name} needs a target whose squared errors are numbers, up to "
-                f"{LARGEST_TARGET:.0e}; y reaches {np.abs(y).max():.3g}. Scale it, or write "
+                f"{name} needs a target of at most {LARGEST_TARGET:.0e}, so that squared errors do "
+                f"not overflow; y reaches {np.abs(y).max():.3g}. Scale it, or write "
                 'scoring="neg_mean_absolute_error".'
             )
         return rows._replace(y=y, target=y)
@@ -121,8 +121,8 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         for k, (_, test) in enumerate(splits):
             if self.pool == "folds" and not _variance(rows, test) > 0:
                 raise InvalidTarget(
-                    f'{name} needs a target that varies in every test fold for scoring="r2"; that '
-                    f'of fold {k} does not. Use fewer folds, pool="samples" or '
+                    f'{name} needs a target that varies in every test fold for scoring="r2"; it '
+                    f'is constant in fold {k}. Use fewer folds, pool="samples" or '
                     '"neg_mean_squared_error".'
                 )
         if not _variance(rows) > 0:
@@ -179,9 +179,9 @@ class SVRPathCV(PathSearch, RegressorMixin, TunedSVM):
         return TriedGamma(gamma, curve, interval, C, proof, FoldTrials(points, scores, means))
 
     def _units(self, rows: TuningRows, tests: list[Any]) -> Array:
-        """Return the factor of each fold's mean error in the mean over the folds.
+        """Return the weight of the mean error of each fold in the mean over the folds.
 
-        For R², the factors include a division by the variance of the target.
+        For R², the weights are divided by the variance of the target.
         """
         explained = self.scoring == "r2"
         if self.pool == "folds":
@@ -198,11 +198,11 @@ def _variance(rows: TuningRows, part: Any = slice(None)) -> float:
 
 
 def error_of(name: str, scoring: object) -> str:
-    """Return the name of the error that a scoring is computed from."""
+    """Return the name of the error from which a scoring is computed."""
     if not isinstance(scoring, str | None) or scoring not in ERRORS:
         raise InvalidParameter(
-            f"{name} needs a scoring that is a parabola or a line in C: "
+            f"{name} needs a scoring based on squared or absolute errors: "
             '"neg_mean_squared_error" ("mse"), "neg_mean_absolute_error" ("mae") or "r2"; got '
-            f"{scoring!r}. For another, search around best_C_ with GridSearchCV(SVR(), ...)."
+            f"{scoring!r}. For other scores, search around best_C_ with GridSearchCV(SVR(), ...)."
         )
     return ERRORS[scoring]

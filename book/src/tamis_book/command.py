@@ -33,7 +33,9 @@ class ReproduceOptions(Options):
     list_names: bool = flag("List all experiments.", "--list")
     summary: bool = flag("Summarize the stored results of all (or NAME...).", "--summary")
     everything: bool = flag("Run all experiments.", "--all")
-    realizations: int | None = option("Number of realizations. The default is the published number.", "N", min=1)
+    realizations: int | None = option(
+        "Number of realizations (published number by default).", "N", min=1
+    )
     jobs: int | None = option("Number of processes.", "N", callback=check_processes)
     dask: str | None = option("Dask scheduler to run on; local: this machine.", "ADDRESS")
     store: Path | None = option("Store of finished tasks, to resume from.", "FILE")

@@ -235,7 +235,7 @@ def test_in_range_returns_numbers_in_range_unchanged():
 def test_huge_weights_are_refused():
     X, y = table()
     weights = np.where(np.arange(len(y)) % 3, 1.0, 1e200)
-    with pytest.raises(InvalidParameter, match=r"at most 1e\+09, got 1e\+200.*Divide the weights"):
+    with pytest.raises(InvalidParameter, match=r"at most 1e\+09, got 1e\+200.*Divide them"):
         Backward(Importances(Ridge())).fit(X, X[:, 0], sample_weight=weights)
 
 

@@ -220,7 +220,7 @@ def test_many_hostile_expressions():
         ("Forward(CrossValidated(Pipeline([])))", "needs an estimator that predicts"),
         (
             "Ranking(Importances(DecisionTreeClassifier(), importance_getter='fit'))",
-            "'fit' of DecisionTreeClassifier does not",
+            "'fit' of DecisionTreeClassifier is not numeric",
         ),
     ],
 )

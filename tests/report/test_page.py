@@ -409,7 +409,7 @@ def test_no_error_seen_is_not_no_error(wine):
     assert gathered.errors.kept.value == 0
     page = Page(gathered.html())
     bound = 100 * (1 - 0.05 ** (1 / 178))
-    assert f"an error rate of {bound:.1f}\u00a0%" in page.text["care"]
+    assert f"a true error rate of {bound:.1f}\u00a0%" in page.text["care"]
     assert "error rate of none on held-out rows" in page.said["head"]
     assert "± 0.0" not in page.said["head"]
 

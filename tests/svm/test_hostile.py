@@ -279,7 +279,7 @@ def test_a_huge_tube_is_refused():
 @pytest.mark.parametrize("cls", [SVCPath, SVRPath])
 def test_weights_too_large_to_be_added_are_refused(cls):
     X, y = classification(n=12)
-    with pytest.raises(InvalidParameter, match=r"weights up to 1e\+250.* they reach 1\.7e\+308"):
+    with pytest.raises(InvalidParameter, match=r"weight up to 1e\+250.* they reach 1\.7e\+308"):
         cls("linear").fit(X, y, np.full(12, 1.7e308))
 
 

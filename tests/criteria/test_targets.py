@@ -189,7 +189,7 @@ def test_cox_score_of_extreme_and_constant_columns():
     ("target", "said"),
     [
         (np.zeros(70), r"a time and an event.*column_stack"),
-        (np.column_stack([np.ones(70), np.arange(70)]), "first is the time and the second the event"),
+        (np.column_stack([np.ones(70), np.arange(70)]), "first is the time and the second"),
         (np.column_stack([np.ones(70), np.zeros(70)]), "all 70 are censored"),
         (np.zeros(70, dtype=[("a", bool), ("b", float), ("c", float)]), "two fields"),
         (np.array([(True, np.nan)] * 70, dtype=[("a", bool), ("b", float)]), "missing or infinite"),

@@ -104,6 +104,7 @@ SLOW_ON_DIGITS = {"sfs-knn", "sffs-knn", "ga-knn", "sfs-lda", "branch-and-bound-
     "lasso-mlp",
     "grad-w2-rfe",
     "random-forest-rfe",
+    "divergence-parzen-sffs",
     *(name for name in names() if name.startswith(("rmb", "span"))),
     *(name for name in names() if "fspp" in name or "fsmlp" in name),
 }

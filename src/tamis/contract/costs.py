@@ -61,10 +61,10 @@ class Prices:
 
     def of(self, units: Iterable[int]) -> float:
         """Return the price of a subset of units."""
-        held = {int(unit) for unit in units}
+        held = set(map(int, units))
         paid = (fee for fee, sharing in self.fees if not held.isdisjoint(sharing))
         # fsum is exact, so the order of the units does not matter
-        exact = fsum([*(self.own[unit] for unit in held), *paid])
+        exact = fsum([*map(self.own.__getitem__, held), *paid])
         return _rounded(exact)
 
     @cached_property

@@ -65,7 +65,7 @@ def _with_group(
     several units share it.
     """
     assert step.scores is not None
-    best, most = step, limit.rate(_gain_of(step, subset), subset, step.subset)
+    best, most = step, limit.rate(_added(step)[1], subset, step.subset)
     for free in limit.groups(candidates, step.scores.values, unpaid=subset):
         larger, total, last = Step(subset, value), 0.0, -np.inf
         while len(free):
@@ -73,23 +73,26 @@ def _with_group(
                 free = limit.affordable(larger.subset, free)
             except NothingToAdd:
                 break
-            before = larger.subset
-            larger = grown(criterion, before, larger.value, free, alone=True)
-            total += _gain_of(larger, before)
+            larger = grown(criterion, larger.subset, larger.value, free, alone=True)
+            added, gain = _added(larger)
+            total += gain
             rate = limit.rate(total, subset, larger.subset)
             if rate > most * (1 + 1e-9):
                 best, most = larger._replace(scores=step.scores), rate
             if rate < last:
                 break
-            free, last = np.setdiff1d(free, larger.subset), rate
+            free, last = free[free != added], rate
     return best
 
 
-def _gain_of(step: Step, before: Subset) -> float:
-    """Return the gain of the unit that a step adds."""
+def _added(step: Step) -> tuple[int, float]:
+    """Return the candidate that a step adds, and its gain."""
     assert step.scores is not None
-    added = np.isin(step.scores.units, step.subset) & ~np.isin(step.scores.units, before)
-    return float(step.scores.values[added].sum())
+    units, held = step.scores.units, step.subset
+    is_held = np.zeros(1 + max(units.max(), held.max()), dtype=bool)  # faster than np.isin
+    is_held[held] = True
+    chosen = int(is_held[units].argmax())
+    return int(units[chosen]), float(step.scores.values[chosen])
 
 
 def filled_up(
@@ -104,7 +107,7 @@ def filled_up(
         criterion.limit, step = replace(limit, per_price=per_price), start
         try:
             while True:
-                left = np.setdiff1d(others(step.subset, n_units), out)
+                left = others(np.concatenate([step.subset, out]), n_units)
                 step = grown(criterion, step.subset, step.value, left)
         except NothingToAdd:
             found.append(step)

@@ -172,6 +172,25 @@ def test_regression_and_classification(tamis, folder):
     assert "Correlation(task='regression')" in by_correlation.stdout
 
 
+def test_the_first_line_reads_the_target_as_the_automatic_selection_does(tamis, folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    stars = np.clip(np.rint(3 + X[:, 0]), 1, 5)
+    pl.DataFrame(X, schema=list("abc")).with_columns(pl.Series("stars", stars)).write_csv("s.csv")
+    given = "select", "s.csv", "-t", "stars"
+    found = tamis(*given, "-o", "s.json")
+    first = found.stdout.splitlines()[0]
+    assert first == "s.csv: 60 rows, 3 columns, target stars (real)"
+    assert "target: numbers (regression); task='classification' reads them as" in found.stdout
+    assert json.loads((folder / "s.json").read_text())["task"] == "regression"
+    classes = tamis(*given, "--task", "classification", "--force", "--save-record", "r.json")
+    assert "(5 classes)" in classes.stdout.splitlines()[0]
+    resumed = tamis("select", "s.csv", "-t", "stars", "--resume", "r.json", "--force")
+    assert "(5 classes)" in resumed.stdout.splitlines()[0]
+    assert "(5 classes)" in tamis("select", "s.csv", "correlation", "-t", "stars").stdout
+    assert tamis("select", "s.csv", "--dry-run").exit_code == 0
+
+
 def test_booleans_and_integers_are_numbers(tamis, folder):
     (folder / "t.csv").write_text("a,b,y\ntrue,1,yes\nfalse,2,no\ntrue,4,yes\nfalse,3,no\n")
     result = tamis("select", "t.csv", "fisher-score", "-t", "y")

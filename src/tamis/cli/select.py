@@ -11,6 +11,7 @@ from tamis import spec
 from tamis._format import format_count, format_p_value
 from tamis._namespace import computing_on
 from tamis._parallel import listening
+from tamis.auto.target import reads_as_numbers
 from tamis.blocks.device_arrays import warn_of_device
 from tamis.blocks.dispatch import on_rows_drawn
 from tamis.choice import Fraction, Size
@@ -165,8 +166,19 @@ def _read_table(asked: SelectOptions, content: FileTable) -> Table:
     if asked.time is not None:
         target, task = asked.time, "regression"
         drop.append(str(asked.event))
+    elif task == "auto" and _is_read_by_auto(asked):
+        column = content.frame.to_dict().get(str(target or content.target))
+        if column is not None and reads_as_numbers(column.to_numpy()):
+            task = "regression"
     how: dict[str, Any] = {"name": asked.name, "calendar": asked.calendar}
     return table_of(content, target, drop, asked.keep, task, **how)
+
+
+def _is_read_by_auto(asked: SelectOptions) -> bool:
+    """Return whether the automatic selection decides how to read the target."""
+    if not is_automatic(asked):
+        return False
+    return asked.resume is None or "task=" not in Record.load(asked.resume).expression
 
 
 def _prepare(asked: SelectOptions, y: NDArray[Any], record: Record | None) -> Selection:

@@ -2,10 +2,13 @@
 
     python -m benchmarks.auto_lists choose --splits 2 --out lists.csv
     python -m benchmarks.auto_lists report --splits 2 --out lists.csv --before old.csv
+    python -m benchmarks.auto_lists report --first 30 --splits 1 --out lists.csv --lightgbm
 
 The tables are read from the folders in TAMIS_DATA and TAMIS_BENCH. The tables in ``choose`` may be
 used to develop Auto, and those in ``report`` only to measure it. A split trains on two thirds of
 the rows, at most 1500. ``--before`` compares with the results file of another version.
+``--lightgbm`` compares with LightGBM, with all columns and with its first columns by gain. It gets
+the number of columns of Auto's default list.
 """
 
 import os
@@ -35,6 +38,8 @@ REPORT = (
 MOST_TRAINING, MOST_TEST = 1500, 3000
 #: A number that is added to errors, so that ratios of errors near 0 are defined.
 FLOOR = 0.02
+#: Names of the lists of LightGBM.
+LIGHTGBM = "lightgbm all", "lightgbm top k"
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -63,7 +68,23 @@ def lists_of(auto: Auto) -> Iterator[tuple[str, list[int], Any]]:
             yield name, list(found.columns), found.estimator
 
 
-def measure(name: str, split: int, **options: Any) -> Iterator[dict[str, Any]]:
+def lists_of_lightgbm(
+    X: np.ndarray, y: np.ndarray, classes: bool, k: int
+) -> Iterator[tuple[str, list[int], Any]]:
+    """Yield all columns and the first ``k`` columns by gain, with the model of LightGBM."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    kind = LGBMClassifier if classes else LGBMRegressor
+    model = kind(importance_type="gain", n_jobs=1, verbose=-1, random_state=0)
+    by_gain = np.argsort(-model.fit(X, y).feature_importances_, kind="stable")
+    yield LIGHTGBM[0], list(range(X.shape[1])), model
+    if k:
+        yield LIGHTGBM[1], sorted(by_gain[:k].tolist()), model
+
+
+def measure(
+    name: str, split: int, *, lightgbm: bool = False, **options: Any
+) -> Iterator[dict[str, Any]]:
     """Yield the test error of each list on a split of a table."""
     X, y, classes = load(name)
     strata = y if classes else None
@@ -76,7 +97,10 @@ def measure(name: str, split: int, **options: Any) -> Iterator[dict[str, Any]]:
         warnings.simplefilter("ignore")
         auto = Auto(random_state=split, task=task, **options).fit(X[train], y[train])
         seconds = process_time() - start
-        for kind, columns, estimator in lists_of(auto):
+        lists = list(lists_of(auto))
+        if lightgbm:
+            lists += lists_of_lightgbm(X[train], y[train], classes, len(auto.columns))
+        for kind, columns, estimator in lists:
             base = y[train].mean() if not classes else pd.Series(y[train]).mode()[0]
             guess = np.full(len(test), base)
             if columns:
@@ -117,6 +141,22 @@ def compare(new: pd.DataFrame, old: pd.DataFrame) -> None:
         )
 
 
+def compare_lightgbm(found: pd.DataFrame) -> None:
+    """Print the errors relative to LightGBM: geometric means over tables."""
+    errors = found.pivot_table(index=["table", "rows"], columns="list", values="error")
+    logs = np.log(errors + FLOOR)
+    many = logs.index.get_level_values("rows") >= 400
+    for peer in LIGHTGBM:
+        for kind in ("best", "default", "short"):
+            ratios = logs[kind] - logs[peer]
+            parts = {"all": ratios, "400 rows or more": ratios[many], "fewer": ratios[~many]}
+            for part, one in parts.items():
+                print(
+                    f"{kind:8} relative to {peer:15} {part:16} {np.exp(one.mean()):.3f} ± "
+                    f"{one.sem():.3f} ({one.count()} tables)"
+                )
+
+
 def main() -> None:
     """Measure Auto on the tables of a group."""
     parser = ArgumentParser(description=__doc__)
@@ -125,15 +165,18 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--before", type=Path)
+    parser.add_argument("--lightgbm", action="store_true")
     parser.add_argument("--tables", nargs="*")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for split in range(given.first, given.first + given.splits):
         for name in given.tables or (CHOOSE if given.group == "choose" else REPORT):
-            rows += measure(name, split)
+            rows += measure(name, split, lightgbm=given.lightgbm)
             print(*(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
             pd.DataFrame(rows).to_csv(given.out, index=False)
     found = pd.DataFrame(rows)
+    if given.lightgbm:
+        compare_lightgbm(found)
     if given.before:
         old = pd.read_csv(given.before)
         compare(found, old)

@@ -382,4 +382,7 @@ def is_int(value: Any) -> bool:
 
 def is_real(value: Any) -> bool:
     """Whether a parameter is a finite number. Booleans are not treated as numbers."""
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    except OverflowError:  # an int above the largest float
+        return False

@@ -168,6 +168,7 @@ def test_a_grid_sets_only_parameters_that_its_estimator_has(text):
         "Forward(CrossValidated(SVC(), n_jobs=100000))",
         "Genetic(Scatter(), n_generations=1000000000000)",
         "RandomForestClassifier(n_estimators=1000000000)",
+        "HistGradientBoostingClassifier(max_iter=1000000000)",
         "RepeatedKFold(n_repeats=1000000000)",
         'GridSearchCV(RandomForestClassifier(), {"n_jobs": [1, 100000]})',
         'GridSearchCV(make_pipeline(ExtraTreesClassifier()), {"a__n_estimators": [10000000000]})',

@@ -52,6 +52,7 @@ def as_written(found, expected):
         ("c.csv", "\t"),
         ("d.tsv", "\t"),
         ("e.txt", ";"),
+        ("f.csv", "|"),
         ("odd [1] *.csv", ","),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import tamis
 from tamis.blocks.dispatch import RowDraw, on_rows_drawn
 from tamis.datasets import make_genes, make_mixed
-from tamis.exceptions import InvalidTable
+from tamis.exceptions import InvalidTable, InvalidTarget
 from tamis.table import add_calendar, inspect
 from tamis.table.kinds import all_numbers, columns_of, date_format, read_columns
 from tamis.table.leaks import CODED_ROWS, LEAKS, Foresight, is_code
@@ -75,6 +75,23 @@ def test_a_name_makes_different_numbers_an_identifier(name):
     assert columns_of(pl.DataFrame({"valid": numbers})).kind.tolist() == ["number"]
 
 
+@pytest.mark.parametrize("far", [np.inf, 1.7e308])
+def test_huge_values_raise_no_warning(far):
+    values = np.where(np.arange(40) % 3 == 0, far, -far)
+    with np.errstate(all="raise"):
+        assert columns_of(pl.DataFrame({"x": values})).kind.tolist() == ["number"]
+
+
+def test_targets_of_exact_decimals_and_bytes():
+    x = np.arange(60) / 8 + 0.125
+    frame = pl.DataFrame({"a": x[::-1], "y": pl.Series(x).cast(pl.Decimal(10, 3))})
+    table = inspect(frame, "y")
+    assert table.task == "regression"
+    np.testing.assert_array_equal(table.y, x)
+    with pytest.raises(InvalidTarget, match="target 'y' holds bytes"):
+        inspect(pl.DataFrame({"a": x, "y": [b"\xff", b"\x00"] * 30}), "y")
+
+
 def test_a_short_table_has_no_identifiers_of_numbers():
     assert columns_of(pl.DataFrame({"id": [1, 2, 3]})).kind.tolist() == ["number"]
 
@@ -95,6 +112,13 @@ def test_one_format_for_all_dates():
         (["02/13/2020 09:30:05", "02/14/2020 10:00:00"], "2020-02-13 09:30"),
         (["01.02.20", "13.02.99"], "2020-02-01 00:00"),
         (["2/13/20", "2/14/20"], "2020-02-13 00:00"),
+        (["13-02-2020", "14-02-2020"], "2020-02-13 00:00"),
+        (["02-13-2020", "02-14-2020"], "2020-02-13 00:00"),
+        (["13-Feb-20", "4-Mar-20"], "2020-02-13 00:00"),
+        (["13 February 2020", "4 March 2020"], "2020-02-13 00:00"),
+        (["Feb 13, 2020", "Mar 4, 2020"], "2020-02-13 00:00"),
+        (["February 13, 2020", "March 4, 2020"], "2020-02-13 00:00"),
+        (["2/13/2020 1:05 PM", "2/14/2020 12:00 AM"], "2020-02-13 13:05"),
     ],
 )
 def test_dates_with_offsets_times_and_short_years(texts, first):
@@ -103,7 +127,16 @@ def test_dates_with_offsets_times_and_short_years(texts, first):
     assert f"{dates.cast(pl.Datetime)[0]:%Y-%m-%d %H:%M}" == first
 
 
-@pytest.mark.parametrize("texts", [["1.2.3", "1.10.4"], ["1.2.30", "1.10.41"], ["1/2", "3/4"]])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1.2.3", "1.10.4"],
+        ["1.2.30", "1.10.41"],
+        ["1/2", "3/4"],
+        ["01-02-03", "04-05-06"],
+        ["13-Feb-202", "14-Feb-203"],
+    ],
+)
 def test_versions_and_fractions_are_not_dates(texts):
     assert date_format(pl.Series(texts)) is None
 

@@ -53,6 +53,10 @@ def alerts_of(table, sort):
         (["1e-5", "2.5E3", "."], [1e-5, 2500, None]),
         (["12", "?", "n/a", "", "NA", "-"], [12, None, None, None, None, None]),
         ([" 7 % ", None], [7, None]),
+        (["1,636e+02", "2,5e3"], [163.6, 2500]),
+        (["kr. 1.234,50", "kr. 3"], [1234.5, 3]),
+        (["3 Euro", "0,5 Euro"], [3, 0.5]),
+        (["12 500 Ft", "90 Ft"], [12500, 90]),
         (["7 %", "-999", "8 %"], [7, -999, 8]),
     ],
 )
@@ -103,6 +107,34 @@ def test_other_columns_show_what_a_separator_means():
     assert read["a"].to_list() == [1234, 2345]
     assert readings["a"].numbers.doubtful
     assert read_columns(frame.select("a"), decimal=",")[0]["a"].to_list() == [1.234, 2.345]
+
+
+@pytest.mark.parametrize("decimals", [True, False])
+def test_points_of_thousands_in_a_file_are_no_decimal_points(tmp_path, decimals):
+    values = np.random.default_rng(1).integers(1, 9999, N)
+    texts = [f"{v:,}".replace(",", ".") for v in values]
+    other = [f"{v % 7},5" for v in values] if decimals else values % 7
+    frame = pl.DataFrame({"n": texts, "other": other, "y": Y})
+    frame.write_csv(tmp_path / "t.csv", separator=";")
+    table = tamis.read(tmp_path / "t.csv", "y")
+    assert table.frame["n"].to_list() == values.tolist()
+    (alert,) = alerts_of(table, "numbers")
+    assert f"as {values[values > 999][0]} in 'n'" in alert.sentence
+
+
+@pytest.mark.parametrize(
+    ("texts", "other"),
+    [
+        ([f"{v / 1000:.3f}" for v in range(1001, 1001 + N)], [1] * N),  # all with a point
+        ([f"{v / 1000:g}" for v in range(1000, 9000, 8000 // N)][:N], [1] * N),  # 1.04
+        ([f"{v:,}".replace(",", ".") for v in range(950, 950 + N)], [0.5] * N),  # decimal points
+    ],
+)
+def test_decimal_points_in_a_file_stay_decimal_points(tmp_path, texts, other):
+    pl.DataFrame({"n": texts, "other": other, "y": Y}).write_csv(tmp_path / "t.csv")
+    table = tamis.read(tmp_path / "t.csv", "y")
+    assert table.frame["n"].to_list() == list(map(float, texts))
+    assert not alerts_of(table, "numbers")
 
 
 def test_numbers_in_text_are_announced():
@@ -249,6 +281,33 @@ def test_dates_are_listed_from_the_first_to_the_last(tmp_path):
     texts = [day.strftime("%d.%m.%Y") for day in days]
     pl.DataFrame({"when": texts, "y": Y}).write_csv(tmp_path / "t.csv")
     assert f"{days[0]} to {days[-1]}" in repr(tamis.read(tmp_path / "t.csv", "y"))
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([dt.datetime(2019, 1, 1, 10) + dt.timedelta(days=j) for j in range(N)],
+         "2019-01-01 to 2019-04-30"),
+        ([dt.datetime(2019, 1, 1, 10) + dt.timedelta(minutes=j) for j in range(N)],
+         "2019-01-01 10:00 to 2019-…"),
+        ([dt.timedelta(days=j) for j in range(N)], "0 to 119 days"),
+        ([dt.time(j // 10, 5) for j in range(N)], "00:05:00 to 11:05:00"),
+        ([10_000 + 7 * j * j for j in range(N)], "10000 to 109127"),
+        ([0.5 + j * j for j in range(N)], "0.5 to 1.416e+04"),
+    ],
+)  # fmt: skip
+def test_ranges_are_shown_to_their_end(values, shown):
+    assert shown in repr(tamis.inspect(pl.DataFrame({"x": values, "y": Y}), "y"))
+
+
+def test_dates_that_python_does_not_have():
+    far = pl.Series([-(2**62), 2**62] * (N // 2)).cast(pl.Datetime("us"))
+    assert "to +148108-" in repr(tamis.inspect(pl.DataFrame({"x": far, "y": Y}), "y"))
+
+
+def test_a_single_missing_value_is_not_shown_as_0_percent():
+    frame = pl.DataFrame({"x": [None, *RNG.normal(size=2 * N - 1)], "y": [*Y, *Y]})
+    assert "< 1 %" in repr(tamis.inspect(frame, "y"))
 
 
 def test_folds_in_time_order_of_dates_in_text():
@@ -457,7 +516,7 @@ def test_latin_1_is_detected_and_announced(tmp_path, end):
         ("Αθήνα", "cp1253"),
         ("東京", "shift-jis"),
         ("şehir", "cp1254"),
-        ("größe", "utf-16"),
+        ("größe", "utf-16-le"),
     ],
 )
 def test_other_encodings_are_named(tmp_path, text, encoding):
@@ -467,6 +526,14 @@ def test_other_encodings_are_named(tmp_path, text, encoding):
         tamis.read(path)
     table = tamis.read(path, encoding=encoding)
     assert table.frame.columns == [text, "y"]
+    assert not alerts_of(table, "encoding")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_byte_order_marks_show_the_encoding(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes(CITIES.encode(encoding))
+    table = tamis.read(tmp_path / "t.csv", target="y")
+    assert table.frame.columns == ["Größe", "prix", "naïve", "y"]
     assert not alerts_of(table, "encoding")
 
 

@@ -385,7 +385,8 @@ class Planning:
         compiled = name in COMPILED
         seconds += LOADING * (compiled and not any(step.name in COMPILED for step in self._tried))
         if seconds > share * self.left:
-            reason = f"needs about {seconds:.2g} s, but {max(0.0, self.left):.2g} s are left"
+            left = max(0.0, share * self.left)
+            reason = f"needs about {seconds:.2g} s, but {left:.2g} s are left for it"
             return self._skip(name, seconds, reason)
         self._take(name, seconds, "fits into the time left")
         return True

@@ -78,7 +78,7 @@ def _describe(error: Exception) -> str | None:
     if isinstance(error, TamisError | ValueError):
         return str(error)
     if notes := getattr(error, "__notes__", ()):  # the user's own model failed
-        return f"{notes[0].rstrip('.')}: {error}."
+        return f"{notes[0].rstrip('.')}: {str(error).rstrip('.')}."
     if isinstance(error, MemoryError):
         return "There is not enough memory. Give fewer rows or columns."
     if isinstance(error, OSError):

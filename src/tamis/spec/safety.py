@@ -126,7 +126,10 @@ def _check(parameter: str, value: Any, at: str) -> None:
 
 
 def _check_count(parameter: str, value: Any, at: str) -> None:
-    most = COUNTS.get(parameter.rsplit("__", 1)[-1])
+    name = parameter.rsplit("__", 1)[-1]
+    # the trees of histogram gradient boosting; other estimators may need many iterations
+    trees = name == "max_iter" and "HistGradientBoosting" in at
+    most = MOST_REPEATS if trees else COUNTS.get(name)
     for held in value if isinstance(value, list | tuple) else [value]:
         if most is not None and isinstance(held, int | float) and held > most:
             raise InvalidSpec(

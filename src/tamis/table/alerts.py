@@ -328,8 +328,8 @@ def _copied(names: NDArray[Any], found: dict[int, int], aside: dict[str, str]) -
         more = f" and {len(copies) - 5} more" if len(copies) > 5 else ""
         what = _agree(copies, "column is a duplicate", "columns are duplicates")
         sentence = (
-            f"{len(copies)} {what}, with equal values or a one-to-one code: {shown}{more}. Equal "
-            "columns are ranked last."
+            f"{len(copies)} {what}, with equal values or a one-to-one code: {shown}{more}. One "
+            f"column of each kind is enough: write {way_out('drop', list(copies))}."
         )
         yield Alert("copies", tuple(copies), sentence)
 

@@ -11,16 +11,17 @@ from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from tamis._format import first_line
 from tamis.exceptions import InvalidTable
 from tamis.table.frames import check_unique
-from tamis.table.kinds import MISSING, nameless
+from tamis.table.kinds import MISSING, nameless, numbers
 from tamis.table.sources import TableSource
 
 #: Supported separators and their names in messages.
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 #: Number of bytes that are read to find the separator. More are read if the first lines are longer.
 SAMPLE = 1 << 16
 #: To find the separator, at least FEW lines are read, however long they are, and at most MANY lines
@@ -29,6 +30,9 @@ FEW, MANY = 3, 20
 #: Column types are inferred from this number of rows. If later rows have other types, they are
 #: inferred from all rows.
 GUESSED_FROM = 1000
+#: A point separates thousands, as in 950 and 1.234, if a column has at least this number of values
+#: with and without a point, and no column shows a point for decimals.
+POINTS = 10
 
 
 def read_csv(
@@ -37,7 +41,7 @@ def read_csv(
     """Read a text file. Return its columns, the positions of columns without a name, and the
     decimal separator if it is known.
 
-    If ``separator`` is None, the comma, semicolon or tab that fits the first lines is used.
+    If ``separator`` is None, the one that fits the first lines is used.
     """
     sample = _read_beginning(source)
     end = "\n" if "\n" in sample else "\r"
@@ -56,12 +60,15 @@ def read_csv(
             f"{source} has {len(names)} names in its first line but rows of {frame.width} values. "
             "Give every column one name, and every row one value for each."
         )
+    decimal = "," if decimal_comma else None
+    frame = parse_text(frame, decimal)
+    if not decimal_comma and (texts := _thousands(frame, source, separator, end, n_lines)):
+        frame, decimal = frame.with_columns(texts), ","
     frame.columns = names[: frame.width]
-    frame = parse_text(frame)
     # blank lines are dropped; usually only the first column has to be checked, which is quick
     if frame.width and frame.to_series(0).null_count():
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    return frame, unnamed, "," if decimal_comma else None
+    return frame, unnamed, decimal
 
 
 def _read_beginning(source: TableSource) -> str:
@@ -141,10 +148,18 @@ def is_number(text: str) -> bool:
 
 
 def _read_rows(
-    source: TableSource, separator: str, end: str, n_lines: int, decimal_comma: bool
+    source: TableSource,
+    separator: str,
+    end: str,
+    n_lines: int,
+    decimal_comma: bool,
+    texts: list[int] | None = None,
 ) -> pl.DataFrame:
-    """Read the rows. If types inferred from the first rows do not fit, infer them from all rows."""
-    for n_rows in (GUESSED_FROM, None):
+    """Read the rows. If types inferred from the first rows do not fit, infer them from all rows.
+
+    If ``texts`` is given, only these columns are read, as text.
+    """
+    for n_rows in (GUESSED_FROM, None) if texts is None else (0,):
         try:
             return pl.read_csv(
                 source.path.absolute(),
@@ -157,9 +172,10 @@ def _read_rows(
                 infer_schema_length=n_rows,
                 decimal_comma=decimal_comma,
                 raise_if_empty=False,
+                columns=texts,
             )
         except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-            if n_rows is None or not isinstance(error, pl.exceptions.ComputeError):
+            if not n_rows or not isinstance(error, pl.exceptions.ComputeError):
                 raise InvalidTable(
                     f"{source} cannot be read as a table with {SEPARATORS[separator]}: "
                     f"{first_line(error)}."
@@ -167,14 +183,42 @@ def _read_rows(
     raise AssertionError("the second attempt returns or raises")
 
 
-def parse_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Strip whitespace in text columns, and convert those that hold only numbers to numbers."""
+def _thousands(
+    frame: pl.DataFrame, source: TableSource, separator: str, end: str, n_lines: int
+) -> list[pl.Series]:
+    """Return columns in which points separate thousands, as text.
+
+    The list is empty unless all columns with points are of this kind.
+    """
+    floats = [j for j, dtype in enumerate(frame.dtypes) if dtype == pl.Float64]
+    X = numbers(frame[:GUESSED_FROM], floats)
+    with np.errstate(invalid="ignore", over="ignore"):
+        point = (X % 1 > 0) & np.isfinite(X)
+        digits = np.abs(1000 * X)
+        possible = (np.abs(X) >= 1) & (digits < 1e6) & (np.abs(digits - np.rint(digits)) < 1e-6)
+    n_points, n_whole = point.sum(axis=0), (X % 1 == 0).sum(axis=0)
+    if not possible[point].all() or not (np.minimum(n_points, n_whole) >= POINTS).any():
+        return []
+    columns = np.array(floats)[n_points > 0].tolist()
+    texts = parse_text(_read_rows(source, separator, end, n_lines, False, columns), ",")
+    found = [texts.to_series(i).alias(frame.columns[j]) for i, j in enumerate(columns)]
+    fits = (text.str.contains(r"^[-+]?(0|[1-9]\d{0,2}(\.\d{3})?)$").all() for text in found)
+    return found if all(fits) else []
+
+
+def parse_text(frame: pl.DataFrame, decimal: str | None = None) -> pl.DataFrame:
+    """Strip whitespace in text columns, and convert those that hold only numbers to numbers.
+
+    If ``decimal`` is a comma, columns with points remain text.
+    """
     for j, dtype in enumerate(frame.dtypes):  # in place: a new frame of 10^5 columns is slow
         if isinstance(dtype, pl.String):
             column = frame.to_series(j)
             text = nameless(column).str.strip_chars()
             text = text.set(text.is_in(MISSING), None)
-            numbers = text.cast(pl.Float64, strict=False)
-            same = numbers.null_count() == text.null_count()
-            frame.replace_column(j, (numbers if same else text).alias(column.name))
+            values = text.cast(pl.Float64, strict=False)
+            same = values.null_count() == text.null_count()
+            if same and decimal == "," and text.str.contains(".", literal=True).any():
+                same = False
+            frame.replace_column(j, (values if same else text).alias(column.name))
     return frame

@@ -47,14 +47,16 @@ MAYBE_NUMBER = re.compile("(?i)[0-9]|inf|nan")
 #: The format %+ is ISO 8601 with an offset from UTC.
 DATE_FORMATS = (
     "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%+", "%Y/%m/%d",
-    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%d %b %Y",
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y",
     "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
     "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p",
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y",
 )  # fmt: skip
 #: Patterns that a date must match, for years of four and of two digits. Without them, the version
 #: number 1.2.3 would be a date in the year 3.
-FOUR_DIGITS, TWO_DIGITS = r"\d{4}", r"^(\d\d\.\d\d\.\d\d|\d\d?/\d\d?/\d\d)$"
+FOUR_DIGITS, TWO_DIGITS = r"\d{4}", r"^(\d\d\.\d\d\.\d\d|\d\d?/\d\d?/\d\d|\d\d?-[A-Za-z]{3}-\d\d)$"
 #: Strings that are read as missing values.
 MISSING = [
     "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None",
@@ -72,7 +74,10 @@ CODE_TEXTS = [f"{code:.0f}" for code in CODES]
 #: of their range. At least FEWEST_OTHERS other values are needed.
 FAR_RANGES, FEWEST_OTHERS = 3.0, 10
 #: Percent sign, and symbols and abbreviations of currencies.
-UNITS = r"%|[A-Z]{0,2}\p{Sc}|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|Fr\.|kr|zł"
+UNITS = (
+    r"%|[A-Z]{0,2}\p{Sc}|(?i:EURO?|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF)"
+    r"|Fr\.|kr\.?|zł|Kč|Ft"
+)
 #: A number in a text: parentheses or a sign, a unit, and digits with separators.
 WRITTEN_NUMBER = (
     rf"^\(?\s*[-+−]?\s*(?:{UNITS})?\s*[-+−]?\s*([.,]?[0-9](?:[0-9.,'’]|\s[0-9])*(?:[eE][-+]?[0-9]+)?)"
@@ -217,7 +222,8 @@ def counts_rows(x: Array, name: str, made_up: bool) -> bool:
     x = x[~np.isnan(x)]
     if len(x) < (2 if made_up else COUNTED_ROWS):
         return False
-    steps = np.diff(x)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite values have no steps
+        steps = np.diff(x)
     in_order = steps[0] != 0 and bool((steps == steps[0]).all())
     named = made_up or is_called_id(name)
     return in_order or (named and len(np.unique(x)) == len(x))
@@ -423,13 +429,15 @@ def _number_formats(texts: pl.Series, *, plain: bool) -> list[NumberFormat]:
     if not (alike and closed and (plain or texts.str.contains(r"\D").any())):
         return []
     digits, odd = _digits(texts), texts.filter(texts.cast(pl.Float64, strict=False).is_null())
-    formats = [
-        NumberFormat(decimal, group, max(odd.head(FIRST_LOOK), key=len, default=""))
-        for decimal, group in SEPARATORS
-        if digits.str.contains(_pattern(decimal, group)).fill_null(value=False).all()
-    ]
-    formats = list({each.decimal: each for each in reversed(formats)}.values())[::-1]
     shown = digits.str.contains("[.,]")
+    formats = []
+    for decimal, group in SEPARATORS:
+        if digits.str.contains(_pattern(decimal, group)).fill_null(value=False).all():
+            # with separators of thousands, even 1.234 is not a plain number
+            examples = odd if len(odd) or not group else texts.filter(shown)
+            example = max(examples.head(FIRST_LOOK), key=len, default="")
+            formats.append(NumberFormat(decimal, group, example))
+    formats = list({each.decimal: each for each in reversed(formats)}.values())[::-1]
     if len(formats) == 2 and len(odd) and shown.any() and not shown.all():
         # in 950 and 1,234, only numbers from 1000 on have a separator, so it separates thousands
         formats = [each for each in formats if each.group]
@@ -443,10 +451,11 @@ def _digits(texts: pl.Series) -> pl.Series:
 
 def _pattern(decimal: str, group: str) -> str:
     """Return a pattern for digits with optional thousands separators, decimals and exponent."""
-    whole, decimal = "0|[1-9][0-9]*", re.escape(decimal)
-    if group:
-        whole = f"[1-9][0-9]{{0,2}}(?:{re.escape(group)}[0-9]{{3}})+|{whole}"
-    return f"^(?:(?:{whole})(?:{decimal}[0-9]+)?|{decimal}[0-9]+)(?:[eE][-+]?[0-9]+)?$"
+    decimal = re.escape(decimal)
+    plain = f"(?:(?:0|[1-9][0-9]*)(?:{decimal}[0-9]+)?|{decimal}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    if not group:
+        return f"^{plain}$"
+    return f"^(?:[1-9][0-9]{{0,2}}(?:{re.escape(group)}[0-9]{{3}})+(?:{decimal}[0-9]+)?|{plain})$"
 
 
 def _decide(formats: list[NumberFormat], decimal: str | None) -> NumberFormat | None:
@@ -495,7 +504,7 @@ def missing_codes(x: Array) -> dict[float, int]:
 def date_format(texts: pl.Series) -> str | None:
     """Return the date format that all strings have, or None if there is none."""
     first = texts.head(FIRST_LOOK)
-    if not len(first) or not first.str.contains(r"^\s*\d").all():
+    if not len(first) or not first.str.contains(r"^\s*(\d|[A-Z][a-z]{2,8} \d)").all():
         return None
     for written in DATE_FORMATS:
         if not _dates(first, written).null_count() and not _dates(texts, written).null_count():
@@ -504,7 +513,7 @@ def date_format(texts: pl.Series) -> str | None:
 
 
 def _dates(texts: pl.Series, written: str) -> pl.Series:
-    kind = pl.Datetime if "%H" in written or written == "%+" else pl.Date
+    kind = pl.Datetime if "%M" in written or written == "%+" else pl.Date
     texts = texts.str.strip_chars()
     digits = TWO_DIGITS if "%y" in written else FOUR_DIGITS
     texts = texts.set(~texts.str.contains(digits), None)

@@ -1,8 +1,8 @@
 """Sources of tables: files, compressed files and standard input."""
 
+import codecs
 import re
 import sys
-from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,6 +39,14 @@ BEGINNINGS = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh": "bz2",
+}
+
+#: Encodings that the first bytes of a text file show. Spreadsheets write such files.
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
 
 #: Path that means standard input.
@@ -91,6 +99,8 @@ def as_utf8(source: TableSource, encoding: str | None) -> tuple[TableSource, str
 
     Windows-1252, which includes Latin-1, is detected if the text looks Western European.
     """
+    if encoding is None:
+        encoding = _marked_encoding(source.path)
     detected, position = None, _first_error(source) if encoding is None else None
     if encoding is None:
         if position is None:
@@ -115,9 +125,16 @@ def as_utf8(source: TableSource, encoding: str | None) -> tuple[TableSource, str
     return replace(source, path=path), detected
 
 
+def _marked_encoding(path: Path) -> str | None:
+    """Return the encoding that a byte order mark shows, or None."""
+    with path.open("rb") as stream:
+        first = stream.read(4)
+    return next((name for mark, name in BYTE_ORDER_MARKS.items() if first.startswith(mark)), None)
+
+
 def _first_error(source: TableSource) -> int | None:
     """Return the number of the first byte that is not UTF-8, or None if all of the file is."""
-    decoder, n_bytes = getincrementaldecoder("utf-8")(), 0
+    decoder, n_bytes = codecs.getincrementaldecoder("utf-8")(), 0
     with source.path.open("rb") as stream:
         while piece := stream.read(PIECE):
             if not n_bytes and b"\0" in piece:

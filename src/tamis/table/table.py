@@ -20,7 +20,7 @@ from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
 from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
-from tamis.table.kinds import TableProfile, columns_of, nameless, read_columns
+from tamis.table.kinds import TableProfile, columns_of, days_of, nameless, read_columns
 from tamis.table.sparse import column_of, dense_frame, profiled_sparse
 from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
 
@@ -29,6 +29,8 @@ from tamis.table.target import LabelledTable, check_column, plain_numbers, spoke
 ALL_SHOWN, SPECIAL_SHOWN = 40, 25
 #: Maximum number of characters shown for a column name, and for its values.
 NAME, VALUES = 24, 26
+#: Whole numbers below this are shown with all digits.
+SHOWN_WHOLE = 1e9
 #: Maximum number of characters per line. In a narrower terminal, lines are shorter.
 WIDTH = 100
 
@@ -334,7 +336,7 @@ def _lines(table: Table) -> Iterator[str]:
             (
                 _cut(name, NAME),
                 kind,
-                f"{100 * missing:.0f} %" if missing else "",
+                "" if not missing else f"{100 * missing:.0f} %" if missing >= 0.005 else "< 1 %",
                 "" if np.isnan(alone) else f"{max(alone, 0.0):.2f}",
                 _cut(_values(table.column(name), kind), VALUES),
                 "left out" if name in table.aside else "",
@@ -379,14 +381,29 @@ def _values(column: pl.Series, kind: str) -> str:
     if not len(values) or column.dtype.is_nested():
         return ""
     if kind in ("number", "identifier") and column.dtype.is_numeric():
-        ends: tuple[Any, Any] = values.min(), values.max()
-        return "{:.4g} to {:.4g}".format(*ends)
+        limits: tuple[Any, Any] = values.min(), values.max()
+        ends = [float(end) for end in limits]
+        whole = all(end % 1 == 0 and abs(end) < SHOWN_WHOLE for end in ends)
+        return " to ".join(f"{end:.{0 if whole else 4}{'f' if whole else 'g'}}" for end in ends)
     if kind == "date":
-        return f"{values.min()!s} to {values.max()!s}"
+        return _dates(values)
     if kind in ("category", "boolean"):
         levels = values.cast(pl.String).value_counts(sort=True).to_series(0)
         return f"{len(levels)}: {', '.join(levels.head(4))}"
     return str(values[0])
+
+
+def _dates(values: pl.Series) -> str:
+    """Return the first and the last date, without the time of day if they differ in the date."""
+    if values.dtype == pl.Duration:
+        days = days_of(values)
+        return f"{days.min():.4g} to {days.max():.4g} days"
+    if isinstance(values.dtype, pl.Datetime):
+        several = values.dt.date().n_unique() > 1
+        values = values.dt.date() if several else values.dt.strftime("%Y-%m-%d %H:%M")
+    # as text, because Python has no years before 1 and after 9999
+    ends = values.sort().gather([0, -1]).cast(pl.String)
+    return f"{ends[0]} to {ends[1]}"
 
 
 def _cut(text: Any, most: int) -> str:

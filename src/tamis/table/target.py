@@ -57,6 +57,12 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
             f"The target {column.name!r} holds {column.dtype} values. Give one class or number per "
             "row."
         )
+    if column.dtype == pl.Binary:
+        raise InvalidTarget(
+            f"The target {column.name!r} holds bytes. Convert them to text or numbers."
+        )
+    if column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
     days = days_of(column) if column.dtype.is_temporal() and task != "classification" else None
     if days is not None and (task == "regression" or target_kind(days) == "regression"):
         return _varying(column.name, days), "regression"

@@ -1,5 +1,7 @@
 """The plan of Auto, which depends on rows, columns and estimated costs, not on time."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,14 @@ def test_all_methods_are_tried_on_a_small_table():
     few = plan(150, 30)
     assert "boosting" not in few.models
     assert few.n_repeats > 1
+
+
+@pytest.mark.parametrize(("d", "budget"), [(20, 3), (100, 2), (400, 20)])
+def test_a_skipped_step_needs_more_time_than_it_may_use(d, budget):
+    reasons = " ".join(step.reason for step in plan(1000, d, budget).steps)
+    found = re.findall(r"about (\S+) s, but (\S+) s are left", reasons)
+    assert found
+    assert all(float(needed) >= float(left) for needed, left in found)
 
 
 def test_information_with_ridge_is_always_tried():

@@ -1,6 +1,7 @@
 """``tamis select --time --event``: a censored target of a file."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -38,6 +39,21 @@ def test_two_columns_are_the_target(tamis, lives):
         written = json.load(file)
     assert written["task"] == "survival"
     assert written["selected"] == ["b"]
+
+
+def test_the_description_of_a_censored_target(tamis, lives):
+    result = tamis("select", "lives.csv", "--time", "days", "--event", "died", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert f"target days ({int(lives['died'].sum())} events)" in result.stdout
+    assert "without regard to censoring" in " ".join(result.stdout.split())
+
+
+def test_the_page_of_a_censored_target_names_its_loss(tamis, lives):
+    result = tamis("select", "lives.csv", "--time", "days", "--event", "died", "--folder", "out")
+    assert result.exit_code == 0, result.output
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "egative log partial likelihood" in page
+    assert "oot mean squared error" not in page
 
 
 def test_a_method_for_two_columns_as_the_target(tamis, lives):

@@ -133,6 +133,8 @@ def describe_difference(lost: LostError) -> str:
 
     >>> describe_difference(LostError(0.02, 0.01, 0.013, 0.004))
     '+1.3 ± 0.4 % error'
+    >>> describe_difference(LostError(0.067, 0.029))
+    '+0.067 ± 0.029 in the loss'
     """
     if lost.wrong is not None:
         percent = round(100 * lost.wrong, 1) + 0.0  # not -0.0
@@ -141,7 +143,8 @@ def describe_difference(lost: LostError) -> str:
     loss, error = (
         (lost.loss, lost.standard_error) if lost.rmse is None else (lost.rmse, lost.rmse_error or 0)
     )
-    return f"{loss:+.3g} ± {error:.2g}"
+    kind = "" if lost.rmse is not None else " in the loss"
+    return f"{loss:+.3g} ± {error:.2g}{kind}"
 
 
 def verdict_of(

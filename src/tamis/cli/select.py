@@ -113,12 +113,12 @@ def run_select(asked: SelectOptions) -> None:
     metadata = row_metadata(content.frame, labels, asked.weights)
     with on_rows_drawn(drawn):
         table = _read_table(asked, content)
+    if happened is not None:
+        set_events(table, happened)
     if asked.dry_run:
         print_lines(shown(table, width=stdout().width))
         return
     alerts = (*draw_alerts(drawn), *table.alerts)
-    if happened is not None:
-        set_events(table, happened)
     assert table.y is not None
     record = None if asked.resume is None else Record.load(asked.resume)
     selector = _prepare(asked, table.y, record)

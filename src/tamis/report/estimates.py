@@ -393,6 +393,8 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
             fields, measure = ("wrong", "wrong_error"), METRICS["error"]
         elif getattr(selection.error_, "wrong", None) is None:
             measure = METRICS["mse"]
+            if getattr(selection.error_, "rmse", None) is None:  # a censored target
+                measure = MetricFormat("negative log partial likelihood")
         rows = [(n, *(getattr(best[n], field) for field in fields)) for n in sorted(best)]
         whole = getattr(of_all, fields[0], NAN)
         nothing = getattr(getattr(selection, "error_guess_", None), fields[0], NAN)

@@ -15,6 +15,7 @@ from tamis._format import format_count, format_names
 from tamis._frame import collected
 from tamis._memory import NUMBER
 from tamis.blocks.inputs import SparseColumns
+from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidParameter, InvalidTable
 from tamis.table.alerts import Alert, check_finite, profiled, way_out
 from tamis.table.dates import add_calendar
@@ -40,6 +41,8 @@ ALONE = {
     "AUC - 1 (0: chance, 1: perfect).",
     "regression": "alone: correlation of the target's ranks with the prediction by the column "
     "alone, cross-validated (0: chance, 1: perfect).",
+    SURVIVAL: "alone: correlation of the time's ranks with the prediction by the column alone, "
+    "cross-validated and without regard to censoring (0: chance, 1: perfect).",
 }
 #: Memory in bytes of an entry in a sparse table: the number and its row index.
 ENTRY = 12

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from datetime import date, timedelta
+from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
 from numbers import Integral, Real
@@ -66,13 +67,17 @@ def target_kind(y: NDArray[Any] | None) -> str:
 
 
 def times_as_days(y: Any) -> Any:
-    """Convert durations to days, and dates to days since 1970. Return other targets unchanged.
+    """Convert durations to days, dates to days since 1970, and exact decimals to floats.
+
+    Other targets are returned unchanged.
 
     >>> times_as_days(np.array(["1970-01-02T12", "1969-12-31T00"], dtype="datetime64[h]"))
     array([ 1.5, -1. ])
     """
     times = np.asarray(y)
     if times.dtype.kind == "O" and times.size:
+        if all(isinstance(value, Decimal) for value in times.flat):
+            return times.astype(np.float64)
         for kind, dtype in ((date, "datetime64[us]"), (timedelta, "timedelta64[us]")):
             if all(isinstance(value, kind) for value in times.flat):
                 naive = [_without_zone(value) for value in times.flat]

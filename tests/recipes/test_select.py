@@ -1,5 +1,7 @@
 """``tamis.select`` on a frame that contains the target."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -72,6 +74,22 @@ def test_an_unknown_column_is_refused(frame):
 def test_invalid_targets_are_refused(X, y, target, sentence):
     with pytest.raises(InvalidParameter, match=sentence):
         tamis.select(X, y, target=target)
+
+
+@pytest.mark.parametrize("values", [[b"a", b"b"], ["1", 0], ["a", b"b"]])
+def test_labels_that_cannot_be_sorted_are_refused(values):
+    frame = FRAME.assign(species=pd.Series(values * 75, dtype=object))
+    with pytest.raises(InvalidTarget, match="needs y with numbers or strings"):
+        tamis.select(frame, target="species", method="mrmr")
+
+
+def test_exact_decimals_are_a_numeric_target():
+    frame = FRAME.drop(columns="species")
+    name = frame.columns[2]
+    exact = frame.assign(**{name: [Decimal(f"{value:.3f}") for value in frame[name]]})
+    for X, target, y in ((exact, name, None), (frame, None, exact[name].tolist())):
+        with pytest.raises(IncompatibleCriterion, match="needs classes, but y is read as a real"):
+            tamis.select(X, y, target=target, method="svm-rfe")
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NothingFound")  # warnings of knockoffs

@@ -76,10 +76,37 @@ def test_a_name_makes_different_numbers_an_identifier(name):
 
 
 @pytest.mark.parametrize("far", [np.inf, 1.7e308])
-def test_huge_values_raise_no_warning(far):
+def test_huge_values_raise_no_warning(tmp_path, far):
     values = np.where(np.arange(40) % 3 == 0, far, -far)
     with np.errstate(all="raise"):
         assert columns_of(pl.DataFrame({"x": values})).kind.tolist() == ["number"]
+    pl.DataFrame({"x": values, "y": 0.5}).write_csv(tmp_path / "t.csv")
+    with np.errstate(all="raise"):
+        assert tamis.read(tmp_path / "t.csv").kinds["x"] == "number"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([dt.timedelta(hours=j) for j in range(60)]),
+        pl.Series([dt.time(j // 4, j % 4) for j in range(60)]),
+        pl.Series(range(60)).cast(pl.Int128),
+        pl.Series(range(60)).cast(pl.Decimal(10, 2)),
+    ],
+)
+def test_columns_of_all_types_that_are_a_code_of_the_target(column):
+    table = inspect(pl.DataFrame({"a": column, "y": np.arange(60.0) ** 2}), "y")
+    assert "a" in table.aside
+    if column.dtype.is_numeric():
+        target = inspect(pl.DataFrame({"y": column, "a": np.arange(60) % 7}), "y")
+        assert target.task == "regression"
+
+
+def test_a_line_of_units_is_named_if_it_leaves_no_columns(tmp_path):
+    rows = [f"{x},{j % 2}" for j, x in enumerate(np.random.default_rng(0).normal(size=40))]
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", "kg,1", *rows]))
+    with pytest.raises(InvalidTable, match=r"'a' left out\. 'a' mixes numbers and text, .*'kg'"):
+        tamis.read(tmp_path / "t.csv", "y").labelled()
 
 
 def test_targets_of_exact_decimals_and_bytes():

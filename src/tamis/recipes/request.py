@@ -291,6 +291,7 @@ def select(
     if y is not None:
         check_target_rows("select", y)
         y = times_as_days(y)
+        _check_labels(y)
     selector = prepare(method, y, **options)
     selector = _for_table(selector, X, y if target is not None else None, keep)
     if device is not None:
@@ -304,6 +305,18 @@ def _check_y(y: Any) -> None:
         raise InvalidTarget(
             f"select needs y with one value per row, got the text {y!r}. Write target={y!r} for a "
             f"column of a frame, or method={y!r} for a method."
+        )
+
+
+def _check_labels(y: Any) -> None:
+    """Refuse labels that cannot be sorted: bytes, and strings together with numbers."""
+    values = np.asarray(y)
+    kinds = {type(value) for value in values.flat} if values.dtype.kind == "O" else set()
+    strings = {kind for kind in kinds if issubclass(kind, str)}
+    if values.dtype.kind == "S" or bytes in kinds or (strings and strings != kinds):
+        found = "bytes" if not strings else "strings and other values"
+        raise InvalidTarget(
+            f"select needs y with numbers or strings, got {found}. Convert y, for example to str."
         )
 
 

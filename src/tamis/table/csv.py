@@ -193,10 +193,10 @@ def _thousands(
     floats = [j for j, dtype in enumerate(frame.dtypes) if dtype == pl.Float64]
     X = numbers(frame[:GUESSED_FROM], floats)
     with np.errstate(invalid="ignore", over="ignore"):
-        point = (X % 1 > 0) & np.isfinite(X)
+        point, whole = X % 1 > 0, X % 1 == 0  # infinite and missing values are neither
         digits = np.abs(1000 * X)
         possible = (np.abs(X) >= 1) & (digits < 1e6) & (np.abs(digits - np.rint(digits)) < 1e-6)
-    n_points, n_whole = point.sum(axis=0), (X % 1 == 0).sum(axis=0)
+    n_points, n_whole = point.sum(axis=0), whole.sum(axis=0)
     if not possible[point].all() or not (np.minimum(n_points, n_whole) >= POINTS).any():
         return []
     columns = np.array(floats)[n_points > 0].tolist()

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes
-from tamis.table.kinds import TableProfile, blocks, holds_numbers, numbers
+from tamis.table.kinds import OF_NUMPY, TableProfile, blocks, holds_numbers, numbers
 
 #: A column that avoids at least this share of the baseline's errors on its own is reported as a
 #: possible leak. The best columns of published tables avoid less: at most 0.94 (iris).
@@ -205,6 +205,10 @@ def is_code(column: pl.Series, y: NDArray[Any], task: str) -> bool:
 
 
 def _plain(column: pl.Series) -> NDArray[Any]:
+    if column.dtype.is_temporal():
+        column = column.to_physical()
+    elif column.dtype.is_numeric() and column.dtype not in OF_NUMPY:
+        column = column.cast(pl.Float64)
     return (column if column.dtype.is_numeric() else column.cast(pl.String)).to_numpy()
 
 

@@ -168,6 +168,8 @@ class Table:
         instead = "Give a table with columns that vary."
         if others:
             instead = f"Write {way_out('keep', others)} to use them, or give a table with features."
+        if mixed := [alert.sentence for alert in self.alerts if alert.sort == "mixed"]:
+            instead = mixed[0]  # such as a second line with the units of the columns
         return f"{', and '.join(found)}. {instead}"
 
     def __repr__(self) -> str:

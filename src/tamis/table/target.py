@@ -12,7 +12,7 @@ from tamis._format import did_you_mean, format_count, format_names
 from tamis.blocks.inputs import SparseColumns
 from tamis.blocks.survival import SURVIVAL
 from tamis.exceptions import InvalidTable, InvalidTarget
-from tamis.table.kinds import CELLS, all_numbers, days_of
+from tamis.table.kinds import CELLS, OF_NUMPY, all_numbers, days_of
 
 
 class LabelledTable(NamedTuple):
@@ -61,7 +61,7 @@ def target_of(column: pl.Series, task: str) -> tuple[NDArray[Any], str]:
         raise InvalidTarget(
             f"The target {column.name!r} holds bytes. Convert them to text or numbers."
         )
-    if column.dtype.is_decimal():
+    if column.dtype.is_numeric() and column.dtype not in OF_NUMPY:
         column = column.cast(pl.Float64)
     days = days_of(column) if column.dtype.is_temporal() and task != "classification" else None
     if days is not None and (task == "regression" or target_kind(days) == "regression"):

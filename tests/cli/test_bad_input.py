@@ -61,7 +61,7 @@ def text_of(frame, **options):
 
 #: What a file holds, the target that is asked for, and what the sentence names.
 CASES = {
-    "wrong delimiter": (text_of(numbers(), separator="|"), "y", "no column 'y'"),
+    "wrong delimiter": (text_of(numbers(), separator=":"), "y", "no column 'y'"),
     "empty": (b"", "y", "empty"),
     "blank": (b"\n\n  \n", "y", "t.csv"),
     "header only": (b"a,b,y\n", "y", "no rows"),

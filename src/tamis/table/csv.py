@@ -203,7 +203,8 @@ def _thousands(
     texts = parse_text(_read_rows(source, separator, end, n_lines, False, columns), ",")
     found = [texts.to_series(i).alias(frame.columns[j]) for i, j in enumerate(columns)]
     fits = (text.str.contains(r"^[-+]?(0|[1-9]\d{0,2}(\.\d{3})?)$").all() for text in found)
-    return found if all(fits) else []
+    # blank lines may be counted differently if only some columns are read
+    return found if texts.height == frame.height and all(fits) else []
 
 
 def parse_text(frame: pl.DataFrame, decimal: str | None = None) -> pl.DataFrame:

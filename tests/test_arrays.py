@@ -9,6 +9,7 @@ from tamis._arrays import (
     best_first,
     fingerprint,
     improves,
+    is_real,
     snapped,
     standardised,
     target_kind,
@@ -85,3 +86,8 @@ def test_a_fingerprint_depends_on_the_numbers():
 def test_scores_of_any_size_are_snapped_without_a_warning():
     prices = np.array([1e308, -1e308, 0.5, 3e-17])
     assert_array_equal(snapped(prices, noise=1e-13), [1e308, -1e308, 0.5, 0.0])
+
+
+def test_an_integer_above_the_largest_float_is_not_a_finite_number():
+    assert is_real(10**308)
+    assert not is_real(10**400)

@@ -174,3 +174,11 @@ def test_a_full_disk(tamis, folder, monkeypatch, command, more):
     assert "No space left" in last
     assert "r." in last or "tamis-t" in last
     assert sorted(folder.rglob("*")) == before
+
+
+def test_the_error_of_a_model_ends_with_one_period(refused):
+    model = 'Forward(CrossValidated(SVC(), scoring="neg_log_loss"))'
+    sentence = refused("select", "wine.csv", "-t", "kind", model)
+    assert "SVC failed in fold 0" in sentence
+    assert sentence.endswith("predict_proba.")
+    assert not sentence.endswith("..")

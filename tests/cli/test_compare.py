@@ -217,7 +217,7 @@ def test_a_method_that_fails_is_a_row_with_its_sentence(compared):
     found, text = compared("wine.csv", "-t", "kind", "svr-rfe", "correlation")
     (failed,) = found["tables"][0]["failed"]
     assert failed["method"] == "svr-rfe"
-    assert "needs a real target" in failed["sentence"]
+    assert "needs a numeric target" in failed["sentence"]
     assert "svr-rfe failed: " in text
     assert "correlation is best" in text
 

@@ -112,7 +112,7 @@ def test_repr_is_short(archive):
     archive("classes")
     archive("real", y=np.array([0.5, 1.5, 2.0, 3.0]))
     assert repr(load("real")) == (
-        "<Dataset real: 4 samples, 2 features, real target, from folder:real>"
+        "<Dataset real: 4 samples, 2 features, numeric target, from folder:real>"
     )
     assert "2 classes" in repr(load("classes"))
 

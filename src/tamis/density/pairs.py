@@ -24,8 +24,8 @@ EQUALITY, GAUSSIAN, PRODUCT = range(3)
 #: Largest number of terms in the series of a column for which matrix products are used. They need
 #: one multiplication per pair and term. With more terms, a compiled exponential per pair is faster.
 MOST_TERMS = 8
-# Number of rows of the target's kernel in memory at a time. For ten thousand samples they take a
-# few megabytes.
+# Number of rows of the target's kernel matrix that are in memory at a time. For ten thousand
+# samples they take a few megabytes.
 _ROWS = 256
 # Largest number of target values from which the median rule computes a kernel width.
 _MOST = 4000

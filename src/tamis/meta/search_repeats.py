@@ -93,12 +93,12 @@ class Rounds(MetaEstimatorMixin):
 
     @property
     def feature_groups(self) -> Any:
-        """The groups of the search."""
+        """Column groups of the search."""
         return self.search.feature_groups
 
     @property
     def feature_costs(self) -> Any:
-        """The prices of the search."""
+        """Column prices of the search."""
         return self.search.feature_costs
 
     def _check_target(self, y: NDArray[Any] | None) -> None:

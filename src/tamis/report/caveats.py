@@ -1,4 +1,4 @@
-"""Caveats of a selection: what to know before using it, and the consequences."""
+"""Caveats: limitations of a selection, and their consequences for the reader."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain

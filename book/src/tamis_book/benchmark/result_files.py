@@ -76,7 +76,7 @@ class CellResult:
         return self.seconds > 0.98 * cap
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the fields that are not empty."""
+        """Return the fields that are not empty, as a dictionary."""
         plain = {name: value for name, value in asdict(self).items() if value}
         return plain | {"seconds": float(f"{self.seconds:.3g}")}
 
@@ -115,7 +115,7 @@ class TableResults:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the result file."""
         return self.folder / f"{self.name}{ENDING}"
 
     def add(self, key: str, cell: CellResult) -> None:

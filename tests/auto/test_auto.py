@@ -174,7 +174,7 @@ def of_three(product):
 
 
 @pytest.mark.parametrize("exponent", [-30, 60])
-def test_a_target_in_small_or_large_units(product, of_three, exponent):
+def test_the_units_of_the_target_do_not_matter(product, of_three, exponent):
     X, y = product
     found = clone(of_three).fit(X, np.ldexp(y, exponent))
     assert {"ridge", "machine", "trees"} <= {point.model for point in of_three.curve_}

@@ -25,7 +25,7 @@ def listed(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_folder_with_the_answer(tamis, folder, frame):
+def test_the_output_folder_holds_the_ranking_and_the_selected_columns(tamis, folder, frame):
     result = tamis("select", "wine.csv", "-t", "kind")
     assert result.exit_code == 0, result.output
     assert listed(folder / "tamis-wine") == FILES
@@ -167,7 +167,7 @@ def test_a_censored_target_does_not_replace_a_column_of_its_name(tamis, folder):
     assert first == "0,0,false,1"
 
 
-def test_json_and_quiet(tamis, folder):
+def test_json_output_is_complete_and_quiet(tamis, folder):
     result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "--json", "--quiet")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

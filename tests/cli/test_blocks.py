@@ -117,7 +117,7 @@ def test_workers_of_a_cluster_can_be_named(refused, parquet, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_cluster_of_this_machine(tamis, parquet):
+def test_a_local_cluster_prints_the_same_result(tamis, parquet):
     alone = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3)
     found = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3, "--dask", "local", "--jobs", 2)
     assert found.exit_code == 0, found.output
@@ -145,7 +145,7 @@ def test_a_store_gives_what_a_folder_gives(tamis, store, method):
     assert json.loads(found.stdout)["file"] == "memory://visits"
 
 
-def test_a_file_of_a_store_and_an_address_of_this_machine(tamis, store, parquet):
+def test_files_of_object_stores_and_file_addresses_are_read(tamis, store, parquet):
     for where in ("memory://visits/year=2025/0.parquet", f"file://{parquet}/wine/0.parquet"):
         found = tamis("select", where, "mrmr", "-t", "kind", "-k", 1)
         assert found.stdout.startswith("0.parquet: 100 rows in blocks"), found.output

@@ -161,7 +161,7 @@ def test_methods_that_do_not_exist(refused):
     assert "No method mentions 'svm-rff'. Did you mean svm-rfe" in refused("methods", "svm-rff")
 
 
-def test_demo(tamis, folder):
+def test_the_demo_prints_and_writes_its_results(tamis, folder):
     result = tamis("demo")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
@@ -286,7 +286,7 @@ def test_a_missing_extra_is_one_sentence(monkeypatch, capsys):
     )
 
 
-def test_as_a_process(folder):
+def test_the_command_runs_as_a_process(folder):
     done = shell("select", "wine.csv", "--target", "kind", "sffs-j3", "-k", 2, cwd=folder)
     assert done.returncode == 0
     assert done.stderr == ""
@@ -294,7 +294,7 @@ def test_as_a_process(folder):
     assert "\x1b" not in done.stdout
 
 
-def test_a_terminal_that_knows_only_ascii(folder, frame):
+def test_output_is_ascii_on_an_ascii_terminal(folder, frame):
     frame.rename({"alcohol": "größe"}).write_csv("t.csv")
     args = ["select", "t.csv", "-t", "kind", "fisher-score"]
     done = CliRunner(charset="ascii").invoke(app, args)
@@ -341,7 +341,7 @@ def test_as_a_process_that_fails(folder):
 
 
 @pytest.mark.posix
-def test_control_c_at_a_terminal(folder):
+def test_control_c_at_a_terminal_keeps_the_record(folder):
     """The bar shows on a terminal; a search without end is stopped and keeps its record."""
     method = "Genetic(Scatter(), n_generations=100000, n_features_to_select=2)"
     args = ["select", "wine.csv", "-t", "kind", method, "-o", "r.csv", "--save-record", "r.json"]

@@ -200,7 +200,7 @@ def test_a_method_that_decides_is_measured_with_what_it_keeps(compared, frame):
     assert list(rows[text]["scores"].values()) == list(expected.values())
 
 
-def test_a_method_that_keeps_nothing_guesses(compared, folder):
+def test_a_method_that_selects_nothing_has_the_error_of_the_baseline(compared, folder):
     rng = np.random.default_rng(0)
     noise = pl.DataFrame(rng.normal(size=(40, 3)), schema=["a", "b", "c"])
     noise.with_columns(pl.Series("y", ["p", "q"] * 20)).write_csv("noise.csv")

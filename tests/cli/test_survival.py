@@ -40,7 +40,7 @@ def test_two_columns_are_the_target(tamis, lives):
     assert written["selected"] == ["b"]
 
 
-def test_a_method_for_two_columns_as_the_target(tamis, lives):
+def test_a_survival_method_selects_with_time_and_event(tamis, lives):
     target = ("--time", "days", "--event", "died")
     result = tamis("select", "lives.csv", "Ranking(CoxScore())", *target, "-o", "out.json")
     assert result.exit_code == 0, result.output

@@ -104,7 +104,7 @@ def test_mixed_tables(tamis, folder, like):
     assert sorted(kept(results[0])) == sorted(kept(results[1])) == relevant
 
 
-def test_a_record_of_a_mixed_table(tamis, folder):
+def test_a_record_of_a_mixed_table_can_be_resumed(tamis, folder):
     made = make_mixed(100, random_state=0, like="incomes")
     made.to_frame().with_columns(pl.Series("y", made.y)).write_csv("t.csv")
     args = ["select", "t.csv", "-t", "y"]

@@ -176,7 +176,7 @@ def test_without_blocks_the_curve_is_of_plain_signs(tamis, cancer, monkeypatch):
     assert not re.search("[▁▂▃▄▅▆▇█▲┤]", plain)
 
 
-def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
+def test_the_curve_is_omitted_if_every_C_is_equally_good(tamis, folder):
     pl.DataFrame(
         {"a": [-1.0, -2.0, -1.5, 1.0, 2.0, 1.5] * 5, "y": [0, 0, 0, 1, 1, 1] * 5}
     ).write_csv("easy.csv")
@@ -270,7 +270,7 @@ def test_the_interval_around_the_best_of_a_bent_curve():
     assert interval_around(curve, 1.0, 99.0)[:2] == (C[0], C[-1])
 
 
-def test_small_words():
+def test_numbers_and_axes_are_formatted():
     assert [_format_C(x) for x in (0.25, 2048.0, 123456.0, 2.5e9, 1e-7)] == [
         "0.25", "2048", "123456", "2.5e+09", "1e-07"
     ]  # fmt: skip

@@ -247,7 +247,7 @@ class TestRefusals:
         with pytest.raises(InvalidParameter, match=sentence):
             RecursiveElimination(OutputInformation(**params)).fit(X, y)
 
-    def test_a_class_with_a_single_row(self):
+    def test_a_class_with_a_single_row_is_refused(self):
         X, y = problem(2)
         y = y.copy()
         y[0] = 9

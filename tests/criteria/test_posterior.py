@@ -125,7 +125,7 @@ def test_svms_are_calibrated_as_in_scikit_learn(machine, n_classes):
 
 
 @pytest.mark.parametrize("gamma", [0.02, 0.5])
-def test_a_column_that_is_constant_among_the_centres(gamma):
+def test_a_column_may_be_constant_among_the_centres(gamma):
     """Rows and new values of the column may differ from the value of the centres."""
     X, y = table()
     machine = SVC(gamma=gamma)

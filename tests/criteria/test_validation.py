@@ -133,7 +133,7 @@ class TestDefinition:
     )
     @pytest.mark.parametrize("model", [LDA(), KNN(3)])
     @pytest.mark.usefixtures("compiled")
-    def test_any_splitter(self, cv, model):
+    def test_any_splitter_gives_the_scores_of_sklearn(self, cv, model):
         X, y = load_iris(return_X_y=True)
         X, y = X[::3], y[::3]
         if isinstance(cv, KFold):
@@ -206,7 +206,7 @@ class TestDiscriminantAnalysis:
             check_like_sklearn(criterion, X, y, subset)
 
     @pytest.mark.parametrize("priors", [[0.2, 0.5, 0.3], [1 / 3, 1 / 3, 1 / 3]])
-    def test_priors(self, priors):
+    def test_given_priors_give_the_scores_of_sklearn(self, priors):
         X, y = load_wine(return_X_y=True)
         criterion = CrossValidated(LDA(priors=priors)).fit(X, y)
         assert isinstance(criterion._folds, LDAFolds)
@@ -277,7 +277,7 @@ class TestDiscriminantAnalysis:
             )
             assert criterion.gain(EMPTY, np.array([2])) == [0]
 
-    def test_a_column_constant_in_a_fold(self):
+    def test_a_column_that_is_constant_in_a_fold_has_no_gain(self):
         # it varies in one row, which one training fold does not contain
         X, y = load_iris(return_X_y=True)
         X[:, 1] = 2.0
@@ -291,7 +291,7 @@ class TestDiscriminantAnalysis:
         search = Forward(CrossValidated(LDA()), n_features_to_select=3).fit(X, y)
         assert search.support_.sum() == 3
 
-    def test_a_column_that_equals_the_class(self):
+    def test_a_column_that_equals_the_class_predicts_perfectly(self):
         # scikit-learn cannot fit columns that are constant within classes: the nearest mean is used
         X, y = load_iris(return_X_y=True)
         X = np.column_stack([X, y, y == 1])
@@ -312,7 +312,7 @@ class TestDiscriminantAnalysis:
             criterion.gain(EMPTY, np.array([0, 1]))
         check_like_sklearn(criterion, X, y, np.array([0]))
 
-    def test_directions_below_the_tolerance_of_sklearn(self):
+    def test_directions_below_the_tolerance_of_sklearn_are_dropped(self):
         # the second direction between the classes is a millionth of the first
         rng = np.random.default_rng(5)
         X, y = rng.normal(size=(300, 3)), np.repeat([0, 1, 2], 100)
@@ -477,7 +477,7 @@ class TestMetadata:
         with pytest.raises(InvalidParameter, match="one sample_weight per row: 150, not 3"):
             CrossValidated(SVC()).fit(X, y, sample_weight=np.ones(3))
 
-    def test_routing(self):
+    def test_metadata_are_routed_to_estimator_and_splitter(self):
         X, y = load_iris(return_X_y=True)
         groups = np.arange(150) % 7
         weight = np.random.default_rng(0).uniform(size=150)

@@ -123,7 +123,7 @@ def test_the_smallest_sphere_touches_and_contains_its_points(seed):
     assert squared == pytest.approx(other.x[-1], abs=1e-8)
 
 
-def test_sphere_of_a_gaussian_kernel():
+def test_the_sphere_of_a_gaussian_kernel_has_a_radius_below_one():
     X = np.random.default_rng(0).normal(size=(40, 2))
     K = kernel_matrix(X, 1.0)
     squared, weights = smallest_sphere(K)

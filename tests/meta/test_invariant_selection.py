@@ -146,7 +146,7 @@ def test_chows_test_compares_pooled_and_separate_regressions():
     assert rank == 3
 
 
-def test_a_set_with_as_many_columns_as_rows_is_not_taken_as_equal():
+def test_a_set_with_as_many_columns_as_rows_is_not_accepted():
     rng = np.random.default_rng(0)
     table = np.column_stack([np.ones(12), rng.normal(size=(12, 6))])
     grams = [rows.T @ rows for rows in (table[:6], table[6:])]

@@ -207,7 +207,7 @@ def test_a_threshold_selects_open_gates():
     assert not hasattr(gates, "support_")
 
 
-def test_features_for_a_class():
+def test_features_for_a_class_are_sorted_by_their_gates():
     names = np.array(["setosa", "versicolor", "virginica"])
     gates = GateSelector(scope="class", **QUICK).fit(X, names[y])
     found = gates.features_for("virginica")

@@ -15,7 +15,7 @@ def test_weston(method, n_samples, bar):
     assert hits(method, make_weston, n_samples) >= bar
 
 
-def test_corral():
+def test_output_information_finds_the_columns_of_corral():
     """Yang (2011), table 3.2."""
     assert hits("moi-rfe", make_corral, 128, variant=6) >= 27
 

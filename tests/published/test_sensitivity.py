@@ -89,7 +89,7 @@ def test_weston_by_a_network(n_samples, bar):
 
 
 @pytest.mark.parametrize(("variant", "bar"), [(6, 29), (46, 26), (47, 26)])
-def test_corral_by_a_network(variant, bar):
+def test_network_sensitivity_finds_the_columns_of_corral(variant, bar):
     assert hits("mlp-fspp-rfe", make_corral, 128, variant=variant) >= bar
 
 
@@ -141,7 +141,7 @@ def arcene_order():
         pytest.param(1000, 0.27, marks=pytest.mark.xfail(reason="0.34: no gain", strict=True)),
     ],
 )
-def test_arcene(size, bar):
+def test_elimination_on_arcene_reaches_the_expected_error(size, bar):
     """A thousand columns are removed at a time. Selection does not lower the error of 0.19."""
     table, order = arcene_order()
     grid = {"C": [0.5, 2, 8, 32], "gamma": [c / size for c in (0.1, 0.3, 1, 3, 6)]}

@@ -77,7 +77,7 @@ def test_methods_that_do_not_beat_the_baseline_are_the_first_caveat():
     assert report.cares[0].fact == "No method is shown to beat the baseline."
 
 
-def test_a_clear_best_and_few_resamples():
+def test_the_report_names_a_clear_winner_and_warns_about_few_resamples():
     rows = [row._replace(n_realizations=4) for row in one_table(p=(0.01, 0.01))]
     report = compared(standing_of(rows))
     assert "<h1>mrmr is the best of 3 methods</h1>" in report.html()

@@ -81,7 +81,7 @@ def test_svms_of_several_classes_return_shares():
             assert_allclose(mean, np.bincount(machine.predict(altered), minlength=3) / 60)
 
 
-def test_a_column_of_texts():
+def test_a_text_column_has_an_effect_for_each_value():
     colours = np.array(["red", "green", "blue"])[np.arange(30) % 3]
     frame = pd.DataFrame({"colour": colours})
     model = make_pipeline(OneHotEncoder(), Ridge(alpha=1e-9)).fit(frame, colours == "red")

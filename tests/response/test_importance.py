@@ -384,7 +384,7 @@ def mixed(n_samples=80):
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
-def test_frames_of_any_columns(make):
+def test_importance_accepts_frames_of_any_columns(make):
     columns, y = mixed()
     frame = make(columns)
     model = make_pipeline(

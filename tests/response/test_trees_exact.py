@@ -54,7 +54,7 @@ def check(engine, model, method, X, atol):
 @pytest.mark.parametrize("kind", ["continuous", "tied"])
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_library(name, task, kind):
+def test_trees_of_every_library_are_exact(name, task, kind):
     X = table(kind)
     model = made(name, task).fit(X, target(X, task))
     for method in ["predict"] if task == "regression" else ["predict_proba", "codes"]:
@@ -121,7 +121,7 @@ def test_what_lightgbm_takes_for_missing(settings, kind):
 
 
 @pytest.mark.parametrize("mode", ["Max", "Min"])
-def test_where_catboost_puts_missing_values(mode):
+def test_missing_values_of_catboost_go_where_it_sends_them(mode):
     X = table("missing")
     model = made("CatBoost", "regression", nan_mode=mode).fit(X, target(X, "regression"))
     check(opened(model, "predict", X), model, "predict", X, 1e-12)
@@ -145,7 +145,7 @@ MODES = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_modes_of_classifiers(mode):
+def test_trees_are_exact_for_every_mode(mode):
     name, settings, task = MODES[mode]
     X = table("continuous")
     model = made(name, task, **settings).fit(X, target(X, task))
@@ -166,7 +166,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_losses_of_regressors(loss):
+def test_trees_are_exact_for_every_loss(loss):
     name, settings = LOSSES[loss]
     X = table("continuous")
     model = made(name, "regression", **settings).fit(X, np.exp(target(X, "regression") / 2))

@@ -260,7 +260,7 @@ def test_threads_change_no_bit(by, monkeypatch):
     assert_array_equal(one, two)
 
 
-def test_rows_are_dealt_out_to_threads(monkeypatch):
+def test_rows_are_shared_by_threads(monkeypatch):
     """A criterion's n_jobs reaches the loops over trees, also in the folds."""
     seen = []
     kept = engines.TreeEngine._answers

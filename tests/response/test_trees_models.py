@@ -125,7 +125,7 @@ def test_a_start_that_is_a_model():
     refused(model, "predict", X, "it starts from another model, DecisionTreeRegressor")
 
 
-def test_another_number_of_columns():
+def test_a_model_of_another_number_of_columns_is_not_supported():
     X = table("continuous")
     model = made("RandomForest", "regression").fit(X, target(X, "regression"))
     warn_of_copies.cache_clear()
@@ -235,7 +235,7 @@ def test_an_ensemble_returns_raw_outputs():
     np.testing.assert_allclose(found[:, 0], model.decision_function(X), atol=1e-14)
 
 
-def test_a_missing_value_that_nobody_announced():
+def test_an_unannounced_missing_value_is_refused():
     X = table("missing")
     model = made("HistGradientBoosting", "2").fit(X, target(X, "2"))
     raw = asked(model, "predict_proba")

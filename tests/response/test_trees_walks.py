@@ -120,7 +120,7 @@ def test_columns_without_a_test_change_nothing(forest):
     assert_array_equal(at(engine, X)[4], np.repeat(engine.outputs()[:, None], N, axis=1))
 
 
-def test_the_engine_s_batches(forest):
+def test_batches_return_the_outputs_of_the_model(forest):
     X, model, engine = forest
     raw = asked(model, "predict_proba")
     donors = np.random.default_rng(0).permutation(N)
@@ -135,7 +135,7 @@ def test_the_engine_s_batches(forest):
         assert_allclose(found, copies_at(raw, X, X[:5], units)[1:3, 10:30], atol=1e-14)
 
 
-def test_batches_of_few_columns(forest, monkeypatch):
+def test_batches_of_few_columns_give_the_same_outputs(forest, monkeypatch):
     X, _, engine = forest
     units = np.arange(D)[:, None]
     (whole,) = engine.batches(units)
@@ -147,7 +147,7 @@ def test_batches_of_few_columns(forest, monkeypatch):
     assert_array_equal(np.concatenate(found), expected)
 
 
-def test_the_engine_s_models():
+def test_the_engine_supports_these_models():
     X = table("continuous")
     y = target(X, "2")
     forest, boosting = (made(name, "2").fit(X, y) for name in ("RandomForest", "GradientBoosting"))
@@ -214,7 +214,7 @@ def chain(depth):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 1000, 1001])
-def test_a_chain(depth):
+def test_a_chain_of_tests_of_any_depth_is_followed(depth):
     draw = np.random.default_rng(0)
     trees = chain(depth)
     X = draw.uniform(-1, depth + 1, size=(200, 2))
@@ -362,7 +362,7 @@ def test_behind_scalers(task):
             assert_allclose(found, copies_shuffled(model.raw, X, donors, singles()), atol=1e-12)
 
 
-def test_behind_something_that_mixes_columns():
+def test_trees_after_a_step_that_mixes_columns_are_not_supported():
     X = table("continuous")
     pipe = make_pipeline(PCA(3), made("RandomForest", "2")).fit(X, target(X, "2"))
     assert not TreeEngine.knows(Model(pipe, "codes", asked(pipe, "codes"), as_it_is))

@@ -107,7 +107,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("bad", [np.inf, -np.inf])
     @pytest.mark.parametrize("made", [np.asarray, list, pd.Series])
-    def test_an_infinite_target(self, bad, made):
+    def test_an_infinite_target_is_refused(self, bad, made):
         y = self.X[:, 0].copy()
         y[[3, 5]] = bad
         with pytest.raises(InvalidTarget, match=r"y is infinity in 2 row\(s\): 3, 5\. Leave"):
@@ -151,7 +151,7 @@ class TestBadInput:
         with pytest.raises(InvalidParameter, match="random_state needs"):
             Genetic(Scatter(), random_state=random_state).fit(self.X, self.y)
 
-    def test_a_missing_target(self):
+    def test_a_missing_target_is_refused(self):
         with pytest.raises(ValueError, match="requires y to be passed"):
             Forward(Scatter()).fit(self.X)
 
@@ -229,7 +229,7 @@ class TestScikitLearn:
         kept = grid.best_estimator_["recursiveelimination"]
         assert kept.n_features_ == grid.best_params_["recursiveelimination__n_features_to_select"]
 
-    def test_selection_inside_the_folds(self):
+    def test_a_selection_runs_inside_the_folds(self):
         pipe = make_pipeline(Ranking(FisherScore(), n_features_to_select=3), LogisticRegression())
         assert cross_val_score(pipe, self.scaled, self.y).mean() > 0.9
 

@@ -122,7 +122,7 @@ def test_every_other_scorer_is_refused(search):
         search(scoring=len).fit(X, y)
 
 
-def test_the_range_of_C():
+def test_the_range_may_be_given_by_C_or_lambda():
     X, y = classification(n=60)
     by_C = SVCPathCV("linear", C_range=(0.125, 4.0), cv=3).fit(X, y)
     by_lambda = SVCPathCV("linear", lambda_range=(0.25, 8.0), cv=3).fit(X, y)

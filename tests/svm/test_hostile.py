@@ -308,7 +308,7 @@ def test_the_best_C_of_tiny_columns_is_finite(scale, middle):
         SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)
 
 
-def test_a_nan_gap_is_treated_as_infinite(monkeypatch):
+def test_a_duality_gap_of_nan_is_treated_as_infinite(monkeypatch):
     X, y = classification(n=20)
     programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
     state = homotopy.SolverState(programme)

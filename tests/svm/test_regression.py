@@ -97,7 +97,7 @@ def test_weights_multiply_the_bounds():
     np.testing.assert_allclose(path.predict(X, 0.2), svr.predict(X), atol=1e-7)
 
 
-def test_a_grid_of_gammas():
+def test_the_best_gamma_of_a_list_is_used():
     X, y = regression(n=60)
     search = SVRPathCV("rbf", gamma=[0.001, 0.3], cv=3).fit(X, y)
     alone = [SVRPathCV("rbf", gamma=g, cv=3).fit(X, y).best_score_ for g in (0.001, 0.3)]

@@ -241,7 +241,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_files(folder, name):
+def test_broken_files_are_refused_by_name(folder, name):
     content, sentence = BROKEN[name]
     (folder / name).write_bytes(content)
     with pytest.raises(InvalidTable) as caught:
@@ -306,7 +306,7 @@ def test_a_panic_of_polars_is_a_sentence(folder, frame, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 @pytest.mark.parametrize("ending", ["csv", "parquet", "csv.gz"])
-def test_a_file_name_that_is_not_utf8(folder, frame, ending):
+def test_a_file_name_that_is_not_utf8_can_be_read(folder, frame, ending):
     path = folder / os.fsdecode(b"gr\xfcn." + ending.encode())
     content = io.BytesIO()
     frame.write_parquet(content) if ending == "parquet" else frame.write_csv(content)
@@ -315,7 +315,7 @@ def test_a_file_name_that_is_not_utf8(folder, frame, ending):
     as_written(read(path).frame, frame)
 
 
-def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+def test_a_parquet_file_larger_than_memory_is_refused(folder, frame, monkeypatch):
     frame.write_parquet(folder / "wine.parquet")
     monkeypatch.setattr(_memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.parquet holds .* more than the .* of memory"):
@@ -340,7 +340,7 @@ def test_compressed_files(folder, frame, how, kind):
     as_written(read(folder / f"wine.{kind}.{how}").frame, frame)
 
 
-def test_a_compressed_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+def test_a_compressed_file_larger_than_memory_is_refused(folder, frame, monkeypatch):
     (folder / "wine.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
     monkeypatch.setattr(_memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.csv\.gz holds .* more than the .* of memory"):

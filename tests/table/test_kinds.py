@@ -117,7 +117,7 @@ def hard():
     return made.to_frame().with_columns(pl.Series("kind", made.y))
 
 
-def test_the_hard_table():
+def test_the_hard_table_has_all_expected_alerts():
     table = inspect(hard(), target="kind")
     found = sorts(table)
     assert table.aside == {"sample": "identifier", "code": "code"}
@@ -267,7 +267,7 @@ def test_no_column_predicts_noise():
         assert abs(found.alone.mean()) < 0.1
 
 
-def test_gaps_may_be_the_leak():
+def test_missing_values_may_be_the_leak():
     y = np.array(["a", "b"] * 30)
     x = [
         None if label == "a" else value for label, value in zip(y, RNG.normal(size=60), strict=True)
@@ -283,7 +283,7 @@ def test_codes_need_enough_rows():
     assert not is_code(pl.Series([3, 8, 9, 8] * (CODED_ROWS // 2)), y, "classification")
 
 
-def test_the_table_in_words():
+def test_the_table_is_described_as_text():
     words = repr(inspect(hard(), target="kind"))
     assert words.splitlines()[0] == "80 rows, 66 columns, target kind (3 classes)"
     assert "and 60 more of kind number (g0, g1, g2, ...), 9 of them with missing values" in words

@@ -479,7 +479,7 @@ def test_encodings_that_do_not_exist(tmp_path, encoding):
         tamis.read(tmp_path / "t.csv", encoding=encoding)
 
 
-def test_late_bytes_in_another_encoding(tmp_path):
+def test_a_late_byte_in_another_encoding_is_read(tmp_path):
     rows = [f"{j},a{j % 3},{j % 2}" for j in range(300_000)]
     rows[-1] = "5,Köln,1"
     path = tmp_path / "t.csv"

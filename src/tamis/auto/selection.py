@@ -338,8 +338,8 @@ class Auto(InRounds):
             spread = np.ptp(np.asarray(y, dtype=float)) if kind == "regression" else 1.0
         if not SQUARED[0] < spread < SQUARED[1]:
             raise InvalidTarget(
-                f"Auto needs y with a range that can be squared, but y spans {spread:.3g}. Convert "
-                "y to other units."
+                "Auto needs y on a scale whose squares neither overflow nor underflow, but y spans "
+                f"{spread:.3g}. Convert y to other units."
             )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

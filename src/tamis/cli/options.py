@@ -231,7 +231,8 @@ class SelectOptions(GroupOptions):
         "With METHOD: number of resamples for the error estimate (default: 20).", "R", min=0
     )
     budget: str | None = option(
-        "Without METHOD: time budget of the search, such as 60s or 5m. The report adds to it.",
+        "Without METHOD: time budget of the search, such as 60s or 5m. Writing the report takes "
+        "additional time.",
         "TIME",
     )
     scoring: str | None = option(

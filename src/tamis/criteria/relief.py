@@ -105,7 +105,7 @@ class Relief(Univariate):
 
     @property
     def monotone(self) -> bool:
-        """False, because scores may be negative."""
+        """False, because scores may be negative, so adding a column may lower the value."""
         return False
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

@@ -38,7 +38,7 @@ class Univariate(SubsetCriterion):
 
     @property
     def monotone(self) -> bool:
-        """True, because scores are never negative."""
+        """True, because scores are never negative, so adding a column never lowers the value."""
         return True
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -349,7 +349,10 @@ class MutualInformation(BinnedCriterion, Univariate):
 
     @property
     def monotone(self) -> bool:
-        """Whether no score is negative. Scores corrected for chance may be negative."""
+        """Whether adding a column never lowers the value.
+
+        This does not hold if scores are corrected for chance, because they may then be negative.
+        """
         return not self._adjusts()
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

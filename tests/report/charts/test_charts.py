@@ -260,7 +260,7 @@ def test_names_cannot_do_harm(hostile, resampled):
     assert len(rows(plot.ranking(found, 30), "ranking")) == len(HOSTILE)
 
 
-def test_a_name_that_is_no_text_is_shown_as_such():
+def test_unprintable_characters_of_a_name_are_replaced():
     assert format_name("\ud800a\x85\u2028") == "\ufffda\ufffd\ufffd"
 
 

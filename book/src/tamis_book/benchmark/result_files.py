@@ -94,7 +94,7 @@ class TableResults:
     folder : Path
         Folder of the file.
     cells : dict of str to CellResult
-        By ``kind/split/method``.
+        The cells, with keys of the form ``kind/split/method``.
     versions : dict of str to str
         Versions of the packages that the results depend on.
 
@@ -144,7 +144,7 @@ class TableResults:
         return cell is not None and (not cell.is_capped or cell.reached(cap))
 
     def capped(self, method: str, cap: float) -> CellResult | None:
-        """Return the failure of a method that reached the cap on another split of the table."""
+        """Return a failure if the method reached the time limit on another split, else None."""
         for key, cell in self.cells.items():
             if key.endswith(f"/{method}") and cell.is_capped and cell.reached(cap):
                 return cell

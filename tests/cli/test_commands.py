@@ -265,7 +265,7 @@ def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
     assert TableSelector(probes).fit(X, y).progress()[1:] == (1.0, "round 3 of 3")
 
 
-def test_no_bar_without_a_terminal(capsys):
+def test_no_bar_is_printed_without_a_terminal(capsys):
     X, y, *_ = load("iris")
     search = Then(Ranking(parse("FisherScore()"), n_features_to_select=3), recipe("sfs-j3"))
     with ProgressBar() as bar:

@@ -117,7 +117,7 @@ def test_regression_has_a_tube_and_a_range_of_its_own(tamis, sugar):
     assert "epsilon = 5" in squares.stdout
 
 
-def test_several_gammas_and_processes(tamis, cancer):
+def test_several_gammas_and_processes_give_the_same_result(tamis, cancer):
     words = ["tune", "cancer.csv", "-t", "y", "--gamma", "0.01,0.1", "--gamma", "scale"]
     alone = tamis(*words)
     assert alone.exit_code == 0, alone.output
@@ -259,7 +259,7 @@ def test_the_drawn_curve_is_the_best_of_each_column():
                 assert value >= dense.min() - 1e-9
 
 
-def test_the_interval_around_the_best_of_a_bent_curve():
+def test_the_interval_surrounds_the_best_C_of_a_curve():
     C = np.geomspace(0.01, 100, 401)
     ends = 1 + np.log10(C) ** 2
     curve = ValidationCurve(C, np.column_stack([ends[:-1], ends[1:]]), ends)

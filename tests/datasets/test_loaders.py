@@ -57,7 +57,7 @@ def archive(folder):
         ("diabetes", "diabetes", None),
     ],
 )
-def test_bundled_sets(no_folder, name, own, classes):
+def test_bundled_sets_are_those_of_scikit_learn(no_folder, name, own, classes):
     expected = getattr(bundled, f"load_{own}")()
     for address in (name, f"sklearn:{own}"):
         table = load(address)
@@ -367,7 +367,7 @@ def answer(monkeypatch):
         ("openml:40966", {"data_id": 40966}),
     ],
 )
-def test_openml_addresses(answer, address, arguments):
+def test_openml_addresses_are_parsed(answer, address, arguments):
     asked = answer(target=np.array([1.5, 2.5, 3.5]))
     table = load(address)
     assert asked == [arguments | {"as_frame": False, "parser": "liac-arff"}]

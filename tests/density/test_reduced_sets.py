@@ -40,6 +40,6 @@ def test_reduced_sets_exist_for_any_number_of_columns(d):
     assert len(places) >= 1
 
 
-def test_identical_samples_and_a_single_sample():
+def test_identical_samples_and_a_single_sample_have_weights():
     assert reduced_set(np.zeros((5, 2)), 1.0)[1].sum() == pytest.approx(1)
     assert_allclose(reduced_set(np.zeros((1, 2)), 1.0)[1], [1])

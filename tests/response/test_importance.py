@@ -101,7 +101,7 @@ def test_shuffles_agree_with_scikit_learn(scoring):
 
 @pytest.mark.parametrize("scoring", [None, "neg_mean_squared_error", "neg_mean_absolute_error"])
 @pytest.mark.parametrize("model", [SVR(C=10), Ridge()], ids=str)
-def test_regressions(model, scoring):
+def test_importances_of_regressions_agree_with_scikit_learn(model, scoring):
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:60, :4] * 21, y[:60]
     model = clone(model).fit(X[:40], y[:40])

@@ -143,7 +143,7 @@ def test_columns_that_change_together(kernel):
 
 
 @pytest.mark.parametrize("on", ["training", "left-out"])
-def test_linear_svms_of_columns_far_from_0(on):
+def test_linear_svms_are_exact_for_columns_far_from_0(on):
     """They measure from the middle of the columns, and so do those who follow them."""
     X, y = problem()
     criterion = DensitySensitivity(NewtonSVR(1e3, epsilon=0.0, kernel="linear"), on=on)

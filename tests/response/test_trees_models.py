@@ -111,7 +111,7 @@ def test_corrupted_models_are_not_read():
     assert open_trees(model, "predict_proba", raw, X) is not None
 
 
-def test_several_targets():
+def test_several_targets_are_not_supported():
     X = table("continuous")
     Y = np.stack([target(X, "regression"), X[:, 0]], axis=1)
     model = made("RandomForest", "regression").fit(X, Y)
@@ -139,7 +139,7 @@ def test_missing_values_that_the_model_refuses():
     refused(model, "predict", table("missing"), "it does not accept missing values")
 
 
-def test_text_categories():
+def test_text_categories_are_refused():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     X = table("continuous")
     words = pandas.Series(np.array(["a", "b", "c"])[np.arange(N) % 3], dtype="category")
@@ -184,7 +184,7 @@ def test_vector_leaves():
         assert open_trees(model, "predict_proba", model.predict_proba, X) is None
 
 
-def test_counters_of_catboost():
+def test_counters_of_catboost_are_not_supported():
     X = table("categories")
     frame = X.astype(object)
     frame[:, 1] = X[:, 1].astype(int).astype(str)

@@ -99,7 +99,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize("cls", searches())
-    def test_missing_and_infinite_numbers(self, cls, bad):
+    def test_missing_and_infinite_numbers_are_refused(self, cls, bad):
         X = self.X.copy()
         X[3, 2] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):
@@ -166,7 +166,7 @@ class TestBadInput:
         with pytest.raises(InvalidScore, match="returned NaN"):
             Forward(failing).fit(self.X, self.y)
 
-    def test_fewer_rows_than_columns(self):
+    def test_fewer_rows_than_columns_are_accepted(self):
         draw = np.random.default_rng(0)
         X, y = draw.normal(size=(10, 40)), np.arange(10) % 2
         for criterion in (FisherScore(), MutualInformation(), Importances(SVC(kernel="linear"))):

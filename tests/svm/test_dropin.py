@@ -189,7 +189,7 @@ def test_a_preprocessor_is_fitted_inside_the_folds(kernel):
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")
-def test_a_table_with_text_and_missing_values():
+def test_a_table_may_have_text_and_missing_values():
     X, y = classification(n=80)
     frame = pl.DataFrame({"a": X[:, 0], "b": [None, *X[1:, 1].tolist()], "c": ["u", "v"] * 40})
     prepare = make_pipeline(TableEncoder(), StandardScaler())

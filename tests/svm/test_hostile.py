@@ -57,7 +57,7 @@ def test_huge_columns_are_solved_or_refused(cls, options, scale, kernel):
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
 @pytest.mark.parametrize(("cls", "options"), [(SVCPathCV, {"cv": 2}), (SVRPath, {})])
-def test_weights_of_very_different_sizes(cls, options, weight):
+def test_weights_may_have_very_different_sizes(cls, options, weight):
     X, y = classification(n=16, d=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TamisWarning)

@@ -106,7 +106,7 @@ def test_the_best_gamma_of_a_list_is_used():
 
 
 @pytest.mark.parametrize("name", ["pyrim", "auto_mpg", "boston"])
-def test_published_data(name):
+def test_the_best_C_of_published_data_beats_a_grid(name):
     X, y = published(name)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = scale(X[order][:, X.std(axis=0) > 0]), scale(y[order])

@@ -55,7 +55,7 @@ def as_written(found, expected):
         ("odd [1] *.csv", ","),
     ],
 )
-def test_text_tables(folder, frame, name, separator):
+def test_text_tables_are_read(folder, frame, name, separator):
     path = folder / name
     frame.write_csv(path, separator=separator)
     as_written(read(path).frame, frame)
@@ -66,7 +66,7 @@ def test_parquet(folder, frame):
     as_written(read(folder / "wine.parquet").frame, frame)
 
 
-def test_decimal_commas(folder, frame):
+def test_decimal_commas_are_read(folder, frame):
     text = frame.write_csv(separator=";").replace(".", ",")
     (folder / "comma.csv").write_text(text, encoding="utf-8")
     as_written(read(folder / "comma.csv").frame, frame.rename(lambda n: n.replace(".", ",")))
@@ -120,7 +120,7 @@ def test_arff(folder):
     ]
 
 
-def test_sparse_arff(folder):
+def test_sparse_arff_is_read(folder):
     head = "@relation r\n@attribute a real\n@attribute b {u,v}\n@attribute c real\n@data\n"
     path = folder / "s.arff"
     path.write_text(head + "{0 2.5, 1 v}\n{}\n{2 -1}\n")
@@ -168,7 +168,7 @@ def test_hostile_names_are_read_as_they_were_written(folder, seed, separator, en
 
 
 @pytest.mark.parametrize("n_columns", [5_000, 20_000])
-def test_long_headers(folder, n_columns):
+def test_headers_may_be_long(folder, n_columns):
     """A header may be longer than what is looked at to find the separator."""
     names = [f"ENSG{j:011d}.{j % 17}" for j in range(n_columns)]
     numbers = np.arange(3.0 * n_columns).reshape(3, n_columns)
@@ -333,7 +333,7 @@ def packed(text, how):
 
 @pytest.mark.parametrize("how", ["gz", "zst", "bz2"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_compressed_files(folder, frame, how, kind):
+def test_compressed_files_are_read(folder, frame, how, kind):
     buffer = io.BytesIO()
     frame.write_csv(buffer) if kind == "csv" else frame.write_parquet(buffer)
     (folder / f"wine.{kind}.{how}").write_bytes(packed(buffer.getvalue(), how))
@@ -348,7 +348,7 @@ def test_a_compressed_file_larger_than_memory_is_refused(folder, frame, monkeypa
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "parquet", "arrow"])
-def test_standard_input(frame, monkeypatch, kind):
+def test_standard_input_is_read(frame, monkeypatch, kind):
     buffer = io.BytesIO()
     if kind == "parquet":
         frame.write_parquet(buffer)
@@ -362,7 +362,7 @@ def test_standard_input(frame, monkeypatch, kind):
     as_written(read("-").frame, frame)
 
 
-def test_empty_standard_input(monkeypatch):
+def test_empty_standard_input_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     with pytest.raises(InvalidTable, match="Standard input is empty"):
         read("-")
@@ -374,7 +374,7 @@ def test_arrow(folder, frame, ending):
     as_written(read(folder / f"wine.{ending}").frame, frame)
 
 
-def test_excel(folder, frame):
+def test_excel_sheets_are_read(folder, frame):
     pytest.importorskip("fastexcel")
     pytest.importorskip("xlsxwriter")
     frame.write_excel(folder / "wine.xlsx")
@@ -384,7 +384,7 @@ def test_excel(folder, frame):
         read(folder / "junk.xlsx")
 
 
-def test_excel_without_its_reader(folder, monkeypatch):
+def test_excel_without_its_reader_is_refused(folder, monkeypatch):
     monkeypatch.setattr("tamis.table.files.find_spec", lambda name: None)
     (folder / "wine.xlsx").write_bytes(b"PK")
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]', or save the sheet as CSV"):
@@ -399,7 +399,7 @@ def test_nominal_attributes_are_categories(folder):
     assert found["it's hot"].dtype == pl.Float64
 
 
-def test_missing_files(folder):
+def test_missing_files_are_refused(folder):
     with pytest.raises(InvalidTable, match=r"no file .*wines\.csv\. Did you mean wine\.csv\?"):
         read(folder / "wines.csv")
     with pytest.raises(InvalidTable, match=r"There is no folder .*nowhere either"):
@@ -412,7 +412,7 @@ def test_missing_files(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
-def test_protected_file(folder):
+def test_a_protected_file_is_refused(folder):
     (folder / "wine.csv").chmod(0)
     with pytest.raises(InvalidTable, match="cannot be read: Permission denied"):
         read(folder / "wine.csv")

@@ -108,7 +108,7 @@ class BlockLevels:
         self._target_joint = self._joint(self.target)[0]
 
     def column(self, j: int) -> Variable:
-        """Return the variable of a single column."""
+        """Return a single column as a variable, a tuple of column indices."""
         return (j,)
 
     def crossed(self, one: Variable, other: Variable) -> Variable:

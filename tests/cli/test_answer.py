@@ -101,11 +101,11 @@ def test_a_small_table_is_fitted_again_without_each_column(tamis, folder, monkey
         (("--folder", "wine.csv/answer"), "wine.csv is a file"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(refused, words, said):
+def test_impossible_options_are_refused(refused, words, said):
     assert said in refused("select", "wine.csv", *words, "-t", "kind")
 
 
-def test_folders_above_the_answer_are_made_with_it(tamis, folder):
+def test_folders_above_the_output_folder_are_created(tamis, folder):
     asked = ("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 2, "--resamples", 0, "-q")
     result = tamis(*asked, "--folder", "new/answers/wine")
     assert result.exit_code == 0, result.output

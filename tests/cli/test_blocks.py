@@ -106,7 +106,7 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
         (("svm-rfe", "-t", "kind"), "sample"),
     ],
 )
-def test_what_blocks_do_not_allow_is_one_sentence(refused, parquet, args, told):
+def test_options_that_need_the_whole_table_are_refused(refused, parquet, args, told):
     assert told in refused("select", "wine", *args)
 
 
@@ -158,11 +158,11 @@ def test_files_of_object_stores_and_file_addresses_are_read(tamis, store, parque
         ("nowhere://visits", "nowhere://visits cannot be reached: Protocol not known: nowhere"),
     ],
 )
-def test_an_invalid_store_is_one_sentence(refused, store, where, told):
+def test_an_invalid_store_is_reported_in_one_sentence(refused, store, where, told):
     assert told in refused("select", where, "mrmr", "-t", "kind")
 
 
-def test_a_store_whose_package_is_missing_is_one_sentence(refused, monkeypatch):
+def test_a_missing_package_of_a_store_is_reported_in_one_sentence(refused, monkeypatch):
     def missing(where):
         raise ImportError("Install s3fs to access S3")
 

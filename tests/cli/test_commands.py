@@ -51,7 +51,7 @@ def test_version_and_help(tamis):
 
 
 @pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
-def test_words_of_help_import_nothing_that_takes_time(args):
+def test_help_imports_no_slow_packages(args):
     """Modules are counted, because other programs cannot change their number."""
     heavy = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "tamis.criteria"}
     code = (
@@ -273,7 +273,7 @@ def test_no_bar_is_printed_without_a_terminal(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_missing_extra_is_one_sentence(monkeypatch, capsys):
+def test_a_missing_extra_is_reported_in_one_sentence(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(SystemExit) as left:
         main()

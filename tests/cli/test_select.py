@@ -76,7 +76,7 @@ def test_the_reason_is_printed_if_no_number_was_given(tamis, method, reason):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arff", "svm"])
-def test_every_format_gives_the_same_answer(tamis, frame, libsvm, ending):
+def test_every_format_gives_the_same_result(tamis, frame, libsvm, ending):
     expected = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "-o", "expected.csv")
     assert expected.exit_code == 0
     target = ["--target", "kind"]
@@ -242,7 +242,7 @@ def test_a_finished_record_can_be_gone_on_from(tamis, folder):
     assert named.stdout == first.stdout
 
 
-def test_interrupt_keeps_the_record_and_resume_ends_alike(tamis, folder, monkeypatch):
+def test_an_interrupted_search_is_resumed_with_the_same_result(tamis, folder, monkeypatch):
     whole = tamis("select", "wine.csv", "sfs-j3", "-t", "kind", "-k", 5, "-o", "whole.csv")
     assert whole.exit_code == 0
     walk = Forward._steps
@@ -304,7 +304,7 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     assert isinstance(result.exception, RuntimeError)
 
 
-def test_an_error_of_the_model_is_one_sentence(tamis):
+def test_an_error_of_the_model_is_reported_in_one_sentence(tamis):
     model = "Forward(CrossValidated(OneVsRestClassifier(StandardScaler())))"
     result = tamis("select", "wine.csv", "-t", "kind", model)
     assert result.exit_code == 2

@@ -65,7 +65,7 @@ def line(result, word):
     return " ".join([lines[first][14:], *more])
 
 
-def test_the_answer_is_that_of_the_folds(tamis, cancer):
+def test_the_result_agrees_with_the_folds(tamis, cancer):
     X, y = cancer
     result = tamis("tune", "cancer.csv", "-t", "y", "--folds", 4, "--seed", 3, "-o", "curve.json")
     assert result.exit_code == 0, result.output
@@ -207,7 +207,7 @@ def test_the_curve_is_omitted_if_every_C_is_equally_good(tamis, folder):
         (["-t", "x0", "--scoring", "f1"], "squared or absolute errors"),
     ],
 )
-def test_what_cannot_be_done_is_refused(refused, cancer, args, sentence):
+def test_invalid_options_of_tune_are_refused(refused, cancer, args, sentence):
     assert sentence in refused("tune", "cancer.csv", *args)
 
 

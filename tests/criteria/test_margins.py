@@ -154,7 +154,7 @@ class TestDegenerate:
         assert not len(SVR(epsilon=100.0).fit(X, y).support_)
         assert not np.any(self.losses(criterion, SVR(epsilon=100.0), X, y))
 
-    def test_one_column(self, criterion, classes):
+    def test_a_single_column_can_be_scored(self, criterion, classes):
         X, y = classes
         judge = criterion(SVC()).fit(X, y)
         again = criterion(SVC(), retrain=True).fit(X, y)

@@ -120,7 +120,7 @@ def test_a_random_state_is_reproducible_too(case):
 # Weston
 
 
-def test_weston_clumps_lie_where_published():
+def test_the_clusters_of_weston_have_the_published_centres():
     X, y, relevant, _ = make_weston(20_000, random_state=0)
     assert X.shape == (20_000, 10)
     assert_array_equal(relevant, [0, 1])

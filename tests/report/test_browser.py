@@ -85,7 +85,7 @@ def rows(browser):
 
 @pytest.mark.parametrize("name", ["wine", "wide", "hostile", "compared", "reproduced"])
 @pytest.mark.parametrize("width", [1180, 320])
-def test_nothing_is_requested_and_nothing_complains(browser, pages, name, width):
+def test_the_page_makes_no_requests_and_has_no_errors(browser, pages, name, width):
     browser.resize(width, 900)
     page = opened(browser, pages[name])
     assert page.requests == []
@@ -187,7 +187,7 @@ def test_the_table_has_pages_of_fifty_rows(browser, pages):
     assert rows(page) == first
 
 
-def test_the_theme_goes_round(browser, pages):
+def test_the_theme_button_changes_the_theme(browser, pages):
     browser.prefer("light")
     page = opened(browser, pages["wine"])
     ground = "getComputedStyle(document.documentElement).backgroundColor"

@@ -95,7 +95,7 @@ def test_several_tables_have_ranks_with_their_critical_difference():
     assert "ranks over the tables" in text_of(page)
 
 
-def test_methods_that_failed_have_a_row_and_a_sentence():
+def test_methods_that_failed_have_a_row_with_their_error():
     failed = (Failed("svm-rfe", 0, "svm-rfe needs two classes."),)
     report = compared(standing_of(one_table()), [MeasuredTable("wine.csv", "y", 178, 13, failed)])
     assert "svm-rfe failed: svm-rfe needs two classes." in text_of(report.html())

@@ -229,7 +229,7 @@ def test_who_runs_there(criterion, there):
     assert criterion.runs_on_device is there
 
 
-def test_the_table_goes_there_once(place):
+def test_the_table_is_copied_to_the_device_once(place):
     """One copy of the table; columns and rows are taken there."""
     if place.library is np:
         pytest.skip("numpy arrays are always on the CPU")

@@ -111,7 +111,7 @@ def test_importances_of_regressions_agree_with_scikit_learn(model, scoring):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_without_the_truth_answers_are_compared(n_classes):
+def test_without_a_target_outputs_are_compared(n_classes):
     X, y = table(n_classes)
 
     def moved(outputs, half):

@@ -46,7 +46,7 @@ def test_models_of_no_trees_are_none_in_silence():
             assert open_trees(fitted, "predict_proba", asked(fitted, "predict_proba"), X) is None
 
 
-def test_answers_of_other_kinds_are_not_followed():
+def test_outputs_of_unknown_kinds_are_not_supported():
     X = table("continuous")
     model = made("RandomForest", "2").fit(X, target(X, "2"))
     assert open_trees(model, "probabilities", model.predict_proba, X) is None
@@ -63,7 +63,7 @@ def test_a_subclass_may_differ():
     refused(model, "predict_proba", X, "its class is a subclass")
 
 
-def test_answers_that_are_not_the_trees():
+def test_a_model_whose_outputs_differ_from_its_trees_is_refused():
     X = table("continuous")
     model = made("RandomForest", "2").fit(X, target(X, "2"))
     own = model.predict_proba

@@ -268,7 +268,7 @@ def test_some_trees_may_have_one_leaf():
     assert_allclose(at(engine, X), copies_at(raw, X, X, singles()), atol=1e-13)
 
 
-def test_one_column():
+def test_trees_may_have_one_column():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(300, 1))
     model = DecisionTreeRegressor().fit(X, draw.normal(size=300))

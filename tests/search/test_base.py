@@ -131,7 +131,7 @@ class TestBadInput:
         numbers = self.X.astype(object)
         assert Forward(Scatter(), n_features_to_select=2).fit(numbers, self.y).n_features_ == 2
 
-    def test_one_class(self):
+    def test_a_single_class_is_refused(self):
         with pytest.raises(InvalidTarget, match="at least two classes"):
             Forward(Scatter()).fit(self.X, np.zeros(60))
 

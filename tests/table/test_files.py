@@ -283,7 +283,7 @@ def test_a_sheet_that_needs_more_memory_than_there_is(folder, frame):
         read(folder / "far.xlsx")
 
 
-def test_flipped_bits_in_a_feather_file_are_an_answer_or_a_sentence(folder, frame):
+def test_a_feather_file_with_flipped_bits_is_read_or_refused(folder, frame):
     frame.write_ipc("whole.feather")
     whole, draw = (folder / "whole.feather").read_bytes(), np.random.default_rng(5)
     for _ in range(150):
@@ -294,7 +294,7 @@ def test_flipped_bits_in_a_feather_file_are_an_answer_or_a_sentence(folder, fram
             read(folder / "flipped.feather")
 
 
-def test_a_panic_of_polars_is_a_sentence(folder, frame, monkeypatch):
+def test_a_panic_of_polars_is_reported_in_one_sentence(folder, frame, monkeypatch):
     def panic(*args, **options):
         raise pl.exceptions.PanicException("index out of bounds")
 

@@ -157,7 +157,7 @@ def test_a_loaded_selector_needs_the_table():
     assert_array_equal(loaded.to_pipeline(X, y).predict(X), auto.to_pipeline().predict(X))
 
 
-def test_what_cannot_be_done_is_one_sentence():
+def test_impossible_pipelines_are_refused():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(100, 4))
     without = tamis.select(X, method="column-subset", n_features_to_select=2)

@@ -82,7 +82,7 @@ def test_other_text_stays_text(texts):
 
 
 @pytest.mark.parametrize("n", range(20))
-def test_amounts_in_all_formats_come_back(n):
+def test_amounts_in_all_formats_are_read(n):
     rng = np.random.default_rng(n)
     values = np.round(rng.normal(0, 10.0 ** rng.integers(1, 7), 50), 2)
     group, decimal = [(",", "."), (".", ","), (" ", ","), ("'", "."), ("", ",")][n % 5]

@@ -77,7 +77,7 @@ def test_what_the_target_was_made_of_is_found(like):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("like", LIKE)
-def test_frames_of_every_library_give_the_same_and_come_back(like, library):
+def test_frames_of_every_library_give_the_same_columns(like, library):
     made = make_mixed(150, random_state=1, like=like)
     frame = made.to_frame()
     expected = TableSelector(search_for(made.y)).fit(frame, made.y)

@@ -155,7 +155,9 @@ class GroupOptions(TableOptions):
     )
     fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
     safe_csv: bool = option(
-        "Write ' before texts in *.csv that spreadsheets would run as formulas.", None, default=True
+        "In *.csv, write ' before text that a spreadsheet would run as a formula.",
+        None,
+        default=True,
     )
     force: bool = flag("Overwrite the output folder.", "--force")
 

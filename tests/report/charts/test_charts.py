@@ -280,7 +280,7 @@ def test_a_wide_table_shows_only_the_first():
     assert len(json.dumps(plot.redundancy(found, X).to_dict())) < 100_000
 
 
-def test_one_column():
+def test_a_chart_may_have_one_column():
     X = np.arange(10.0)[:, None]
     found = Ranking(Correlation(), n_features_to_select=1).fit(X, X[:, 0])
     assert "x0" in svg(plot.ranking(found))

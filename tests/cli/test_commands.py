@@ -290,7 +290,7 @@ def test_the_command_runs_as_a_process(folder):
     done = shell("select", "wine.csv", "--target", "kind", "sffs-j3", "-k", 2, cwd=folder)
     assert done.returncode == 0
     assert done.stderr == ""
-    assert "2 of 6 columns kept; the other 4 never entered." in done.stdout
+    assert "2 of 6 columns kept; the other 4 were never added." in done.stdout
     assert "\x1b" not in done.stdout
 
 

@@ -399,7 +399,7 @@ def test_failed_resamples_are_reported(eliminated, wine, resampled):
 def test_a_size_read_off_the_curve_is_a_caveat(eliminated, wine, resampled):
     given = {"results": resampled, "size_from_results": True}
     cares = report(eliminated, wine.X, wine.y, **given).cares
-    assert any("chosen on the curve that reports" in care.fact for care in cares)
+    assert any("chosen by the same errors" in care.fact for care in cares)
 
 
 def test_no_error_seen_is_not_no_error(wine):

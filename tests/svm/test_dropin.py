@@ -132,7 +132,7 @@ def test_the_range_may_be_given_by_C_or_lambda():
     powers = sorted({*by_C.cv_results_["param_C"].tolist()} - {by_C.best_C_})
     assert powers == [0.125, 0.25, 0.5, 1, 2, 4]
     for wrong in ((4.0, 0.125), (0, 1), 3.0, "all", (1e-320, 1.0)):
-        with pytest.raises(InvalidParameter, match="C_range to be a pair of rising numbers"):
+        with pytest.raises(InvalidParameter, match="C_range to be a pair of increasing numbers"):
             SVCPathCV(C_range=wrong).fit(X, y)
     with pytest.raises(InvalidParameter, match="not both"):
         SVRPathCV(C_range=(1, 2), lambda_range=(1, 2)).fit(X, y)

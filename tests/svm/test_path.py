@@ -192,9 +192,15 @@ def test_a_constant_kernel_predicts_the_larger_class():
             [0, 1],
             {"lambda_range": (1, 1)},
             InvalidParameter,
-            "a pair of rising numbers",
+            "a pair of increasing numbers",
         ),
-        ([[0.0], [1.0]], [0, 1], {"lambda_range": 3}, InvalidParameter, "a pair of rising numbers"),
+        (
+            [[0.0], [1.0]],
+            [0, 1],
+            {"lambda_range": 3},
+            InvalidParameter,
+            "a pair of increasing numbers",
+        ),
         ([[0.0], [1.0]], [0.5, 1.5], {}, ValueError, "continuous"),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_constant_target_gives_a_constant():
     [
         ({"epsilon": -1.0}, "epsilon to be a number of at least 0"),
         ({"kernel": "cosine"}, "kernel to be 'linear'"),
-        ({"lambda_range": (2, 1)}, "a pair of rising numbers"),
+        ({"lambda_range": (2, 1)}, "a pair of increasing numbers"),
     ],
 )
 def test_bad_parameters_are_refused(options, sentence):

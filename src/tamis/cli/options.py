@@ -316,7 +316,9 @@ class CompareOptions(GroupOptions):
         default=(),
     )
     report: Path | None = option("Write an HTML report: *.html.", "FILE")
-    folder: Path | None = option("Output folder for all formats, report and fits.", "FOLDER")
+    folder: Path | None = option(
+        "Folder for the tables in all formats, the report and finished fits.", "FOLDER"
+    )
 
     @property
     def files(self) -> list[Path]:

@@ -86,7 +86,7 @@ def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool) -> float:
 
 
 class PlainPairSums:
-    """Sums over all pairs at once, for small tables and for the median rule."""
+    """Kernel sums over all pairs of rows at once, for small tables and for the median rule."""
 
     def __init__(self, X: Array, target: TargetKernel):
         self._X, self.target = X, target
@@ -109,7 +109,7 @@ class PlainPairSums:
 
 
 class StripPairSums:
-    """Sums over strips of rows, for any number of samples.
+    """Kernel sums over pairs of rows, computed in strips of rows, for any number of samples.
 
     Columns whose series has few terms are computed together by matrix products, the others by
     compiled loops over the rows.

@@ -531,7 +531,7 @@ class Judge:
         return points
 
     def _readable(self, pick: Pick) -> tuple[float, float]:
-        """Return the error rate, the root mean squared error or the loss, and its error."""
+        """Return the error rate, root mean squared error or loss, and its standard error."""
         if self.truth.codes is not None:
             wrong = self.measured(pick, WRONG)
             return wrong.honest, wrong.standard_error

@@ -52,7 +52,7 @@ class PriceLimits(NamedTuple):
         return sum(bool(self.asked.allows(amount)) for amount in amounts)
 
     def planned(self, plan: AutoPlan) -> AutoPlan:
-        """Return a plan whose candidates have positions of price limits as their sizes.
+        """Return a plan in which the sizes of candidates number the price limits, from 1 on.
 
         A model that the plan trains at few numbers of columns is trained at every second limit.
         """

@@ -406,7 +406,7 @@ class Auto(InRounds):
             )
         if self.confirm and (self._weights is not None or self.class_weight is not None):
             raise InvalidParameter(
-                "Auto cannot use weights with confirm=True. Leave confirm or the weights out."
+                "Auto cannot use weights with confirm=True. Leave out confirm or the weights."
             )
 
     def _stages(

@@ -132,7 +132,9 @@ class TableOptions(Options):
     format: str | None = option(
         f"File format: {', '.join(FORMATS)} (default: by extension).", "NAME"
     )
-    header: bool = option("Whether the first line of a CSV file has names.", None, default=True)
+    header: bool = option(
+        "Whether the first line of a CSV file holds the names.", None, default=True
+    )
     sheet: str | None = option("Sheet of an Excel file: name or number (default: 1).", "SHEET")
     encoding: str | None = option("Encoding of a text file, such as cp1252.", "NAME")
     seed: int = option("Random seed.", "N", default=0, min=0)
@@ -245,8 +247,8 @@ class SelectOptions(GroupOptions):
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     environments: str | None = option(
-        "Column such as hospital or year. For each of its values, report the error of a model "
-        "trained on the other values.",
+        "Column such as hospital or year. For each of its values, report the error on rows with "
+        "this value, of a model trained on all other rows.",
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")

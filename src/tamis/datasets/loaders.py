@@ -315,7 +315,7 @@ def check_archive(where: str, stream: IO[bytes]) -> None:
             with archive.open(member) as array:
                 version = npy.read_magic(array)
                 if version not in _HEADERS:
-                    raise ValueError(f"{member.filename} has an unknown header")
+                    raise ValueError(f"{member.filename} has a header of an unknown version")
                 shape, _, dtype = _HEADERS[version](array)
                 if prod(shape) * dtype.itemsize > member.file_size:
                     raise ValueError(f"{member.filename} claims more numbers than it contains")

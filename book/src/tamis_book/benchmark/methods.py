@@ -193,7 +193,7 @@ def boruta_py(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> An
 
 
 def fastcan(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Subset:
-    """Select forward by canonical correlations with the target or the class indicators."""
+    """Select columns one by one, by canonical correlation with target or class indicators."""
     from fastcan import FastCan
 
     target = np.eye(y.max() + 1)[:, np.unique(y)][y] if _is_classes(y) else y

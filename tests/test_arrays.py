@@ -33,7 +33,7 @@ def test_the_kind_of_a_target_is_found(y, kind):
     assert target_kind(y) == kind
 
 
-def test_standardised_columns():
+def test_standardised_columns_have_mean_0_and_deviation_1():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(50, 4)) * [1, 1e-8, 1e8, 3] + [0, 1e-6, -1e9, 5]
     scaled = standardised(X)

@@ -45,7 +45,7 @@ def test_stacks_cover_every_subset_once(monkeypatch):
             )
 
 
-def test_one_subset_larger_than_a_batch():
+def test_a_subset_may_be_larger_than_a_batch():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 1500)), np.repeat([0, 1], 15)
     criterion = Scatter("J3", ridge=1e-3).fit(X, y)

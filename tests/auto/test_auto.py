@@ -58,7 +58,7 @@ def fitted():
 # ------------------------------------------------------------------------------ selections
 
 
-def test_regression(fitted):
+def test_the_relevant_columns_of_a_regression_are_selected(fitted):
     assert fitted.columns == [2, 7]
     assert_array_equal(np.sort(fitted.order_[:2]), [2, 7])
     assert sorted(fitted.order_) == list(range(10))
@@ -72,7 +72,7 @@ def test_regression(fitted):
     assert fitted.transform(signal()[0]).shape == (120, 2)
 
 
-def test_classes_of_any_type():
+def test_classes_may_have_any_type():
     X, y = signal(n=200)
     labels = np.digitize(y, [-1, 1])
     found = clone(QUICK).fit(X, labels)
@@ -174,7 +174,7 @@ def of_three(product):
 
 
 @pytest.mark.parametrize("exponent", [-30, 60])
-def test_a_target_in_small_or_large_units(product, of_three, exponent):
+def test_the_units_of_the_target_do_not_matter(product, of_three, exponent):
     X, y = product
     found = clone(of_three).fit(X, np.ldexp(y, exponent))
     assert {"ridge", "machine", "trees"} <= {point.model for point in of_three.curve_}
@@ -192,7 +192,7 @@ def test_a_target_whose_squares_overflow_is_refused(size):
         clone(QUICK).fit(X, size * y)
 
 
-def test_more_columns_than_rows():
+def test_a_relevant_column_is_found_with_more_columns_than_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 500))
     y = (3 * X[:, 3] + X[:, 400] > 0).astype(int)
@@ -204,7 +204,7 @@ def test_more_columns_than_rows():
 # ------------------------------------------------------------------------------ the summary
 
 
-def test_the_plan_the_curve_and_the_summary(fitted):
+def test_the_plan_the_curve_and_the_summary_are_consistent(fitted):
     tried = {step.name for step in fitted.plan_ if step.tried}
     assert "path: information" in tried
     assert all(step.reason for step in fitted.plan_)
@@ -362,7 +362,7 @@ def test_damaged_rounds_are_reported(fitted):
         clone(QUICK).resume(*signal(), record=Record.from_dict(plain))
 
 
-def test_processes_and_seeds(fitted):
+def test_the_result_depends_on_the_seed_but_not_on_processes(fitted):
     X, y = signal()
     two = clone(QUICK).set_params(n_jobs=2).fit(X, y)
     assert two.curve_ == fitted.curve_
@@ -395,7 +395,7 @@ def test_it_passes_the_checks_of_scikit_learn():
 
 
 @pytest.mark.parametrize("n", [4, 5, 9])
-def test_very_few_rows(n):
+def test_very_few_rows_are_accepted(n):
     X, y = signal(n=n, d=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingFound)
@@ -416,7 +416,7 @@ def test_constant_columns_are_dropped():
     assert nothing.error_ is None
 
 
-def test_classes_of_few_rows():
+def test_classes_may_have_few_rows():
     X, y = signal(n=80, d=5)
     labels = np.where(y > 0, 1, 0)
     labels[:2], labels[2] = 2, 3  # two rows of a class, and one row of another
@@ -492,7 +492,7 @@ def test_groups_of_columns_and_fixed_ones():
     assert fixed.n_features_ <= 4
 
 
-def test_a_frame_with_missing_values_and_categories():
+def test_a_frame_may_have_missing_values_and_categories():
     X, y = signal(n=150, d=5)
     frame = pd.DataFrame(X.copy(), columns=list("abcde"))  # pandas 2 shares the array
     frame.loc[::9, "c"] = np.nan

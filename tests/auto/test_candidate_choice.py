@@ -37,7 +37,7 @@ def tables(n_tables=60):
 
 
 @pytest.mark.parametrize("allowed", RULES)
-def test_the_selected_candidate(allowed):
+def test_the_selected_candidate_agrees_with_a_loop(allowed):
     found, loops = [], []
     for losses, sizes in tables():
         errors = paired_errors(losses)

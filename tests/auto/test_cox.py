@@ -109,7 +109,7 @@ def test_a_weight_counts_the_copies_of_a_row():
 
 
 @pytest.mark.parametrize("kind", [one_penalty, RidgeCoxCV])
-def test_invariances(kind):
+def test_the_fit_does_not_depend_on_units_and_order(kind):
     X, y = survival()
     model = kind().fit(X, y)
     longer = y.copy()
@@ -136,7 +136,7 @@ def test_equal_rows_have_equal_risks():
 
 
 @pytest.mark.parametrize("kind", [one_penalty, RidgeCoxCV])
-def test_degenerate_targets_and_tables(kind):
+def test_degenerate_targets_and_tables_are_fitted(kind):
     X, y = survival(n=30)
     same = y.copy()
     same["time"] = 2.0

@@ -137,7 +137,7 @@ def test_folds_of_scikit_learn(cv):
     assert set(found.columns) >= {0, 1}
 
 
-def test_folds_given_by_indices_or_masks():
+def test_folds_may_be_given_by_indices_or_masks():
     X, y = rare(200, 0.4)
     pairs = list(KFold(4, shuffle=True, random_state=1).split(X))
     masks = [tuple(np.isin(np.arange(200), part) for part in pair) for pair in pairs]
@@ -232,7 +232,7 @@ def censored(n=300, d=10, seed=0):
     return X, y
 
 
-def test_censored_targets():
+def test_censored_targets_are_selected_by_cox_models():
     X, y = censored()
     found = clone(QUICK).fit(X, y)
     assert found.columns == [2, 6]

@@ -483,7 +483,7 @@ def test_information_criteria_refuse_unsupported_options_on_blocks(monkeypatch):
     wide = {"a": [0, 1, 2, 3]}
     with pytest.raises(InvalidParameter, match=r"up to 16 combinations.*4 columns has more"):
         Forward(MRMR(n_bins=4), feature_groups=wide).fit(source)
-    with pytest.raises(InvalidParameter, match="for a real target in row blocks"):
+    with pytest.raises(InvalidParameter, match="for a numeric target in row blocks"):
         Forward(MRMR(binning="codes")).fit(cut(X, z, [300]))
     with pytest.raises(InvalidParameter, match="n_bins"):
         Forward(MRMR(n_bins=1)).fit(source)

@@ -66,7 +66,7 @@ def fold(seed=0):
 
 
 @pytest.mark.parametrize("lam", [0.03, 0.4, 3.0, 20.0])
-def test_the_gradient_of_the_smoothed_error(lam):
+def test_the_gradient_of_the_smoothed_error_is_right(lam):
     function = SmoothError([fold(0)[1], fold(1)[1]])
     t = np.array([np.log(lam)])
     value, slope = function.in_log_lambda(t)
@@ -93,7 +93,7 @@ def test_the_bound_is_the_product_of_radius_and_objective():
     assert function.value(2.0)[0] == pytest.approx(expected)
 
 
-def test_the_smallest_enclosing_sphere():
+def test_the_smallest_enclosing_sphere_touches_the_corners():
     square = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [1, 1.5]]) - 1
     assert sphere_around(square @ square.T).radius2 == pytest.approx(2)
 

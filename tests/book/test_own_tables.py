@@ -158,4 +158,4 @@ def test_an_unreadable_table_is_reported(folder):
 def test_a_method_for_a_different_target_is_left_out_with_a_reason(folder):
     found = reproduce(rewritten(folder, ('"correlation"', '"svr-rfe"')), realizations=2)
     assert {cell.method for cell in found.cells} == {"Fisher"}
-    assert "needs a real target" in found.missing[0]
+    assert "needs a numeric target" in found.missing[0]

@@ -28,7 +28,7 @@ from tamis.testing.problem import make_table as table
 @pytest.mark.parametrize(
     ("asked", "kept"), [(1, 1), (7, 7), (0.5, 3), (0.01, 1), (1.0, 7), (np.int64(4), 4)]
 )
-def test_numbers_and_fractions(asked, kept):
+def test_sizes_may_be_numbers_or_fractions(asked, kept):
     assert Forward(Scatter(), n_features_to_select=asked).fit(*table()).n_features_ == kept
 
 

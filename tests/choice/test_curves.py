@@ -331,7 +331,7 @@ def test_scaling_of_target_and_table_changes_nothing(factor):
     assert search.fit(factor * X, factor * y).n_features_ == search.fit(X, y).n_features_
 
 
-def test_more_columns_than_rows_and_duplicates():
+def test_the_curve_ends_where_columns_are_dependent():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30, 90))
     X[:, 1] = X[:, 0]

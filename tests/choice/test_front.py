@@ -32,7 +32,7 @@ def test_a_front_has_every_list_that_no_cheaper_one_matches(seed):
     assert undominated(lists[::-1]) == front == undominated(front)
 
 
-def test_an_order_is_walked_and_what_does_not_fit_is_skipped():
+def test_units_that_do_not_fit_a_price_limit_are_skipped():
     prices = Prices((4.0, 1.0, 5.0, 0.5), ((2.0, (0, 2)),))
     limits = [Limit(prices, amount) for amount in (0.625, 6.25, 12.5)]
     order = np.array([2, 0, 1, 3])

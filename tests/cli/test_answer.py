@@ -25,7 +25,7 @@ def listed(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_folder_with_the_answer(tamis, folder, frame):
+def test_the_output_folder_holds_the_ranking_and_the_selected_columns(tamis, folder, frame):
     result = tamis("select", "wine.csv", "-t", "kind")
     assert result.exit_code == 0, result.output
     assert listed(folder / "tamis-wine") == FILES
@@ -101,11 +101,11 @@ def test_a_small_table_is_fitted_again_without_each_column(tamis, folder, monkey
         (("--folder", "wine.csv/answer"), "wine.csv is a file"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(refused, words, said):
+def test_impossible_options_are_refused(refused, words, said):
     assert said in refused("select", "wine.csv", *words, "-t", "kind")
 
 
-def test_folders_above_the_answer_are_made_with_it(tamis, folder):
+def test_folders_above_the_output_folder_are_created(tamis, folder):
     asked = ("select", "wine.csv", "-t", "kind", "fisher-score", "-k", 2, "--resamples", 0, "-q")
     result = tamis(*asked, "--folder", "new/answers/wine")
     assert result.exit_code == 0, result.output
@@ -167,7 +167,7 @@ def test_a_censored_target_does_not_replace_a_column_of_its_name(tamis, folder):
     assert first == "0,0,false,1"
 
 
-def test_json_and_quiet(tamis, folder):
+def test_json_output_is_complete_and_quiet(tamis, folder):
     result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "--json", "--quiet")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

@@ -158,7 +158,7 @@ def test_places_that_cannot_be_written(refused, folder, command, more, place):
         (reproduce, ["-o", "r.csv"]),
     ],
 )
-def test_a_full_disk(tamis, folder, monkeypatch, command, more):
+def test_a_full_disk_leaves_no_partial_files(tamis, folder, monkeypatch, command, more):
     (folder / "t.csv").write_bytes(text_of(numbers()))
     args = command(folder, "t.csv", "y", *more)
     before = sorted(folder.rglob("*"))

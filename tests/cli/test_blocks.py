@@ -106,7 +106,7 @@ def test_the_automatic_selection_looks_at_rows_of_a_folder(tamis, parquet, monke
         (("svm-rfe", "-t", "kind"), "sample"),
     ],
 )
-def test_what_blocks_do_not_allow_is_one_sentence(refused, parquet, args, told):
+def test_options_that_need_the_whole_table_are_refused(refused, parquet, args, told):
     assert told in refused("select", "wine", *args)
 
 
@@ -117,7 +117,7 @@ def test_workers_of_a_cluster_can_be_named(refused, parquet, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_cluster_of_this_machine(tamis, parquet):
+def test_a_local_cluster_prints_the_same_result(tamis, parquet):
     alone = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3)
     found = tamis("select", "wine", "mrmr", "-t", "kind", "-k", 3, "--dask", "local", "--jobs", 2)
     assert found.exit_code == 0, found.output
@@ -145,7 +145,7 @@ def test_a_store_gives_what_a_folder_gives(tamis, store, method):
     assert json.loads(found.stdout)["file"] == "memory://visits"
 
 
-def test_a_file_of_a_store_and_an_address_of_this_machine(tamis, store, parquet):
+def test_files_of_object_stores_and_file_addresses_are_read(tamis, store, parquet):
     for where in ("memory://visits/year=2025/0.parquet", f"file://{parquet}/wine/0.parquet"):
         found = tamis("select", where, "mrmr", "-t", "kind", "-k", 1)
         assert found.stdout.startswith("0.parquet: 100 rows in blocks"), found.output
@@ -158,11 +158,11 @@ def test_a_file_of_a_store_and_an_address_of_this_machine(tamis, store, parquet)
         ("nowhere://visits", "nowhere://visits cannot be reached: Protocol not known: nowhere"),
     ],
 )
-def test_an_invalid_store_is_one_sentence(refused, store, where, told):
+def test_an_invalid_store_is_reported_in_one_sentence(refused, store, where, told):
     assert told in refused("select", where, "mrmr", "-t", "kind")
 
 
-def test_a_store_whose_package_is_missing_is_one_sentence(refused, monkeypatch):
+def test_a_missing_package_of_a_store_is_reported_in_one_sentence(refused, monkeypatch):
     def missing(where):
         raise ImportError("Install s3fs to access S3")
 

@@ -51,7 +51,7 @@ def test_version_and_help(tamis):
 
 
 @pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
-def test_words_of_help_import_nothing_that_takes_time(args):
+def test_help_imports_no_slow_packages(args):
     """Modules are counted, because other programs cannot change their number."""
     heavy = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "tamis.criteria"}
     code = (
@@ -161,7 +161,7 @@ def test_methods_that_do_not_exist(refused):
     assert "No method mentions 'svm-rff'. Did you mean svm-rfe" in refused("methods", "svm-rff")
 
 
-def test_demo(tamis, folder):
+def test_the_demo_prints_and_writes_its_results(tamis, folder):
     result = tamis("demo")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
@@ -265,7 +265,7 @@ def test_the_bar_of_genetic_exhaustive_and_branch_and_bound():
     assert TableSelector(probes).fit(X, y).progress()[1:] == (1.0, "round 3 of 3")
 
 
-def test_no_bar_without_a_terminal(capsys):
+def test_no_bar_is_printed_without_a_terminal(capsys):
     X, y, *_ = load("iris")
     search = Then(Ranking(parse("FisherScore()"), n_features_to_select=3), recipe("sfs-j3"))
     with ProgressBar() as bar:
@@ -273,7 +273,7 @@ def test_no_bar_without_a_terminal(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_missing_extra_is_one_sentence(monkeypatch, capsys):
+def test_a_missing_extra_is_reported_in_one_sentence(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(SystemExit) as left:
         main()
@@ -286,15 +286,15 @@ def test_a_missing_extra_is_one_sentence(monkeypatch, capsys):
     )
 
 
-def test_as_a_process(folder):
+def test_the_command_runs_as_a_process(folder):
     done = shell("select", "wine.csv", "--target", "kind", "sffs-j3", "-k", 2, cwd=folder)
     assert done.returncode == 0
     assert done.stderr == ""
-    assert "2 of 6 columns kept; the other 4 never entered." in done.stdout
+    assert "2 of 6 columns kept; the other 4 were never added." in done.stdout
     assert "\x1b" not in done.stdout
 
 
-def test_a_terminal_that_knows_only_ascii(folder, frame):
+def test_output_is_ascii_on_an_ascii_terminal(folder, frame):
     frame.rename({"alcohol": "größe"}).write_csv("t.csv")
     args = ["select", "t.csv", "-t", "kind", "fisher-score"]
     done = CliRunner(charset="ascii").invoke(app, args)
@@ -341,7 +341,7 @@ def test_as_a_process_that_fails(folder):
 
 
 @pytest.mark.posix
-def test_control_c_at_a_terminal(folder):
+def test_control_c_at_a_terminal_keeps_the_record(folder):
     """The bar shows on a terminal; a search without end is stopped and keeps its record."""
     method = "Genetic(Scatter(), n_generations=100000, n_features_to_select=2)"
     args = ["select", "wine.csv", "-t", "kind", method, "-o", "r.csv", "--save-record", "r.json"]

@@ -200,7 +200,7 @@ def test_a_method_that_decides_is_measured_with_what_it_keeps(compared, frame):
     assert list(rows[text]["scores"].values()) == list(expected.values())
 
 
-def test_a_method_that_keeps_nothing_guesses(compared, folder):
+def test_a_method_that_selects_nothing_has_the_error_of_the_baseline(compared, folder):
     rng = np.random.default_rng(0)
     noise = pl.DataFrame(rng.normal(size=(40, 3)), schema=["a", "b", "c"])
     noise.with_columns(pl.Series("y", ["p", "q"] * 20)).write_csv("noise.csv")
@@ -213,11 +213,11 @@ def test_a_method_that_keeps_nothing_guesses(compared, folder):
     assert "failed" not in text
 
 
-def test_a_method_that_fails_is_a_row_with_its_sentence(compared):
+def test_a_method_that_fails_has_a_row_with_its_error(compared):
     found, text = compared("wine.csv", "-t", "kind", "svr-rfe", "correlation")
     (failed,) = found["tables"][0]["failed"]
     assert failed["method"] == "svr-rfe"
-    assert "needs a real target" in failed["sentence"]
+    assert "needs a numeric target" in failed["sentence"]
     assert "svr-rfe failed: " in text
     assert "correlation is best" in text
 
@@ -232,7 +232,7 @@ def test_a_method_that_fails_in_some_resamples_is_reported(compared, folder):
     assert "false discovery rate" in text
 
 
-def test_words_that_mean_nothing_are_refused_before_any_work(refused):
+def test_invalid_arguments_are_refused_before_any_work(refused):
     assert "Did you mean mrmr" in refused("compare", "wine.csv", "-t", "kind", "mrmrr")
     assert "no file win.csv" in refused("compare", "win.csv", "-t", "kind", "mrmr").replace("'", "")
     assert "needs a table" in refused("compare", "mrmr", "-t", "kind")
@@ -433,7 +433,7 @@ def test_fixed_columns_are_in_every_list(compared, frame):
         assert row["curve"][2]["mean"] == np.mean(list(expected.values("error", "m").values()))
 
 
-def test_groups_are_taken_whole(compared, refused, frame):
+def test_groups_are_selected_as_a_whole(compared, refused, frame):
     group = ("--group", "both=alcohol,total_phenols")
     found, _ = compared("wine.csv", "-t", "kind", "fisher-score", *group, "-k", 2)
     row = found["tables"][0]["methods"][0]

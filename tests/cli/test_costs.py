@@ -97,7 +97,7 @@ def test_the_automatic_selection_prints_its_front(file, tmp_path):
     ],
     ids=str,
 )
-def test_invalid_prices_are_one_sentence(file, words, sentence):
+def test_invalid_prices_are_reported_in_one_sentence(file, words, sentence):
     words = words if "(" in words[0] else ["Forward(Scatter())", *words]
     result = invoke(file, *words)
     assert result.exit_code == 2

@@ -7,7 +7,7 @@ import pytest
 from tamis import _namespace
 
 
-def test_a_criterion_on_a_device(tamis):
+def test_a_criterion_runs_on_the_requested_device(tamis):
     pytest.importorskip("torch", reason="torch is not installed")
     words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
     found = tamis(*words, "--device", "cpu")
@@ -58,7 +58,7 @@ def test_a_device_that_is_not_there(refused):
     assert _namespace.device_asked() is None
 
 
-def test_without_torch(refused, monkeypatch):
+def test_a_device_without_torch_is_refused(refused, monkeypatch):
     monkeypatch.setattr(_namespace, "find_spec", lambda name: None)
     words = "select", "wine.csv", "-t", "kind", "RecursiveElimination(HSIC())", "-k", 3
     assert "tamis[gpu]" in refused(*words, "--device", "cuda")

@@ -58,7 +58,7 @@ def test_a_record_brings_its_groups_along(file, tmp_path):
     ],
     ids=str,
 )
-def test_what_cannot_be_is_a_sentence(file, words, sentence):
+def test_impossible_options_are_refused(file, words, sentence):
     result = invoke(file, "fisher-score", *words)
     assert result.exit_code == 2
     assert sentence in " ".join(result.output.split())

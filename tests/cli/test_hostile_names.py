@@ -67,7 +67,7 @@ def test_ordinary_names_stay_as_they_are():
         assert mask_control(name) == name
 
 
-def test_a_selection_prints_words_only(tamis, hostile_table):
+def test_a_selection_with_hostile_names_prints_no_control_characters(tamis, hostile_table):
     result = tamis(
         "select", hostile_table, "-t", "kind\x1b[31m", "fisher-score", "-o", "r.csv", "--rows", 50
     )
@@ -91,17 +91,17 @@ def test_a_selection_prints_words_only(tamis, hostile_table):
         ["--\x1b[2J"],
     ],
 )
-def test_refusals_print_words_only(refused, hostile_table, args):
+def test_refusals_print_no_control_characters(refused, hostile_table, args):
     assert obeyed(refused("select", hostile_table, *args)) == []
 
 
-def test_a_file_that_is_not_there_prints_words_only(refused, folder):
+def test_a_hostile_name_of_a_missing_file_prints_no_control_characters(refused, folder):
     assert obeyed(refused("select", "none\x1b[2J.csv", "-t", "y")) == []
     assert obeyed(refused("methods", "none\x1b[2J\u202e")) == []
     assert obeyed(refused("none\x1b[2J")) == []
 
 
-def test_an_experiment_prints_words_only(tamis, folder):
+def test_a_hostile_experiment_prints_no_control_characters(tamis, folder):
     word = "\\u001b[2J\\u202e\\u009b"
     (folder / "own.toml").write_text(
         f"""

@@ -44,7 +44,7 @@ def test_the_printed_table_describes_the_selection(tamis, frame):
 @pytest.mark.parametrize(
     "method", ["fisher-score", 'Forward(Scatter("J3"))', "sffs-j3(ridge=0.01)", GENETIC]
 )
-def test_recipes_and_expressions(tamis, method):
+def test_recipes_and_expressions_select(tamis, method):
     result = tamis("select", "wine.csv", method, "--target", "kind", "--features", 2)
     assert result.exit_code == 0, result.output
     assert len(kept(result)) == 2
@@ -54,7 +54,7 @@ def test_recipes_and_expressions(tamis, method):
 @pytest.mark.parametrize(
     ("features", "number"), [("1", 1), ("0.5", 3), ("best", 6), ("Threshold(0.5)", 2)]
 )
-def test_numbers_of_features(tamis, features, number):
+def test_the_number_of_features_may_be_a_number_a_share_or_a_rule(tamis, features, number):
     result = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "-k", features)
     assert result.exit_code == 0, result.output
     assert len(kept(result)) == number
@@ -76,7 +76,7 @@ def test_the_reason_is_printed_if_no_number_was_given(tamis, method, reason):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arff", "svm"])
-def test_every_format_gives_the_same_answer(tamis, frame, libsvm, ending):
+def test_every_format_gives_the_same_result(tamis, frame, libsvm, ending):
     expected = tamis("select", "wine.csv", "fisher-score", "-t", "kind", "-o", "expected.csv")
     assert expected.exit_code == 0
     target = ["--target", "kind"]
@@ -157,7 +157,7 @@ def test_a_draft_is_readable_like_any_file(folder):
     assert (folder / "a.txt").stat().st_mode == (folder / "b.txt").stat().st_mode
 
 
-def test_regression_and_classification(tamis, folder):
+def test_a_numeric_target_can_be_read_as_classes(tamis, folder):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     rating = np.clip(np.rint(3 + X[:, 0]), 1, 5).astype(int)
@@ -206,7 +206,7 @@ def test_infinite_scores_are_shown_and_written(tamis, folder):
     assert json.loads((folder / "r.json").read_text())["selected"] == ["a"]
 
 
-def test_dropped_columns(tamis, folder, frame):
+def test_dropped_columns_are_not_selected(tamis, folder, frame):
     named = frame.with_columns(pl.Series("id", [f"w{j}" for j in range(178)]))
     named.write_csv("named.csv")
     result = tamis("select", "named.csv", "-t", "kind", "--drop", "id", "--drop", "alcohol")
@@ -242,7 +242,7 @@ def test_a_finished_record_can_be_gone_on_from(tamis, folder):
     assert named.stdout == first.stdout
 
 
-def test_interrupt_keeps_the_record_and_resume_ends_alike(tamis, folder, monkeypatch):
+def test_an_interrupted_search_is_resumed_with_the_same_result(tamis, folder, monkeypatch):
     whole = tamis("select", "wine.csv", "sfs-j3", "-t", "kind", "-k", 5, "-o", "whole.csv")
     assert whole.exit_code == 0
     walk = Forward._steps
@@ -304,7 +304,7 @@ def test_an_error_of_ours_is_not_hidden(tamis, monkeypatch):
     assert isinstance(result.exception, RuntimeError)
 
 
-def test_an_error_of_the_model_is_one_sentence(tamis):
+def test_an_error_of_the_model_is_reported_in_one_sentence(tamis):
     model = "Forward(CrossValidated(OneVsRestClassifier(StandardScaler())))"
     result = tamis("select", "wine.csv", "-t", "kind", model)
     assert result.exit_code == 2
@@ -329,8 +329,8 @@ REFUSED = [
     (["-t", "kind", "Forward(SVC())"], "Wrap an estimator as Forward(CrossValidated(estimator))"),
     (["-t", "kind", "FloatingForward(Importances(SVC()))"], "FloatingForward needs the value"),
     (["-t", "kind", "Forward(CrossValidated(SVC(C=-1)))"], "'C' parameter of SVC"),
-    (["-t", "kind", "svr-rfe"], "svr-rfe needs a real target, but y is read as classes"),
-    (["-t", "kind", "svr-rfe", "--task", "classification"], "svr-rfe needs a real target"),
+    (["-t", "kind", "svr-rfe"], "svr-rfe needs a numeric target, but y is read as classes"),
+    (["-t", "kind", "svr-rfe", "--task", "classification"], "svr-rfe needs a numeric target"),
     (["-t", "kind", "--task", "regression"], "Regression needs a numeric target, but 'kind' holds"),
     (["-t", "kind", "--task", "cluster"], "Invalid value for '--task'"),
     (["-t", "kind", "--drop", "alcool"], "There is no column 'alcool'. Did you mean alcohol?"),
@@ -351,7 +351,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("args", "sentence"), REFUSED, ids=[" ".join(a) for a, _ in REFUSED])
-def test_refused_arguments(refused, args, sentence):
+def test_invalid_arguments_are_refused(refused, args, sentence):
     assert sentence in refused("select", "wine.csv", *args)
 
 
@@ -380,13 +380,13 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_refused_tables(refused, folder, name):
+def test_unusable_tables_are_refused(refused, folder, name):
     text, sentence = TABLES[name]
     (folder / "t.csv").write_text(text)
     assert sentence in refused("select", "t.csv", "--target", "y", "-o", "r.csv")
 
 
-def test_refused_files(refused, folder):
+def test_unreadable_files_are_refused(refused, folder):
     assert "There is no file wines.csv. Did you mean wine.csv?" in refused("select", "wines.csv")
     assert "is a folder" in refused("select", folder, "--format", "csv")
     (folder / "table").write_text("a")
@@ -395,7 +395,7 @@ def test_refused_files(refused, folder):
     assert "No such command 'selct'" in refused("selct")
 
 
-def test_refused_parquet(refused):
+def test_a_parquet_target_of_lists_is_refused(refused):
     frame = pl.DataFrame({"a": [1, 2], "l": [[1], [2]], "y": ["u", "v"]})
     frame.write_parquet("t.parquet")
     args = ["select", "t.parquet", "--target"]
@@ -409,7 +409,7 @@ def test_the_odd_text_among_numbers_is_shown(tamis, folder):
     assert "'a' mixes numbers and text, such as 'three' in 'a': read as text" in result.stderr
 
 
-def test_damaged_records(refused, folder):
+def test_damaged_records_are_refused(refused, folder):
     for text in ('{"format": 1}', "[1]", "{", '{"format": 9}', "null", "[" * 100_000):
         (folder / "r.json").write_text(text)
         assert "record" in refused("select", "wine.csv", "-t", "kind", "--resume", "r.json")
@@ -442,7 +442,7 @@ def test_numbers_that_json_does_not_know():
     assert to_plain(held) == {"b": [1.0, None, None], "c": 2.0}
 
 
-def test_embedded_selectors_and_their_records(tamis, folder):
+def test_embedded_selectors_can_be_resumed(tamis, folder):
     method = "GateSelector(scope='class', mu=1, lam=1, network=NetworkClassifier(3))"
     first = tamis(
         "select", "wine.csv", "-t", "kind", method, "-k", "PerClass(1)", "--save-record", "r.json"

@@ -56,7 +56,7 @@ def test_the_page_of_a_censored_target_names_its_loss(tamis, lives):
     assert "oot mean squared error" not in page
 
 
-def test_a_method_for_two_columns_as_the_target(tamis, lives):
+def test_a_survival_method_selects_with_time_and_event(tamis, lives):
     target = ("--time", "days", "--event", "died")
     result = tamis("select", "lives.csv", "Ranking(CoxScore())", *target, "-o", "out.json")
     assert result.exit_code == 0, result.output

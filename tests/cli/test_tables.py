@@ -77,7 +77,7 @@ def test_python_gives_the_same_result(tamis, genes):
     assert sorted(said) == sorted(str(alert) for alert in table.alerts)
 
 
-def test_standard_input(tamis, folder, frame, monkeypatch):
+def test_standard_input_gives_the_same_selection(tamis, folder, frame, monkeypatch):
     expected = tamis("select", "wine.csv", "-t", "kind")
     content = (folder / "wine.csv").read_bytes()
     from typer.testing import CliRunner
@@ -90,7 +90,7 @@ def test_standard_input(tamis, folder, frame, monkeypatch):
 
 
 @pytest.mark.parametrize("like", ["passengers", "incomes", "houses", "visits"])
-def test_mixed_tables(tamis, folder, like):
+def test_relevant_columns_of_mixed_tables_are_selected(tamis, folder, like):
     made = make_mixed(400, random_state=0, like=like)
     frame = made.to_frame().with_columns(pl.Series("y", made.y))
     frame.write_parquet("t.parquet")
@@ -104,7 +104,7 @@ def test_mixed_tables(tamis, folder, like):
     assert sorted(kept(results[0])) == sorted(kept(results[1])) == relevant
 
 
-def test_a_record_of_a_mixed_table(tamis, folder):
+def test_a_record_of_a_mixed_table_can_be_resumed(tamis, folder):
     made = make_mixed(100, random_state=0, like="incomes")
     made.to_frame().with_columns(pl.Series("y", made.y)).write_csv("t.csv")
     args = ["select", "t.csv", "-t", "y"]
@@ -144,7 +144,7 @@ def test_small_tables_that_were_refused_once(tamis, folder, name):
     assert len(notes(result)) >= 1
 
 
-def test_sheets_and_encodings_on_the_command_line(tamis, refused, folder):
+def test_sheets_and_encodings_can_be_named_on_the_command_line(tamis, refused, folder):
     pytest.importorskip("fastexcel")
     xlsxwriter = pytest.importorskip("xlsxwriter")
     first = pl.DataFrame({" größe ": np.arange(40.0) % 7, "y": [0, 1] * 20})

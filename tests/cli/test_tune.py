@@ -65,7 +65,7 @@ def line(result, word):
     return " ".join([lines[first][14:], *more])
 
 
-def test_the_answer_is_that_of_the_folds(tamis, cancer):
+def test_the_result_agrees_with_the_folds(tamis, cancer):
     X, y = cancer
     result = tamis("tune", "cancer.csv", "-t", "y", "--folds", 4, "--seed", 3, "-o", "curve.json")
     assert result.exit_code == 0, result.output
@@ -117,7 +117,7 @@ def test_regression_has_a_tube_and_a_range_of_its_own(tamis, sugar):
     assert "epsilon = 5" in squares.stdout
 
 
-def test_several_gammas_and_processes(tamis, cancer):
+def test_several_gammas_and_processes_give_the_same_result(tamis, cancer):
     words = ["tune", "cancer.csv", "-t", "y", "--gamma", "0.01,0.1", "--gamma", "scale"]
     alone = tamis(*words)
     assert alone.exit_code == 0, alone.output
@@ -176,7 +176,7 @@ def test_without_blocks_the_curve_is_of_plain_signs(tamis, cancer, monkeypatch):
     assert not re.search("[▁▂▃▄▅▆▇█▲┤]", plain)
 
 
-def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
+def test_the_curve_is_omitted_if_every_C_is_equally_good(tamis, folder):
     pl.DataFrame(
         {"a": [-1.0, -2.0, -1.5, 1.0, 2.0, 1.5] * 5, "y": [0, 0, 0, 1, 1, 1] * 5}
     ).write_csv("easy.csv")
@@ -207,7 +207,7 @@ def test_where_every_C_is_as_good_there_is_no_curve(tamis, folder):
         (["-t", "x0", "--scoring", "f1"], "squared or absolute errors"),
     ],
 )
-def test_what_cannot_be_done_is_refused(refused, cancer, args, sentence):
+def test_invalid_options_of_tune_are_refused(refused, cancer, args, sentence):
     assert sentence in refused("tune", "cancer.csv", *args)
 
 
@@ -259,7 +259,7 @@ def test_the_drawn_curve_is_the_best_of_each_column():
                 assert value >= dense.min() - 1e-9
 
 
-def test_the_interval_around_the_best_of_a_bent_curve():
+def test_the_interval_surrounds_the_best_C_of_a_curve():
     C = np.geomspace(0.01, 100, 401)
     ends = 1 + np.log10(C) ** 2
     curve = ValidationCurve(C, np.column_stack([ends[:-1], ends[1:]]), ends)
@@ -270,7 +270,7 @@ def test_the_interval_around_the_best_of_a_bent_curve():
     assert interval_around(curve, 1.0, 99.0)[:2] == (C[0], C[-1])
 
 
-def test_small_words():
+def test_numbers_and_axes_are_formatted():
     assert [_format_C(x) for x in (0.25, 2048.0, 123456.0, 2.5e9, 1e-7)] == [
         "0.25", "2048", "123456", "2.5e+09", "1e-07"
     ]  # fmt: skip

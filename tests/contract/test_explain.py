@@ -29,7 +29,7 @@ def forward():
     return Forward(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
 
 
-def test_a_selected_a_late_and_an_unselected_column():
+def test_explain_describes_selected_and_unselected_columns():
     search = forward()
     first, last = search.order_[[0, 4]]
     assert search.explain("worst concave points") == search.explain(int(first))
@@ -46,7 +46,7 @@ def test_a_selected_a_late_and_an_unselected_column():
     assert "It came closest at step 4" in text
 
 
-def test_removals():
+def test_explain_describes_removals():
     search = RecursiveElimination(Scatter(), n_features_to_select=5).fit(DATA.data, DATA.target)
     assert "never removed: step 26 removed 'smoothness error'" in search.explain("worst radius")
     assert "It was removed at step 25 of 26, with a loss of" in search.explain("worst concavity")
@@ -128,7 +128,7 @@ class TestCompare:
         again = Forward(Scatter(), n_features_to_select=5).fit(shuffled, DATA.target)
         assert set(one.compare(again.record_).both) == set(one.compare(one).both)
 
-    def test_by_position(self):
+    def test_records_without_names_are_compared_by_position(self):
         X, y = table()
         one = Forward(Scatter(), n_features_to_select=3).fit(X, y)
         other = Backward(Scatter(), n_features_to_select=3).fit(X, y)

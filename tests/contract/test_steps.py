@@ -182,7 +182,7 @@ class TestTies:
 class TestNothingGained:
     X, y = table()
 
-    def test_a_warning_reports_once_from_which_size_nothing_is_gained(self):
+    def test_a_warning_names_the_size_at_which_the_score_stopped_rising(self):
         search = Forward(Scored(lambda X, y: min(X.shape[1], 2.0)), n_features_to_select=4)
         said = "Forward: more than 2 columns add no value: the value is 2 with 2, and 2 with"
         with pytest.warns(NothingGained, match=said) as warned:

@@ -41,20 +41,20 @@ def cancer():
 class TestLikeRFE:
     @pytest.mark.parametrize("size", [1, 5])
     @pytest.mark.parametrize("step", [1, 3])
-    def test_linear_svm(self, cancer, size, step):
+    def test_a_linear_svm_gives_the_ranking_of_sklearn(self, cancer, size, step):
         model = SVC(kernel="linear")
         theirs = RFE(model, n_features_to_select=size, step=step).fit(*cancer)
         ours = RecursiveElimination(Importances(model), n_features_to_select=size, step=step)
         assert_array_equal(ours.fit(*cancer).ranking_, theirs.ranking_)
 
-    def test_several_outputs(self):
+    def test_several_outputs_give_the_ranking_of_sklearn(self):
         X, y = load_iris(return_X_y=True)
         X, model = scale(X), LogisticRegression()
         theirs = RFE(model, n_features_to_select=1).fit(X, y)
         ours = RecursiveElimination(Importances(model), n_features_to_select=1).fit(X, y)
         assert_array_equal(ours.ranking_, theirs.ranking_)
 
-    def test_regression(self):
+    def test_a_regression_gives_the_ranking_of_sklearn(self):
         X, y = load_diabetes(return_X_y=True)
         X = scale(X)
         theirs = RFE(SVR(kernel="linear"), n_features_to_select=2).fit(X, y)
@@ -71,7 +71,7 @@ class TestLikeRFE:
         ).fit(X, y)
         assert_array_equal(ours.ranking_, theirs.ranking_)
 
-    def test_forest(self, cancer):
+    def test_a_forest_gives_the_ranking_of_sklearn(self, cancer):
         X, y = cancer[0][:, :10], cancer[1]
         model = RandomForestClassifier(20, random_state=0)
         theirs = RFE(model, n_features_to_select=1).fit(X, y)
@@ -80,7 +80,7 @@ class TestLikeRFE:
 
 
 class TestImportances:
-    def test_squares_summed_over_outputs(self):
+    def test_squares_are_summed_over_outputs(self):
         X, y = load_iris(return_X_y=True)
         subset = np.array([0, 3])
         coef = SVC(kernel="linear").fit(X[:, subset], y).coef_
@@ -116,7 +116,7 @@ class TestImportances:
         coef = SVC(kernel="linear").fit(X, y, sample_weight=weight).coef_
         assert_allclose(found, (coef**2).sum(axis=0))
 
-    def test_fewer_rows_than_columns_and_constant_columns(self):
+    def test_constant_columns_have_no_importance(self):
         X = np.random.default_rng(0).normal(size=(6, 20))
         X[:, 4] = 0
         found = Importances(SVC(kernel="linear")).fit(X, [0, 1] * 3).loss(np.arange(20))
@@ -159,7 +159,7 @@ class TestBadInput:
 
 
 class TestTuning:
-    def test_retuned_and_resumed(self):
+    def test_a_tuned_elimination_can_be_resumed(self):
         X, y = load_breast_cancer(return_X_y=True)
         X, y = scale(X)[::4, :8], y[::4]
         grid = GridSearchCV(SVC(kernel="linear"), {"C": np.array([0.01, 1.0])}, cv=3)
@@ -173,7 +173,7 @@ class TestTuning:
         assert_array_equal(again.order_, search.order_)
         assert [s.params for s in again.record_.trace] == [s.params for s in first.trace]
 
-    def test_run_once_on_the_full_set(self, cancer):
+    def test_a_hyper_parameter_search_runs_once_on_the_full_set(self, cancer):
         X, y = cancer[0][:, :6], cancer[1]
         grid = GridSearchCV(SVC(kernel="linear"), {"C": [0.001, 1.0]})
         criterion = Importances(grid).fit(X, y)

@@ -101,19 +101,19 @@ class TestLikeRFE:
         ours = RecursiveElimination(WeightNorm(model), n_features_to_select=1).fit(X, y)
         assert_array_equal(ours.ranking_, theirs.ranking_)
 
-    def test_two_classes(self):
+    def test_two_classes_are_eliminated_as_by_rfe(self):
         X, y = load_breast_cancer(return_X_y=True)
         self.order(SVC(kernel="linear"), scale(X), y)
 
-    def test_three_classes(self):
+    def test_three_classes_are_eliminated_as_by_rfe(self):
         X, y = load_iris(return_X_y=True)
         self.order(SVC(kernel="linear", C=0.1), scale(X), y)
 
-    def test_regression(self):
+    def test_a_regression_is_eliminated_as_by_rfe(self):
         X, y = load_diabetes(return_X_y=True)
         self.order(SVR(kernel="linear"), scale(X), y)
 
-    def test_squared_weights(self, classes):
+    def test_a_linear_kernel_scores_squared_weights(self, classes):
         X, y = classes
         model = SVC(kernel="linear", tol=1e-12).fit(X, y)
         found = WeightNorm(SVC(kernel="linear")).fit(X, y).loss(np.arange(6))
@@ -133,12 +133,12 @@ class TestDegenerate:
         assert np.isfinite(found).all()
         return found
 
-    def test_duplicated_rows(self, criterion, classes):
+    def test_duplicate_rows_do_not_change_the_definition(self, criterion, classes):
         X, y = classes
         X, y = np.vstack([X, X]), np.r_[y, y]
         self.losses(criterion, SVC(C=1e4, gamma=0.1), X, y)
 
-    def test_all_multipliers_on_their_bound(self, criterion, classes):
+    def test_all_multipliers_may_be_on_their_bound(self, criterion, classes):
         X, y = classes[0][classes[1] > 0], classes[1][classes[1] > 0]
         model = SVC(kernel="linear", C=1e-3)
         assert (np.abs(model.fit(X, y).dual_coef_) == 1e-3).all()
@@ -154,14 +154,14 @@ class TestDegenerate:
         assert not len(SVR(epsilon=100.0).fit(X, y).support_)
         assert not np.any(self.losses(criterion, SVR(epsilon=100.0), X, y))
 
-    def test_one_column(self, criterion, classes):
+    def test_a_single_column_can_be_scored(self, criterion, classes):
         X, y = classes
         judge = criterion(SVC()).fit(X, y)
         again = criterion(SVC(), retrain=True).fit(X, y)
         # identical points have a norm, radius and span of 0
         assert_allclose(judge.loss(np.array([3])), again.loss(np.array([3])), atol=1e-6)
 
-    def test_more_columns_than_rows(self, criterion):
+    def test_more_columns_than_rows_agree_with_the_definition(self, criterion):
         X = np.random.default_rng(0).normal(size=(12, 40))
         self.losses(criterion, SVC(kernel="linear", C=1e5), X, np.arange(12) % 2)
 
@@ -185,7 +185,7 @@ class TestModels:
         assert_allclose(found, criterion(judge.estimator_).fit(X, y).loss(np.arange(6)))
         assert judge.tune(np.array([0, 1]))["C"] in (0.01, 3.0)
 
-    def test_elimination_with_any_kernel(self, criterion, classes):
+    def test_elimination_works_with_any_kernel(self, criterion, classes):
         X, y = classes
         search = RecursiveElimination(criterion(SVC()), n_features_to_select=2).fit(X, y)
         assert search.n_features_ == 2

@@ -119,7 +119,7 @@ def test_decision_values_are_used_without_probabilities():
     assert_allclose(criterion.second_opinion(subset, np.array([7])), -np.mean(means))
 
 
-def test_criteria_with_a_second_opinion():
+def test_criteria_of_classifiers_have_a_tie_breaking_score():
     X, y = load_iris(return_X_y=True)
     for model in (LDA(), KNN(), SVC(), RidgeClassifier(), Perceptron()):
         assert CrossValidated(model).opinion

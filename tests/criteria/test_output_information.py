@@ -114,7 +114,7 @@ def test_knockout_agrees_with_brute_force(model, n_classes):
     assert_allclose(criterion.loss(subset), expected, atol=1e-11)
 
 
-def test_information_of_confusion_matrices():
+def test_information_is_computed_from_confusion_matrices():
     y = np.array([0, 0, 1, 1, 2, 2, 2, 1])
     answers = np.array([0, 1, 1, 1, 2, 0, 2, 1])
     counts = confusion_matrix(y, answers).astype(float)
@@ -196,7 +196,7 @@ def test_a_network_without_information_still_ranks_columns():
     assert 0 < credit.sum() < 1e-9
 
 
-def test_constant_columns_and_networks_without_weights():
+def test_constant_columns_get_no_credit():
     X, y = problem(2)
     X = np.column_stack([X[:, :2], np.zeros(len(X)), np.full(len(X), 7.0)])
     criterion = OutputInformation(random_state=0).fit(X, y)
@@ -228,7 +228,7 @@ class TestRefusals:
         with pytest.raises(IncompatibleCriterion, match="not PCA, which makes new ones"):
             criterion.loss(np.arange(7))
 
-    def test_regressors(self):
+    def test_regressors_are_refused(self):
         X, y = problem(2)
         with pytest.raises(IncompatibleCriterion, match="needs a classifier, not Ridge"):
             OutputInformation(Ridge(), credit="knockout").fit(X, y)
@@ -247,14 +247,14 @@ class TestRefusals:
         with pytest.raises(InvalidParameter, match=sentence):
             RecursiveElimination(OutputInformation(**params)).fit(X, y)
 
-    def test_a_class_with_a_single_row(self):
+    def test_a_class_with_a_single_row_is_refused(self):
         X, y = problem(2)
         y = y.copy()
         y[0] = 9
         with pytest.raises(InvalidTarget, match="two rows of each class"):
             OutputInformation().fit(X, y)
 
-    def test_too_few_rows_in_one_of_the_parts(self):
+    def test_too_few_rows_on_one_side_of_the_split_are_refused(self):
         X, y = load_iris(return_X_y=True)
         with pytest.raises(InvalidParameter, match="leaves 2 on one"):
             OutputInformation(validation=0.01).fit(X, y)

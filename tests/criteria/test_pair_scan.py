@@ -243,7 +243,7 @@ def test_p_values_of_pairs_are_stored_in_the_record(tmp_path):
     assert all(pair.p_value is not None for pair in seen)
 
 
-def test_a_numeric_target_categories_and_missing_values():
+def test_numeric_targets_categories_and_missing_values_are_accepted():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 8))
     X[:, 2] = rng.integers(3, size=300)

@@ -125,7 +125,7 @@ def test_svms_are_calibrated_as_in_scikit_learn(machine, n_classes):
 
 
 @pytest.mark.parametrize("gamma", [0.02, 0.5])
-def test_a_column_that_is_constant_among_the_centres(gamma):
+def test_a_column_may_be_constant_among_the_centres(gamma):
     """Rows and new values of the column may differ from the value of the centres."""
     X, y = table()
     machine = SVC(gamma=gamma)
@@ -382,7 +382,7 @@ def test_the_sigmoid_may_be_differentiated_too():
     assert np.abs(found - still).max() > 1e-3
 
 
-def test_the_derivative_of_several_classes():
+def test_the_derivative_of_several_classes_agrees_with_differences():
     X, y = table(3, n_samples=80)
     X[0, 4] = 0.0
     machine = SVC(C=1.0, gamma=0.2, tol=1e-10)

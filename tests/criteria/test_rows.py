@@ -315,7 +315,7 @@ class TestGroups:
                 assert (n_broken > 0) == leaks
 
     @pytest.mark.parametrize("routed", [False, True])
-    def test_regression(self, routed):
+    def test_a_regression_keeps_groups_in_one_fold(self, routed):
         z = self.X[:, 0] + 0.1 * self.y
         with config_context(enable_metadata_routing=routed):
             criterion = DensitySensitivity(TunedSVR(), on="held-out").fit(

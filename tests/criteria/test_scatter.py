@@ -45,7 +45,7 @@ def test_measures_agree_with_their_definitions(load, ridge):
             assert_allclose(criterion.value(subset), value, rtol=1e-9)
 
 
-def test_the_empty_subset():
+def test_the_empty_subset_has_the_documented_values():
     X, y = table()
     assert [Scatter(j).fit(X, y).value(EMPTY) for j in ("J1", "J2", "J3")] == [1, 1, 0]
     assert Divergence().fit(X, y).value(EMPTY) == 0
@@ -140,7 +140,7 @@ class TestSingular:
             == 3
         )
 
-    def test_more_columns_than_samples(self):
+    def test_more_columns_than_samples_need_a_ridge(self):
         draw = np.random.default_rng(0)
         X, y = draw.normal(size=(12, 30)), np.arange(12) % 2
         assert Forward(Scatter(), n_features_to_select=8).fit(X, y).n_features_ == 8

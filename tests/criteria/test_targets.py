@@ -87,7 +87,7 @@ def test_cross_validation_of_several_targets():
         assert criterion.value(np.array([], dtype=int)) < max(expected)
 
 
-def test_importances_of_several_targets():
+def test_importances_are_summed_over_several_targets():
     X, real, classes = tables()
     found = Importances(Ridge()).fit(X, real).loss(np.arange(4))
     assert_allclose(found, (Ridge().fit(X, real).coef_ ** 2).sum(axis=0))

@@ -73,9 +73,9 @@ def test_real_numbers_are_never_classes():
 
 def test_an_unsupported_task_is_refused():
     X, y = table()
-    with pytest.raises(InvalidParameter, match="FisherScore can only do classification"):
+    with pytest.raises(InvalidParameter, match="FisherScore supports only classification"):
         FisherScore(task="regression").fit(X, y)
-    with pytest.raises(InvalidParameter, match="CrossValidated can only do regression"):
+    with pytest.raises(InvalidParameter, match="CrossValidated supports only regression"):
         CrossValidated(Ridge(), task="classification").fit(X, y)
     with pytest.raises(InvalidParameter, match="task='auto'"):
         CrossValidated(LinearDiscriminantAnalysis(), task="classes").fit(X, y)

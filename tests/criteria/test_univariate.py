@@ -54,7 +54,7 @@ def test_correlation_agrees_with_pearson():
     assert_allclose(Correlation().fit(X, y).scores_, np.abs(r_regression(X, y)))
 
 
-def test_correlation_ratio_for_more_classes():
+def test_several_classes_are_scored_by_the_correlation_ratio():
     X, y = load_wine(return_X_y=True)
     f = f_classif(X, y)[0]
     share = 2 * f / (2 * f + len(y) - 3)
@@ -78,7 +78,7 @@ def test_p_values_agree_with_the_f_test(load):
     assert_allclose(p, f_classif(X, y)[1], rtol=1e-6)
 
 
-def test_p_values_of_a_regression():
+def test_p_values_of_a_regression_agree_with_scikit_learn():
     X, y = load_diabetes(return_X_y=True)
     assert_allclose(np.exp(-PValue().fit(X, y).scores_), f_regression(X, y)[1], rtol=1e-8)
 
@@ -122,7 +122,7 @@ def test_mutual_information_agrees_with_scikit_learn(load, n_bins):
     assert_allclose(MutualInformation(n_bins=n_bins).fit(X, y).scores_, expected, atol=1e-12)
 
 
-def test_mutual_information_with_a_real_target():
+def test_mutual_information_accepts_a_numeric_target():
     X, y = load_diabetes(return_X_y=True)
     codes, target = discretised(X, 6), discretised(y[:, None], 6)[:, 0]
     expected = [mutual_info_score(target, column) for column in codes.T]

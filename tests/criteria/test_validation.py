@@ -133,14 +133,14 @@ class TestDefinition:
     )
     @pytest.mark.parametrize("model", [LDA(), KNN(3)])
     @pytest.mark.usefixtures("compiled")
-    def test_any_splitter(self, cv, model):
+    def test_any_splitter_gives_the_scores_of_sklearn(self, cv, model):
         X, y = load_iris(return_X_y=True)
         X, y = X[::3], y[::3]
         if isinstance(cv, KFold):
             X, y = X[(order := np.random.default_rng(0).permutation(50))], y[order]
         check_like_sklearn(CrossValidated(model, cv=cv).fit(X, y), X, y, np.array([1, 3]))
 
-    def test_regression(self):
+    def test_a_regression_has_the_scores_of_sklearn(self):
         X, y = load_diabetes(return_X_y=True)
         criterion = CrossValidated(Ridge(), cv=4, scoring="neg_mean_absolute_error").fit(X, y)
         subset = np.array([2, 8])
@@ -206,7 +206,7 @@ class TestDiscriminantAnalysis:
             check_like_sklearn(criterion, X, y, subset)
 
     @pytest.mark.parametrize("priors", [[0.2, 0.5, 0.3], [1 / 3, 1 / 3, 1 / 3]])
-    def test_priors(self, priors):
+    def test_given_priors_give_the_scores_of_sklearn(self, priors):
         X, y = load_wine(return_X_y=True)
         criterion = CrossValidated(LDA(priors=priors)).fit(X, y)
         assert isinstance(criterion._folds, LDAFolds)
@@ -247,14 +247,14 @@ class TestDiscriminantAnalysis:
             assert criterion._folds is None
             check_like_sklearn(criterion, X, y, np.array([0, 2]))
 
-    def test_duplicated_and_dependent_columns(self):
+    def test_duplicate_and_dependent_columns_give_the_scores_of_sklearn(self):
         X, y = load_wine(return_X_y=True)
         X = scale(np.c_[X, X[:, 2], X[:, 0] + 2 * X[:, 5]])
         criterion = CrossValidated(LDA()).fit(X, y)
         for subset in ([2], [2, 13], [0, 5], [0, 5, 14], [0, 2, 5, 13, 14]):
             check_like_sklearn(criterion, X, y, np.array(subset))
 
-    def test_fewer_rows_than_columns(self):
+    def test_fewer_rows_than_columns_give_the_scores_of_sklearn(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(24, 40)), np.repeat([0, 1], 12)
         X[:, 3] += 2 * y
@@ -277,7 +277,7 @@ class TestDiscriminantAnalysis:
             )
             assert criterion.gain(EMPTY, np.array([2])) == [0]
 
-    def test_a_column_constant_in_a_fold(self):
+    def test_a_column_that_is_constant_in_a_fold_has_no_gain(self):
         # it varies in one row, which one training fold does not contain
         X, y = load_iris(return_X_y=True)
         X[:, 1] = 2.0
@@ -291,7 +291,7 @@ class TestDiscriminantAnalysis:
         search = Forward(CrossValidated(LDA()), n_features_to_select=3).fit(X, y)
         assert search.support_.sum() == 3
 
-    def test_a_column_that_equals_the_class(self):
+    def test_a_column_that_equals_the_class_predicts_perfectly(self):
         # scikit-learn cannot fit columns that are constant within classes: the nearest mean is used
         X, y = load_iris(return_X_y=True)
         X = np.column_stack([X, y, y == 1])
@@ -312,7 +312,7 @@ class TestDiscriminantAnalysis:
             criterion.gain(EMPTY, np.array([0, 1]))
         check_like_sklearn(criterion, X, y, np.array([0]))
 
-    def test_directions_below_the_tolerance_of_sklearn(self):
+    def test_directions_below_the_tolerance_of_sklearn_are_dropped(self):
         # the second direction between the classes is a millionth of the first
         rng = np.random.default_rng(5)
         X, y = rng.normal(size=(300, 3)), np.repeat([0, 1, 2], 100)
@@ -358,7 +358,7 @@ class TestNeighbours:
         for size in (0, 1, 3, 14, 15, 16):
             check_like_sklearn(criterion, X, y, np.arange(size))
 
-    def test_duplicated_rows_and_constant_columns(self):
+    def test_duplicate_rows_and_constant_columns_give_the_scores_of_sklearn(self):
         X, y = load_iris(return_X_y=True)
         X = np.c_[X[::2], np.ones(75)].repeat(2, axis=0)
         y = np.where(np.arange(150) % 7, y[::2].repeat(2), 0)
@@ -399,7 +399,7 @@ def test_a_fitted_criterion_can_be_pickled(model):
 
 @pytest.mark.parametrize("model", [LDA(), KNN(), SVC()])
 @pytest.mark.usefixtures("compiled")
-def test_no_candidates(model):
+def test_no_candidates_give_no_gains(model):
     criterion = CrossValidated(model).fit(*load_iris(return_X_y=True))
     assert criterion.gain(np.arange(4), EMPTY).shape == (0,)
 
@@ -477,7 +477,7 @@ class TestMetadata:
         with pytest.raises(InvalidParameter, match="one sample_weight per row: 150, not 3"):
             CrossValidated(SVC()).fit(X, y, sample_weight=np.ones(3))
 
-    def test_routing(self):
+    def test_metadata_are_routed_to_estimator_and_splitter(self):
         X, y = load_iris(return_X_y=True)
         groups = np.arange(150) % 7
         weight = np.random.default_rng(0).uniform(size=150)
@@ -531,7 +531,7 @@ class TestBadInput:
         with pytest.raises(InvalidParameter, match=r"Write CrossValidated\(SVC\(\)\)"):
             Forward(CrossValidated(SVC)).fit([[0.0, 1.0], [1.0, 2.0]], [0, 1])
 
-    def test_no_estimator(self):
+    def test_a_missing_estimator_is_refused(self):
         with pytest.raises(InvalidParameter, match="needs a scikit-learn estimator"):
             CrossValidated("svc").fit([[0.0], [1.0]], [0, 1])
 
@@ -578,7 +578,7 @@ class TestBadInput:
             Ranking(PValue(), n_features_to_select=BestPrefix(StandardScaler())).fit(X, y)
 
     @pytest.mark.parametrize("model", [LDA(), KNN()])
-    def test_tiny_classes(self, model):
+    def test_tiny_classes_cause_the_warning_of_sklearn(self, model):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(30, 4)), np.array([0] * 15 + [1] * 12 + [2] * 3)
         with pytest.warns(UserWarning, match="least populated class"):

@@ -57,7 +57,7 @@ def archive(folder):
         ("diabetes", "diabetes", None),
     ],
 )
-def test_bundled_sets(no_folder, name, own, classes):
+def test_bundled_sets_are_those_of_scikit_learn(no_folder, name, own, classes):
     expected = getattr(bundled, f"load_{own}")()
     for address in (name, f"sklearn:{own}"):
         table = load(address)
@@ -112,7 +112,7 @@ def test_repr_is_short(archive):
     archive("classes")
     archive("real", y=np.array([0.5, 1.5, 2.0, 3.0]))
     assert repr(load("real")) == (
-        "<Dataset real: 4 samples, 2 features, real target, from folder:real>"
+        "<Dataset real: 4 samples, 2 features, numeric target, from folder:real>"
     )
     assert "2 classes" in repr(load("classes"))
 
@@ -367,7 +367,7 @@ def answer(monkeypatch):
         ("openml:40966", {"data_id": 40966}),
     ],
 )
-def test_openml_addresses(answer, address, arguments):
+def test_openml_addresses_are_parsed(answer, address, arguments):
     asked = answer(target=np.array([1.5, 2.5, 3.5]))
     table = load(address)
     assert asked == [arguments | {"as_frame": False, "parser": "liac-arff"}]

@@ -120,7 +120,7 @@ def test_a_random_state_is_reproducible_too(case):
 # Weston
 
 
-def test_weston_clumps_lie_where_published():
+def test_the_clusters_of_weston_have_the_published_centres():
     X, y, relevant, _ = make_weston(20_000, random_state=0)
     assert X.shape == (20_000, 10)
     assert_array_equal(relevant, [0, 1])
@@ -320,7 +320,7 @@ def test_regression_columns_are_uniform_and_the_noise_gaussian(make, low, deviat
 # XOR
 
 
-def test_xor_corners_and_classes():
+def test_xor_has_two_classes_on_opposite_corners():
     X, y, relevant, _ = make_xor(4000, random_state=0, spread=0.3)
     assert_array_equal(relevant, [0, 1])
     for corner, label in {(-1, -1): 0, (1, 1): 0, (1, -1): 1, (-1, 1): 1}.items():

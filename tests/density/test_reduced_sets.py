@@ -33,13 +33,13 @@ def test_few_weighted_windows_are_closer_to_the_true_density():
 
 
 @pytest.mark.parametrize("d", [1, 50, 3000])
-def test_any_number_of_columns(d):
+def test_reduced_sets_exist_for_any_number_of_columns(d):
     X = np.random.default_rng(0).normal(size=(30, d))
     places, weights = reduced_set(X, 1.0)
     assert weights.sum() == pytest.approx(1)
     assert len(places) >= 1
 
 
-def test_identical_samples_and_a_single_sample():
+def test_identical_samples_and_a_single_sample_have_weights():
     assert reduced_set(np.zeros((5, 2)), 1.0)[1].sum() == pytest.approx(1)
     assert_allclose(reduced_set(np.zeros((1, 2)), 1.0)[1], [1])

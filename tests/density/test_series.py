@@ -210,7 +210,7 @@ def test_points_are_processed_in_blocks(monkeypatch, to):
 
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 0.7])
-def test_outputs_of_rows_with_different_new_values(gamma, to):
+def test_rows_may_have_different_new_values(gamma, to):
     X, S = columns(), columns(3)[:40]
     weights = np.random.default_rng(4).normal(size=(40, 2))
     shuffled = X[np.random.default_rng(5).permutation(N_ROWS)]
@@ -263,7 +263,7 @@ def test_threads_are_few_inside_workers(monkeypatch):
     assert _parallel.own_threads() >= 1
 
 
-def test_single_precision():
+def test_single_precision_agrees_with_double_precision():
     X, W = np.random.default_rng(5).normal(size=(N_ROWS, 40)), symmetric_weights()
     everything = np.arange(40)
     found = [

@@ -68,7 +68,7 @@ def test_the_optimum_agrees_with_scipy_for_nearly_singular_kernels(seed):
 
 
 @pytest.mark.parametrize(("n", "d", "width"), [(400, 2, 0.5), (400, 5, 2.0), (300, 36, 4.0)])
-def test_optimality_of_large_programs(n, d, width):
+def test_large_programs_are_solved_to_optimality(n, d, width):
     X = np.random.default_rng(0).normal(size=(n, d))
     Q = kernel_matrix(X, 2 * width)
     p = kernel_matrix(X, width).mean(axis=1)
@@ -84,7 +84,7 @@ def test_scale_of_the_program_does_not_matter():
         assert_allclose(scaled, minimise_on_simplex(Q, p), atol=1e-9)
 
 
-def test_linear_and_trivial_programs():
+def test_linear_and_trivial_programs_are_solved():
     assert_allclose(minimise_on_simplex(np.zeros((3, 3)), np.array([1.0, 5.0, 2.0])), [0, 1, 0])
     assert_allclose(minimise_on_simplex(np.zeros((3, 3)), np.zeros(3)), np.full(3, 1 / 3))
     assert_allclose(minimise_on_simplex(np.ones((4, 4)), np.zeros(4)).sum(), 1)
@@ -123,7 +123,7 @@ def test_the_smallest_sphere_touches_and_contains_its_points(seed):
     assert squared == pytest.approx(other.x[-1], abs=1e-8)
 
 
-def test_sphere_of_a_gaussian_kernel():
+def test_the_sphere_of_a_gaussian_kernel_has_a_radius_below_one():
     X = np.random.default_rng(0).normal(size=(40, 2))
     K = kernel_matrix(X, 1.0)
     squared, weights = smallest_sphere(K)

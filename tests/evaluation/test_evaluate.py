@@ -273,7 +273,7 @@ def test_regression_metrics_agree_with_a_direct_computation():
     assert_allclose(found.values("r2", "line")[0], fitted.score(problem.X[test], y))
 
 
-def test_auc_of_two_and_of_more_classes():
+def test_the_auc_is_defined_for_two_and_for_more_classes():
     plan = Realizations(1, train=0.5)
     for data in (WINE, load("wdbc")):
         train, test, _ = plan.split(data.y, data.name, 0)

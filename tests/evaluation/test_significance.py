@@ -60,7 +60,7 @@ def test_corrected_t_agrees_with_a_hand_calculation():
     assert_allclose(found.p_value, 2 * stats.t.cdf(-1.709409, 3), rtol=1e-5)
 
 
-def test_corrected_t_of_ten_times_ten_folds():
+def test_corrected_t_has_the_published_factor_for_repeated_folds():
     # Bouckaert and Frank (2004): for 10 x 10 folds the factor is 1/100 + 1/9
     a, b = rng.normal(size=(2, 100))
     plain, corrected = paired_t(a, b), corrected_t(a, b, 1 / 9)
@@ -127,7 +127,7 @@ def test_holm_agrees_with_its_definition():
     assert_allclose(holm(p), expected)
 
 
-def test_holms_published_example():
+def test_holm_agrees_with_a_published_example():
     # Demšar (2006), sec. 3.2.2: p-values .016, .607, .769 against alpha/(k - i)
     assert_allclose(holm([0.016, 0.607, 0.769]), [0.048, 1.0, 1.0])
 
@@ -153,7 +153,7 @@ def test_friedman_agrees_with_scipy_for_ties():
     assert_allclose([ours.statistic, ours.p_value], [theirs.statistic, theirs.pvalue])
 
 
-def test_demsars_worked_example():
+def test_friedman_agrees_with_demsars_example():
     found = friedman(DEMSAR, greater_is_better=True)
     assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
     assert_allclose(found.critical_difference, 1.25, atol=0.005)

@@ -299,7 +299,9 @@ def test_nothing_is_lost_if_the_disk_is_full(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         store._file.execute("PRAGMA max_page_count = 12")
-        with pytest.raises(InvalidStore, match=r"disk is full\. Make room and run again") as caught:
+        with pytest.raises(
+            InvalidStore, match=r"disk is full\. Free some space and run again"
+        ) as caught:
             evaluate(FISHER, WINE, Realizations(60), "n_features", store=store)
         done = len(store)
     assert "Finished tasks are kept" in str(caught.value)

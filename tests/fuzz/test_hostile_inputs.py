@@ -198,12 +198,12 @@ def check_expressions(first, last):
 
 
 @pytest.mark.parametrize("first", range(0, 300, 100))
-def test_hostile_expressions(first):
+def test_hostile_expressions_are_refused(first):
     check_expressions(first, first + 100)
 
 
 @pytest.mark.slow
-def test_many_hostile_expressions():
+def test_many_hostile_expressions_are_refused():
     check_expressions(300, 5000)
 
 
@@ -312,7 +312,7 @@ def check_records(first, last):
 
 
 @pytest.mark.parametrize("first", range(0, 500, 250))
-def test_damaged_records_with_a_valid_checksum(first):
+def test_damaged_records_with_a_valid_checksum_are_refused(first):
     check_records(first, first + 250)
 
 
@@ -334,7 +334,7 @@ def test_damaged_records_of_other_searches(text):
 
 
 @pytest.mark.slow
-def test_many_damaged_records_with_a_valid_checksum():
+def test_many_damaged_records_with_a_valid_checksum_are_refused():
     check_records(500, 5000)
 
 
@@ -419,10 +419,10 @@ def check_files(first, last, folder):
 
 
 @pytest.mark.parametrize("first", range(0, 100, 50))
-def test_hostile_files(first, tmp_path):
+def test_hostile_files_are_read_or_refused(first, tmp_path):
     check_files(first, first + 50, tmp_path)
 
 
 @pytest.mark.slow
-def test_many_hostile_files(tmp_path):
+def test_many_hostile_files_are_read_or_refused(tmp_path):
     check_files(100, 1500, tmp_path)

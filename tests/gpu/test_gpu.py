@@ -31,7 +31,7 @@ def device():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_on_a_gpu(name, device):
+def test_the_check_passes_on_a_gpu(name, device):
     from tests.gpu import checks
 
     checks.run_check(getattr(checks, name), device)

@@ -309,7 +309,7 @@ def test_a_class_with_few_rows_is_warned_about():
         ConditionalTest(TOP, random_state=0).fit(X, labels)
 
 
-def test_what_cannot_be_tested_is_refused_in_one_sentence():
+def test_unsupported_tests_are_refused():
     X, y = decoyed()
     censored = np.array([(True, t) for t in np.abs(y)], dtype=[("event", bool), ("time", float)])
     cases = [

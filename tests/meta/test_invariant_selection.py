@@ -146,7 +146,7 @@ def test_chows_test_compares_pooled_and_separate_regressions():
     assert rank == 3
 
 
-def test_a_set_with_as_many_columns_as_rows_is_not_taken_as_equal():
+def test_a_set_with_as_many_columns_as_rows_is_not_accepted():
     rng = np.random.default_rng(0)
     table = np.column_stack([np.ones(12), rng.normal(size=(12, 6))])
     grams = [rows.T @ rows for rows in (table[:6], table[6:])]
@@ -261,7 +261,7 @@ def test_missing_and_small_environments_are_refused():
         search.fit(X, y, environments=np.where(SITES == "a", np.nan, 1.0))
     with pytest.raises(InvalidTarget, match="target varies in only 1 of 3"):
         search.fit(X, (SITES == "a") & (y > 0), environments=SITES)
-    with pytest.raises(InvalidParameter, match="6 of 30 columns, which are 768212"):
+    with pytest.raises(InvalidParameter, match="768212 sets of at most 6 of 30 columns"):
         InvariantSelection(top(2), how="subset", max_columns=6, n_candidates=30).fit(
             np.random.default_rng(0).normal(size=(300, 30)), y, environments=SITES
         )

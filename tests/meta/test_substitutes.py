@@ -207,7 +207,7 @@ def test_correlations_ignore_missing_values():
     assert np.isnan(column_correlations(X[:, :1], X)[0, 3:]).all()
 
 
-def test_correlations_with_a_sparse_table():
+def test_correlations_of_sparse_and_dense_tables_agree():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((60, 7)) < 0.3, rng.normal(size=(60, 7)), 0.0)
     X[:, 6] = 2.0

@@ -61,7 +61,7 @@ def test_mini_batches_learn():
 
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
 @pytest.mark.parametrize("loss", ["log", "squared"])
-def test_activations_and_losses(activation, loss):
+def test_every_activation_and_loss_fits(activation, loss):
     net = NetworkClassifier(6, activation=activation, loss=loss, random_state=0)
     assert net.fit(X, y).score(X, y) > 0.93
 
@@ -127,7 +127,7 @@ def test_columns_of_any_scale(size):
 
 
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
-def test_rows_with_huge_values(activation):
+def test_rows_with_huge_values_have_finite_probabilities(activation):
     X, y = load_iris(return_X_y=True)
     constant = np.column_stack([X * 1e-300, np.full(len(X), 1e-300)])
     network = NetworkClassifier(3, activation=activation, random_state=0).fit(constant, y)
@@ -173,7 +173,7 @@ def test_rows_are_divided_evenly_among_the_folds(n_folds):
         assert np.ptp(np.bincount(folds[codes == c], minlength=n_folds)) <= 1
 
 
-def test_held_out_rows_of_each_network():
+def test_each_network_has_its_own_held_out_rows():
     codes = np.arange(40) % 2
     assert not held_out_rows(codes, None, 3, 0).any()
     folds = held_out_rows(codes, 4, 2, 0)
@@ -188,13 +188,13 @@ def test_held_out_rows_of_each_network():
         assert abs(out[codes == 0].sum() - out[codes == 1].sum()) <= 1
 
 
-def test_classes_of_one_and_two_rows():
+def test_classes_may_have_one_or_two_rows():
     few = np.r_[np.arange(0, 20), [50, 100, 101]]
     net = NetworkClassifier(3, random_state=0).fit(X[few], y[few])
     assert np.isfinite(net.predict_proba(X)).all()
 
 
-def test_more_columns_than_rows():
+def test_a_network_fits_more_columns_than_rows():
     X, y = make_classification(30, 200, n_informative=5, random_state=0)
     net = NetworkClassifier(5, validation=None, random_state=0).fit(X, y)
     assert net.score(X, y) == 1

@@ -64,19 +64,19 @@ def assert_gradient(objective, points, step=1e-5):
     ("scope", "gate", "sparsity"),
     list(itertools.product(("global", "class", "one-vs-rest"), GATES, SPARSITY)),
 )
-def test_gradient_of_every_gate_and_penalty(scope, gate, sparsity, joint):
+def test_the_gradient_is_right_for_every_gate_and_penalty(scope, gate, sparsity, joint):
     assert_gradient(*problem(scope, gate, sparsity=sparsity, joint=joint))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "relu"])
-def test_gradient_of_every_loss_activation_and_redundancy(loss, kind, activation):
+def test_the_gradient_is_right_for_every_loss_activation_and_redundancy(loss, kind, activation):
     objective, points = problem(loss=loss, redundancy=kind, activation=activation, joint=True)
     assert_gradient(objective, points)
 
 
-def test_gradient_of_relu_away_from_its_kinks():
+def test_the_gradient_of_relu_is_right_away_from_its_kinks():
     objective, points = problem(activation="relu", joint=True)
     assert_gradient(objective, points, step=1e-9 ** (2 / 3))
 
@@ -157,7 +157,7 @@ def test_runs_do_not_affect_each_other():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("masked", [False, True])
-def test_gradient_of_networks(loss, masked):
+def test_the_gradient_of_networks_is_right(loss, masked):
     draws = np.random.default_rng(2)
     X, codes = draws.normal(size=(N, F)), np.arange(N) % C
     weights = draws.uniform(size=(3, N))

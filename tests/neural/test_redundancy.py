@@ -46,7 +46,7 @@ def expected(kind, X):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("held", [True, False])
-def test_dependence_of_all_rows(kind, held, monkeypatch):
+def test_dependence_is_computed_over_all_rows(kind, held, monkeypatch):
     if not held and kind == "squared":
         monkeypatch.setattr(module, "MOST_COLUMNS", 7)
     (phi,) = dependences(kind, X)
@@ -59,7 +59,7 @@ def test_dependence_of_all_rows(kind, held, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dependence_inside_classes(kind):
+def test_dependence_is_computed_inside_classes(kind):
     parts = dependences(kind, X, CODES, 3)
     want = [expected(kind, X[c == CODES]) for c in range(3)]
     for phi, part in zip(parts, want, strict=True):

@@ -68,7 +68,7 @@ def test_closed_gates_have_finite_gradients(X):
     assert objective(np.zeros(13))[0] > 0
 
 
-def test_sammon_error_of_a_subset(X):
+def test_sammon_error_is_0_for_all_columns(X):
     mask = np.zeros(13, dtype=bool)
     mask[[0, 3, 6]] = True
     before, after = pdist(X), pdist(X[:, mask])
@@ -139,7 +139,7 @@ def test_a_larger_redundancy_weight_selects_less_correlated_columns():
     assert shared(20) < 0.8 * shared(0)
 
 
-def test_fitted_attributes():
+def test_fitted_attributes_are_consistent():
     X = load_wine(return_X_y=True)[0]
     found = UFeSCoR(n_features_to_select=5, restarts=2, random_state=0).fit(X)
     assert found.n_features_ == 5
@@ -179,7 +179,7 @@ def test_many_rows_are_sampled():
     assert UFeSCoR(max_rows=50, restarts=2, random_state=0).fit(X[:40]).rows_.shape == (40,)
 
 
-def test_constant_columns_and_duplicates():
+def test_constant_columns_have_closed_gates():
     X = load_iris(return_X_y=True)[0]
     X = np.column_stack([np.full(150, 3.0), X[:, 0], X, np.zeros(150)])
     found = UFeSCoR(n_features_to_select=4, restarts=2, random_state=0).fit(X)
@@ -194,7 +194,7 @@ def test_constant_columns_and_duplicates():
     assert UFeSCoR(random_state=0).fit(X[:, [1]]).n_features_ == 1
 
 
-def test_more_columns_than_rows():
+def test_distances_are_preserved_with_more_columns_than_rows():
     X = np.random.default_rng(0).normal(size=(20, 200))
     found = UFeSCoR(n_features_to_select=10, restarts=2, random_state=0).fit(X)
     assert found.n_features_ == 10

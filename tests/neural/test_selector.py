@@ -207,7 +207,7 @@ def test_a_threshold_selects_open_gates():
     assert not hasattr(gates, "support_")
 
 
-def test_features_for_a_class():
+def test_features_for_a_class_are_sorted_by_their_gates():
     names = np.array(["setosa", "versicolor", "virginica"])
     gates = GateSelector(scope="class", **QUICK).fit(X, names[y])
     found = gates.features_for("virginica")
@@ -285,7 +285,7 @@ def test_results_are_reproducible_by_seed_and_by_record(tmp_path):
         clone(gates).resume(X + 1, y, record=gates.record_)
 
 
-def test_at_most_twelve_parameters():
+def test_the_selector_has_at_most_twelve_parameters():
     """Two more parameters are common to all selections."""
     every = {"feature_groups", "fixed_features"}
     assert len(set(signature(GateSelector).parameters) - every) <= 12
@@ -331,7 +331,7 @@ def test_a_training_fold_with_one_class_is_refused():
         cross_val_score(chain, X, y, cv=parts, error_score="raise")
 
 
-def test_two_rows():
+def test_two_rows_suffice_for_gates():
     for settings in ({"mu": 1, "lam": 1}, {}):
         gates = GateSelector(network=network(), random_state=0, **settings)
         gates.fit(X[[0, 149]], y[[0, 149]])
@@ -383,7 +383,7 @@ def test_nested_parameters_can_be_set_if_a_part_is_given_by_name():
     assert GridSearchCV(chain, grid, cv=2).fit(X, y).best_score_ > 0.8
 
 
-def test_recursive_elimination_by_gates():
+def test_gates_can_guide_recursive_elimination():
     X, y = planted()
     gates = GateSelector(sparsity="l1", mu=0.5, lam=2, network=network(4), random_state=0)
     search = RecursiveElimination(Importances(gates), n_features_to_select=2, step=0.3)
@@ -500,7 +500,7 @@ def test_weights_that_overflow_are_refused():
         GateSelector(mu=1.7e308, lam=1.7e308, network=network(), random_state=0).fit(X, y)
 
 
-def test_more_columns_than_rows():
+def test_gates_select_with_more_columns_than_rows():
     X, y = make_classification(30, 300, n_informative=5, random_state=0)
     for scope in ("global", "class"):
         gates = GateSelector(n_features_to_select=5, scope=scope, **QUICK).fit(X, y)

@@ -87,7 +87,7 @@ def test_a_shared_gate_is_one_parameter(scope, joint):
     assert np.isfinite(value).all()
 
 
-def test_the_gradient_of_distances_with_shared_gates():
+def test_the_gradient_of_distances_is_right_for_shared_gates():
     X, units = table()[0], GateUnits(UNIT_OF)
     between = GroupedDependence(PairMatrix(phi()), units)
     shared = SammonObjective(X, 2, (3.0, 0.1, 1.0), between, units)

@@ -10,12 +10,12 @@ pytestmark = pytest.mark.experiment
 
 @pytest.mark.parametrize(("n_samples", "bar"), [(200, 26), (90, 21), (70, 18)])
 @pytest.mark.parametrize("method", ["moi-rfe", "moi-rfe(credit='knockout')"])
-def test_weston(method, n_samples, bar):
+def test_output_information_finds_the_columns_of_weston(method, n_samples, bar):
     """Yang (2011), table 3.1."""
     assert hits(method, make_weston, n_samples) >= bar
 
 
-def test_corral():
+def test_output_information_finds_the_columns_of_corral():
     """Yang (2011), table 3.2."""
     assert hits("moi-rfe", make_corral, 128, variant=6) >= 27
 

@@ -101,12 +101,12 @@ def test_abalone_by_densities_and_by_filters(other, size):
     assert ttest_rel(ours, theirs).pvalue < 0.01
 
 
-def test_cpusmall_by_densities_and_by_the_norm():
+def test_densities_beat_the_norm_on_cpusmall():
     found = scores(*EXPERIMENTS["cpusmall"])
     assert found["SD-L-RFE", 4].mean() <= found["delta-norm-RFE", 4].mean() / 2
 
 
-def test_mpg_by_densities_and_by_dependence():
+def test_densities_beat_dependence_on_mpg():
     found = scores(*EXPERIMENTS["mpg"])
     assert found["HSIC-RFE", 2].mean() >= 1.6 * found["SD-L-RFE", 2].mean()
 
@@ -137,7 +137,7 @@ def test_housing_with_a_width_that_follows_the_number_of_columns():
 
 
 @pytest.mark.parametrize("size", [8, 9, 10, 11])
-def test_wine_by_a_network_and_by_fisher(size):
+def test_a_network_beats_fisher_on_wine(size):
     found = scores(*EXPERIMENTS["wine"])
     ours, theirs = found["MLP-FSPP-RFE", size], found["FisherS", size]
     assert ours.mean() < theirs.mean()
@@ -154,7 +154,7 @@ def test_points_below_fisher(data, size, points):
 
 
 @pytest.mark.parametrize("method", FSPP)
-def test_heart_by_posteriors_and_by_the_norm(method):
+def test_posteriors_are_not_worse_than_the_norm_on_heart(method):
     """Shen et al. (2008), figure 4b: not worse than delta-norm on average over the sizes."""
     found = scores(*EXPERIMENTS["heart"])
     sizes = range(1, 14)

@@ -59,13 +59,13 @@ def hits(name, make, n_samples, **options):
         (make_exponential, 40, 28, {}),
     ],
 )
-def test_regression(name, make, n_samples, bar, options):
+def test_sensitivities_of_regressions_reach_the_published_hits(name, make, n_samples, bar, options):
     """Yang and Ong (2011), table 1."""
     assert hits(name, make, n_samples, **options) >= bar
 
 
 @pytest.mark.parametrize("name", ["fspp1-rfe", "fspp2-rfe"])
-def test_weston_by_a_kernel_svm(name):
+def test_a_kernel_svm_finds_the_columns_of_weston(name):
     """Shen et al. (2008), figure 2: both columns, and the error with them."""
     found, errors = 0, []
     for realization in range(30):
@@ -83,13 +83,13 @@ def test_weston_by_a_kernel_svm(name):
 
 
 @pytest.mark.parametrize(("n_samples", "bar"), [(200, 28), (90, 28), (70, 28), (40, 26)])
-def test_weston_by_a_network(n_samples, bar):
+def test_a_network_finds_the_columns_of_weston(n_samples, bar):
     """Yang, Shen, Ong and Li (2009), table 1."""
     assert hits("mlp-fspp-rfe", make_weston, n_samples) >= bar
 
 
 @pytest.mark.parametrize(("variant", "bar"), [(6, 29), (46, 26), (47, 26)])
-def test_corral_by_a_network(variant, bar):
+def test_network_sensitivity_finds_the_columns_of_corral(variant, bar):
     assert hits("mlp-fspp-rfe", make_corral, 128, variant=variant) >= bar
 
 
@@ -108,7 +108,7 @@ def validation_error(table, columns, grid):
 
 @needs_tables
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_madelon(seed):
+def test_twelve_relevant_columns_of_madelon_are_selected(seed):
     """Twelve relevant columns are selected, and none of the published probes."""
     table = load("madelon")
     train = table.extras["train_idx"]
@@ -141,7 +141,7 @@ def arcene_order():
         pytest.param(1000, 0.27, marks=pytest.mark.xfail(reason="0.34: no gain", strict=True)),
     ],
 )
-def test_arcene(size, bar):
+def test_elimination_on_arcene_reaches_the_expected_error(size, bar):
     """A thousand columns are removed at a time. Selection does not lower the error of 0.19."""
     table, order = arcene_order()
     grid = {"C": [0.5, 2, 8, 32], "gamma": [c / size for c in (0.1, 0.3, 1, 3, 6)]}

@@ -371,7 +371,7 @@ def test_a_method_for_classes_refuses_a_real_target():
         select(X, y, "fisher-score")
     with pytest.raises(IncompatibleCriterion, match=r"Ranking\(FisherScore\(\)\) needs classes"):
         select(X, y, Ranking(FisherScore()))
-    with pytest.raises(IncompatibleCriterion, match="svr-rfe needs a real target"):
+    with pytest.raises(IncompatibleCriterion, match="svr-rfe needs a numeric target"):
         select(X, y > 100, "svr-rfe", task="classification")
     with pytest.raises(IncompatibleCriterion, match="different kinds"):
         select(X, y, Then(recipe("svr-rfe"), recipe("svm-rfe")))

@@ -85,7 +85,7 @@ def rows(browser):
 
 @pytest.mark.parametrize("name", ["wine", "wide", "hostile", "compared", "reproduced"])
 @pytest.mark.parametrize("width", [1180, 320])
-def test_nothing_is_requested_and_nothing_complains(browser, pages, name, width):
+def test_the_page_makes_no_requests_and_has_no_errors(browser, pages, name, width):
     browser.resize(width, 900)
     page = opened(browser, pages[name])
     assert page.requests == []
@@ -129,7 +129,7 @@ def looked_for(page, words):
     return page.run("document.querySelector('#count').textContent")
 
 
-def test_searching(browser, pages):
+def test_the_search_field_finds_every_word(browser, pages):
     """Each word is looked for by itself, wherever it stands."""
     page = opened(browser, pages["wide"])
     there = [f"gene {j}" for j in range(10_000) if "123" in str(j)]
@@ -139,7 +139,7 @@ def test_searching(browser, pages):
     assert looked_for(page, "nonsense") == "No column matches."
 
 
-def test_kept_only(browser, pages):
+def test_the_table_can_show_only_selected_columns(browser, pages):
     page = opened(browser, pages["wide"])
     page.run("document.querySelector('#only').click()")
     assert len(rows(page)) == 30
@@ -174,7 +174,7 @@ def test_no_score_is_sorted_last_both_ways(browser, wine, tmp_path):
         )
 
 
-def test_pages_of_fifty(browser, pages):
+def test_the_table_has_pages_of_fifty_rows(browser, pages):
     page = opened(browser, pages["wide"])
     first = rows(page)
     assert len(first) == 50
@@ -187,7 +187,7 @@ def test_pages_of_fifty(browser, pages):
     assert rows(page) == first
 
 
-def test_the_theme_goes_round(browser, pages):
+def test_the_theme_button_changes_the_theme(browser, pages):
     browser.prefer("light")
     page = opened(browser, pages["wine"])
     ground = "getComputedStyle(document.documentElement).backgroundColor"

@@ -77,7 +77,7 @@ def test_methods_that_do_not_beat_the_baseline_are_the_first_caveat():
     assert report.cares[0].fact == "No method is shown to beat the baseline."
 
 
-def test_a_clear_best_and_few_resamples():
+def test_the_report_names_a_clear_winner_and_warns_about_few_resamples():
     rows = [row._replace(n_realizations=4) for row in one_table(p=(0.01, 0.01))]
     report = compared(standing_of(rows))
     assert "<h1>mrmr is the best of 3 methods</h1>" in report.html()
@@ -95,7 +95,7 @@ def test_several_tables_have_ranks_with_their_critical_difference():
     assert "ranks over the tables" in text_of(page)
 
 
-def test_methods_that_failed_have_a_row_and_a_sentence():
+def test_methods_that_failed_have_a_row_with_their_error():
     failed = (Failed("svm-rfe", 0, "svm-rfe needs two classes."),)
     report = compared(standing_of(one_table()), [MeasuredTable("wine.csv", "y", 178, 13, failed)])
     assert "svm-rfe failed: svm-rfe needs two classes." in text_of(report.html())

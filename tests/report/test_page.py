@@ -77,7 +77,7 @@ def whole(eliminated, wine, resampled):
     return gathered, Page(gathered.html())
 
 
-def test_the_answer_comes_first(whole):
+def test_the_result_comes_first(whole):
     gathered, page = whole
     assert isinstance(gathered, Report)
     assert page.said["head"].count("Keep 5 of 13 columns to predict cultivar") == 2
@@ -224,7 +224,7 @@ def test_effects_on_a_model_are_shown(eliminated, wine):
         report(eliminated, wine.X, wine.y, model=LogisticRegression().fit(scale(wine.X), wine.y))
 
 
-def test_words_name_the_class_that_stands_out(whole, wine):
+def test_the_text_names_the_class_that_stands_out(whole, wine):
     gathered, page = whole
     column = list(wine.feature_names).index("flavanoids")
     medians = [np.median(wine.X[wine.y == c, column]) for c in range(3)]
@@ -308,7 +308,7 @@ def test_a_tuned_svm_has_its_curve(wine, tuned):
     assert "tuning" not in Page(report(chosen, wine.X, wine.y).html()).text
 
 
-def test_the_same_error_at_every_C_is_one_sentence(wine):
+def test_a_constant_curve_is_described_in_one_sentence(wine):
     X = np.column_stack([wine.y * 10.0, wine.X[:, 0]])
     search = SVCPathCV("linear", cv=3, lambda_range=(0.01, 0.1)).fit(scale(X), wine.y)
     assert np.ptp(search.curve_.coefficients) == 0
@@ -318,7 +318,7 @@ def test_the_same_error_at_every_C_is_one_sentence(wine):
     assert "<svg" not in page.html.split('id="tuning"')[1].split("</section>")[0]
 
 
-def test_one_kept_column_is_one_sentence(wine):
+def test_a_report_of_one_column_states_it(wine):
     chosen = Ranking(FisherScore(), n_features_to_select=1).fit(wine.X, wine.y)
     page = Page(report(chosen, wine.X, wine.y).html())
     assert "Only one column is kept." in page.said["redundancy"]
@@ -354,7 +354,7 @@ def test_columns_without_a_score_have_a_dash_and_null(wine):
     assert "–" in page.said["ranking"]
 
 
-def test_nothing_selected_is_an_answer():
+def test_a_report_states_that_nothing_is_selected():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
     with pytest.warns(NothingFound):
@@ -399,7 +399,7 @@ def test_failed_resamples_are_reported(eliminated, wine, resampled):
 def test_a_size_read_off_the_curve_is_a_caveat(eliminated, wine, resampled):
     given = {"results": resampled, "size_from_results": True}
     cares = report(eliminated, wine.X, wine.y, **given).cares
-    assert any("chosen on the curve that reports" in care.fact for care in cares)
+    assert any("chosen by the same errors" in care.fact for care in cares)
 
 
 def test_no_error_seen_is_not_no_error(wine):
@@ -598,7 +598,7 @@ def test_names_cannot_do_harm(hostile, wine):
     assert "{{ 7 * 7 }}" in page.said["ranking"]
 
 
-def test_the_page_of_a_hostile_title_is_whole(eliminated, wine):
+def test_a_hostile_title_adds_no_script(eliminated, wine):
     page = Page(report(eliminated, wine.X, wine.y, title="</title><script>x</script>").html())
     assert [tag for tag, _ in page.tags].count("script") == 2
     assert page.wrong == []
@@ -607,7 +607,7 @@ def test_the_page_of_a_hostile_title_is_whole(eliminated, wine):
 # -- writing --------------------------------------------------------------------------------------
 
 
-def test_a_page_is_written_whole(whole, tmp_path):
+def test_a_page_replaces_the_old_file(whole, tmp_path):
     gathered, page = whole
     path = tmp_path / "report.html"
     path.write_text("old")
@@ -725,7 +725,7 @@ def test_a_gain_is_shown_with_the_standard_error_of_the_difference(wine):
     assert f"{gained} for the difference, which {verb} one standard error" in shown
 
 
-def test_the_plan_of_auto_is_described_in_words(wine):
+def test_the_plan_of_auto_is_described_as_text(wine):
     chosen = Auto(budget=1, random_state=0, n_features_to_select=3).fit(wine.X, wine.y)
     html = report(chosen, wine.X, wine.y).html()
     assert "column order by joint mutual information: always tried" in html

@@ -87,21 +87,21 @@ SUBSET = np.array([0, 1, 2, 3, 4, 5, 6])
 
 @pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
 @pytest.mark.parametrize("name", CLASSES)
-def test_classes(name, place, by_copies):
+def test_classes_give_the_same_scores_on_a_device(name, place, by_copies):
     X, f = problem()
     _compare(CLASSES[name], X, f > 0, place)
 
 
 @pytest.mark.filterwarnings("error::tamis.exceptions.DeviceWarning")
 @pytest.mark.parametrize("name", REAL)
-def test_real_targets(name, place, by_copies):
+def test_numeric_targets_give_the_same_scores_on_a_device(name, place, by_copies):
     X, f = problem()
     # if residuals are a millionth, the rounding errors of copies matter
     _compare(REAL[name], X, f, place, 1e-9 if name == "interpolating" else 1e-10)
 
 
 @pytest.mark.parametrize("machine", [NewtonSVC(gamma=0.1), SVC(gamma=0.1)], ids=str)
-def test_several_classes(machine, place, by_copies):
+def test_several_classes_give_the_same_scores_on_a_device(machine, place, by_copies):
     X, f = problem()
     _compare(PosteriorSensitivity(machine, n_values=4), X, np.digitize(f, [-0.7, 0.7]), place)
     _compare(
@@ -229,7 +229,7 @@ def test_who_runs_there(criterion, there):
     assert criterion.runs_on_device is there
 
 
-def test_the_table_goes_there_once(place):
+def test_the_table_is_copied_to_the_device_once(place):
     """One copy of the table; columns and rows are taken there."""
     if place.library is np:
         pytest.skip("numpy arrays are always on the CPU")

@@ -35,7 +35,7 @@ def brute(model, X, effect, j):
     ],
     ids=str,
 )  # fmt: skip
-def test_regressions(model):
+def test_effects_of_regressions_agree_with_scikit_learn(model):
     X, y = load_diabetes(return_X_y=True)
     X, y = np.asfortranarray(X[:80] * 21), y[:80] / 50
     model = clone(model).fit(X, y)
@@ -55,7 +55,7 @@ def test_regressions(model):
     ],
     ids=str,
 )  # fmt: skip
-def test_classifiers(model, n_classes):
+def test_effects_of_classifiers_agree_with_scikit_learn(model, n_classes):
     X, y = make_classification(
         60, 4, n_informative=3, n_redundant=0, n_classes=n_classes, n_clusters_per_class=1,
         random_state=0,
@@ -81,7 +81,7 @@ def test_svms_of_several_classes_return_shares():
             assert_allclose(mean, np.bincount(machine.predict(altered), minlength=3) / 60)
 
 
-def test_a_column_of_texts():
+def test_a_text_column_has_an_effect_for_each_value():
     colours = np.array(["red", "green", "blue"])[np.arange(30) % 3]
     frame = pd.DataFrame({"colour": colours})
     model = make_pipeline(OneHotEncoder(), Ridge(alpha=1e-9)).fit(frame, colours == "red")

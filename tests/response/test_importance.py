@@ -101,7 +101,7 @@ def test_shuffles_agree_with_scikit_learn(scoring):
 
 @pytest.mark.parametrize("scoring", [None, "neg_mean_squared_error", "neg_mean_absolute_error"])
 @pytest.mark.parametrize("model", [SVR(C=10), Ridge()], ids=str)
-def test_regressions(model, scoring):
+def test_importances_of_regressions_agree_with_scikit_learn(model, scoring):
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:60, :4] * 21, y[:60]
     model = clone(model).fit(X[:40], y[:40])
@@ -111,7 +111,7 @@ def test_regressions(model, scoring):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_without_the_truth_answers_are_compared(n_classes):
+def test_without_a_target_outputs_are_compared(n_classes):
     X, y = table(n_classes)
 
     def moved(outputs, half):
@@ -384,7 +384,7 @@ def mixed(n_samples=80):
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
-def test_frames_of_any_columns(make):
+def test_importance_accepts_frames_of_any_columns(make):
     columns, y = mixed()
     frame = make(columns)
     model = make_pipeline(

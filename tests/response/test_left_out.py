@@ -98,7 +98,7 @@ def test_decisions_equal_refits():
 
 
 @pytest.mark.parametrize("by", ["permutation", "zero", "removal"])
-def test_other_perturbations(by):
+def test_other_perturbations_work_with_leave_one_out_models(by):
     X, y = problem()
     machine = NewtonSVR(2.0, epsilon=0.0, gamma=0.3)
     criterion = DensitySensitivity(machine, by=by, on="left-out", random_state=0).fit(X, y)
@@ -143,7 +143,7 @@ def test_columns_that_change_together(kernel):
 
 
 @pytest.mark.parametrize("on", ["training", "left-out"])
-def test_linear_svms_of_columns_far_from_0(on):
+def test_linear_svms_are_exact_for_columns_far_from_0(on):
     """They measure from the middle of the columns, and so do those who follow them."""
     X, y = problem()
     criterion = DensitySensitivity(NewtonSVR(1e3, epsilon=0.0, kernel="linear"), on=on)
@@ -212,7 +212,7 @@ def test_estimators_without_leave_one_out_models(criterion, match):
         criterion.fit(X, y)
 
 
-def test_what_is_no_such_word():
+def test_invalid_values_of_on_are_refused():
     X, y = problem()
     with pytest.raises(InvalidParameter, match="'left-out' or 'auto'"):
         DensitySensitivity(NewtonSVR(epsilon=0.0), on="left").fit(X, y)

@@ -71,7 +71,7 @@ def test_posteriors(scalers, by, monkeypatch):
         assert_allclose(fast, slow, atol=1e-9)
 
 
-def test_a_column_far_from_zero(monkeypatch):
+def test_an_engine_is_exact_for_a_column_far_from_zero(monkeypatch):
     X, y = table()
     X[:, 3] += 1e6
     criterion = PosteriorSensitivity(make_pipeline(StandardScaler(), SVC(gamma=0.3)))
@@ -99,7 +99,7 @@ def test_no_copies_are_made(last, n_classes, output, monkeypatch):
 
 
 @pytest.mark.parametrize("last", [SVR(C=20.0), network(MLPRegressor), Ridge()], ids=str)
-def test_densities(last, monkeypatch):
+def test_density_sensitivity_is_the_same_after_scalers(last, monkeypatch):
     X, y = make_regression(60, 5, n_informative=3, random_state=0)
     criterion = DensitySensitivity(make_pipeline(RobustScaler(), last))
     fast, slow = both_ways(criterion, X, y / y.std(), monkeypatch)
@@ -109,7 +109,7 @@ def test_densities(last, monkeypatch):
 
 
 @pytest.mark.parametrize("first", [PCA(4), MinMaxScaler(clip=True)], ids=str)
-def test_what_is_no_scaling_by_columns_is_left_to_copies(first, monkeypatch):
+def test_a_step_that_does_not_scale_columns_uses_altered_copies(first, monkeypatch):
     X, y = load_iris(return_X_y=True)
     criterion = PosteriorSensitivity(make_pipeline(first, SVC(gamma=0.3)), n_values=3).fit(X, y)
     monkeypatch.setattr(GenericEngine, "batches", refuse)

@@ -58,7 +58,7 @@ def both_ways(criterion, X, y, monkeypatch, subset=None):
 @pytest.mark.parametrize("on", ["training", "held-out"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("output", CRITERIA)
-def test_every_output_and_way(output, way, on, monkeypatch):
+def test_every_output_and_perturbation_agrees_with_copies(output, way, on, monkeypatch):
     kind, options, task = CRITERIA[output]
     X = table("tied")
     y = target(X, task)
@@ -70,7 +70,7 @@ def test_every_output_and_way(output, way, on, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["LGBM", "XGB", "CatBoost"])
-def test_guests(name, monkeypatch):
+def test_models_of_other_libraries_agree_with_copies(name, monkeypatch):
     X = table("continuous")
     for kind, task in (
         (PosteriorSensitivity, "2"), (ScoreSensitivity, "3"), (DensitySensitivity, "regression"),

@@ -54,7 +54,7 @@ def check(engine, model, method, X, atol):
 @pytest.mark.parametrize("kind", ["continuous", "tied"])
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_library(name, task, kind):
+def test_trees_of_every_library_are_exact(name, task, kind):
     X = table(kind)
     model = made(name, task).fit(X, target(X, task))
     for method in ["predict"] if task == "regression" else ["predict_proba", "codes"]:
@@ -63,7 +63,7 @@ def test_every_library(name, task, kind):
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", TAKE_MISSING)
-def test_missing_values(name, task):
+def test_trees_are_exact_for_missing_values(name, task):
     X = table("missing")
     model = made(name, task).fit(X, target(X, task))
     for method in ["predict"] if task == "regression" else ["predict_proba", "codes"]:
@@ -86,7 +86,7 @@ def with_categories(name, task, X):
 @pytest.mark.parametrize("kind", ["categories", "both"])
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", ["HistGradientBoosting", "LGBM", "XGB"])
-def test_categories(name, task, kind):
+def test_trees_are_exact_for_categories(name, task, kind):
     X = table(kind)
     model = with_categories(name, task, X)
     for method in ["predict"] if task == "regression" else ["predict_proba", "codes"]:
@@ -121,7 +121,7 @@ def test_what_lightgbm_takes_for_missing(settings, kind):
 
 
 @pytest.mark.parametrize("mode", ["Max", "Min"])
-def test_where_catboost_puts_missing_values(mode):
+def test_missing_values_of_catboost_go_where_it_sends_them(mode):
     X = table("missing")
     model = made("CatBoost", "regression", nan_mode=mode).fit(X, target(X, "regression"))
     check(opened(model, "predict", X), model, "predict", X, 1e-12)
@@ -145,7 +145,7 @@ MODES = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_modes_of_classifiers(mode):
+def test_trees_are_exact_for_every_mode(mode):
     name, settings, task = MODES[mode]
     X = table("continuous")
     model = made(name, task, **settings).fit(X, target(X, task))
@@ -166,7 +166,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_losses_of_regressors(loss):
+def test_trees_are_exact_for_every_loss(loss):
     name, settings = LOSSES[loss]
     X = table("continuous")
     model = made(name, "regression", **settings).fit(X, np.exp(target(X, "regression") / 2))
@@ -175,7 +175,7 @@ def test_losses_of_regressors(loss):
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 @pytest.mark.parametrize("name", ["HistGradientBoosting", "LGBM", "XGB", "CatBoost"])
-def test_training_that_stopped_early(name):
+def test_trees_are_exact_after_early_stopping(name):
     X, draw = table("continuous"), np.random.default_rng(0)
     y = draw.permutation(target(X, "2"))  # nothing to learn: the best iteration is an early one
     held = slice(60, None)
@@ -197,7 +197,7 @@ def test_training_that_stopped_early(name):
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "codes", "decision_function"])
-def test_decision_values(method):
+def test_trees_are_exact_for_decision_values(method):
     X = table("tied")
     for name in ("GradientBoosting", "HistGradientBoosting"):
         for task in ("2", "3"):

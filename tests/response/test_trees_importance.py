@@ -51,7 +51,7 @@ def asked_both_ways(function, monkeypatch):
 @pytest.mark.parametrize(
     "name", ["DecisionTree", "RandomForest", "GradientBoosting", "HistGradientBoosting"]
 )
-def test_regressions_without_the_truth(name, way, monkeypatch):
+def test_regressions_need_no_target(name, way, monkeypatch):
     X = table("tied")
     model = made(name, "regression").fit(X, target(X, "regression"))
     by = WAYS.get(way, way)
@@ -79,7 +79,7 @@ def with_categories(name, task, X):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("task", ["3", "regression"])
 @pytest.mark.parametrize("name", ["HistGradientBoosting", "LGBM"])
-def test_missing_values_and_categories(name, task, way, monkeypatch):
+def test_missing_values_and_categories_use_the_engine(name, task, way, monkeypatch):
     """The marginal over them is the engine's own, too."""
     X = table("both")
     model = with_categories(name, task, X)
@@ -260,7 +260,7 @@ def test_threads_change_no_bit(by, monkeypatch):
     assert_array_equal(one, two)
 
 
-def test_rows_are_dealt_out_to_threads(monkeypatch):
+def test_rows_are_shared_by_threads(monkeypatch):
     """A criterion's n_jobs reaches the loops over trees, also in the folds."""
     seen = []
     kept = engines.TreeEngine._answers

@@ -46,7 +46,7 @@ def test_models_of_no_trees_are_none_in_silence():
             assert open_trees(fitted, "predict_proba", asked(fitted, "predict_proba"), X) is None
 
 
-def test_answers_of_other_kinds_are_not_followed():
+def test_outputs_of_unknown_kinds_are_not_supported():
     X = table("continuous")
     model = made("RandomForest", "2").fit(X, target(X, "2"))
     assert open_trees(model, "probabilities", model.predict_proba, X) is None
@@ -63,7 +63,7 @@ def test_a_subclass_may_differ():
     refused(model, "predict_proba", X, "its class is a subclass")
 
 
-def test_answers_that_are_not_the_trees():
+def test_a_model_whose_outputs_differ_from_its_trees_is_refused():
     X = table("continuous")
     model = made("RandomForest", "2").fit(X, target(X, "2"))
     own = model.predict_proba
@@ -111,7 +111,7 @@ def test_corrupted_models_are_not_read():
     assert open_trees(model, "predict_proba", raw, X) is not None
 
 
-def test_several_targets():
+def test_several_targets_are_not_supported():
     X = table("continuous")
     Y = np.stack([target(X, "regression"), X[:, 0]], axis=1)
     model = made("RandomForest", "regression").fit(X, Y)
@@ -125,7 +125,7 @@ def test_a_start_that_is_a_model():
     refused(model, "predict", X, "it starts from another model, DecisionTreeRegressor")
 
 
-def test_another_number_of_columns():
+def test_a_model_of_another_number_of_columns_is_not_supported():
     X = table("continuous")
     model = made("RandomForest", "regression").fit(X, target(X, "regression"))
     warn_of_copies.cache_clear()
@@ -139,7 +139,7 @@ def test_missing_values_that_the_model_refuses():
     refused(model, "predict", table("missing"), "it does not accept missing values")
 
 
-def test_text_categories():
+def test_text_categories_are_refused():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     X = table("continuous")
     words = pandas.Series(np.array(["a", "b", "c"])[np.arange(N) % 3], dtype="category")
@@ -184,7 +184,7 @@ def test_vector_leaves():
         assert open_trees(model, "predict_proba", model.predict_proba, X) is None
 
 
-def test_counters_of_catboost():
+def test_counters_of_catboost_are_not_supported():
     X = table("categories")
     frame = X.astype(object)
     frame[:, 1] = X[:, 1].astype(int).astype(str)
@@ -235,7 +235,7 @@ def test_an_ensemble_returns_raw_outputs():
     np.testing.assert_allclose(found[:, 0], model.decision_function(X), atol=1e-14)
 
 
-def test_a_missing_value_that_nobody_announced():
+def test_an_unannounced_missing_value_is_refused():
     X = table("missing")
     model = made("HistGradientBoosting", "2").fit(X, target(X, "2"))
     raw = asked(model, "predict_proba")

@@ -86,7 +86,7 @@ def test_sums_of_any_terms(forest):
     assert_allclose(found, sums, atol=1e-9)
 
 
-def test_shuffles_in_blocks_of_rows(forest, monkeypatch):
+def test_shuffles_in_blocks_of_rows_give_the_same_sums(forest, monkeypatch):
     X, _, engine = forest
     donors = np.random.default_rng(0).permutation(N)
     draw, statistic = Shuffle(X, donors), Terms(engine.outputs())
@@ -120,7 +120,7 @@ def test_columns_without_a_test_change_nothing(forest):
     assert_array_equal(at(engine, X)[4], np.repeat(engine.outputs()[:, None], N, axis=1))
 
 
-def test_the_engine_s_batches(forest):
+def test_batches_return_the_outputs_of_the_model(forest):
     X, model, engine = forest
     raw = asked(model, "predict_proba")
     donors = np.random.default_rng(0).permutation(N)
@@ -135,7 +135,7 @@ def test_the_engine_s_batches(forest):
         assert_allclose(found, copies_at(raw, X, X[:5], units)[1:3, 10:30], atol=1e-14)
 
 
-def test_batches_of_few_columns(forest, monkeypatch):
+def test_batches_of_few_columns_give_the_same_outputs(forest, monkeypatch):
     X, _, engine = forest
     units = np.arange(D)[:, None]
     (whole,) = engine.batches(units)
@@ -147,7 +147,7 @@ def test_batches_of_few_columns(forest, monkeypatch):
     assert_array_equal(np.concatenate(found), expected)
 
 
-def test_the_engine_s_models():
+def test_the_engine_supports_these_models():
     X = table("continuous")
     y = target(X, "2")
     forest, boosting = (made(name, "2").fit(X, y) for name in ("RandomForest", "GradientBoosting"))
@@ -183,7 +183,7 @@ def test_threads_change_no_bit(kind):
     assert_array_equal(absolute(one, X[:50], None, groups), absolute(two, X[:50], None, groups))
 
 
-def test_many_rows_and_columns():
+def test_many_rows_and_columns_are_split_into_blocks():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(3000, 40))
     y = X[:, 0] * X[:, 1] + X[:, 2]
@@ -214,7 +214,7 @@ def chain(depth):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 1000, 1001])
-def test_a_chain(depth):
+def test_a_chain_of_tests_of_any_depth_is_followed(depth):
     draw = np.random.default_rng(0)
     trees = chain(depth)
     X = draw.uniform(-1, depth + 1, size=(200, 2))
@@ -242,7 +242,7 @@ def test_units_that_share_a_column(forest):
 
 
 @pytest.mark.parametrize("task", ["2", "regression"])
-def test_trees_of_one_leaf(task):
+def test_trees_may_have_one_leaf(task):
     X = np.zeros((N, D))
     y = target(table("tied"), task)
     method = "predict" if task == "regression" else "predict_proba"
@@ -258,7 +258,7 @@ def test_trees_of_one_leaf(task):
         assert_allclose(effects_of(engine, X[:2])[0], np.repeat(engine.outputs()[:1], 2, axis=0))
 
 
-def test_some_trees_of_one_leaf():
+def test_some_trees_may_have_one_leaf():
     X = table("continuous")
     model = RandomForestRegressor(30, max_depth=1, min_samples_leaf=30, random_state=0)
     model.fit(X, target(X, "regression"))
@@ -268,7 +268,7 @@ def test_some_trees_of_one_leaf():
     assert_allclose(at(engine, X), copies_at(raw, X, X, singles()), atol=1e-13)
 
 
-def test_one_column():
+def test_trees_may_have_one_column():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(300, 1))
     model = DecisionTreeRegressor().fit(X, draw.normal(size=300))
@@ -292,7 +292,7 @@ def test_more_cells_than_a_word_holds(kind, monkeypatch):
     assert_allclose(effects_of(engine, X), effects_of(expected, X), atol=1e-12)
 
 
-def test_more_cells_than_16_bits():
+def test_more_cells_than_16_bits_use_wider_codes():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(70_000, 2))
     model = ExtraTreesRegressor(2, random_state=0).fit(X, draw.normal(size=len(X)))
@@ -305,7 +305,7 @@ def test_more_cells_than_16_bits():
     assert_allclose(found, expected, atol=1e-13)
 
 
-def test_many_notes_of_a_row(monkeypatch):
+def test_buffers_grow_for_rows_with_many_notes(monkeypatch):
     """Lists that are too short at first grow."""
     monkeypatch.setattr(ensemble, "ROOM", 2)
     draw = np.random.default_rng(0)
@@ -316,7 +316,7 @@ def test_many_notes_of_a_row(monkeypatch):
     assert_allclose(at(engine, X[:20]), copies_at(raw, X, X[:20], units), atol=1e-13)
 
 
-def test_unreachable_nodes():
+def test_unreachable_nodes_do_not_matter():
     """XGBoost keeps pruned nodes in its arrays."""
     trees = chain(2)
     more = {
@@ -332,7 +332,7 @@ def test_unreachable_nodes():
     assert_array_equal(found, same)
 
 
-def test_values_between_32_bit_neighbours():
+def test_values_between_32_bit_neighbours_are_rounded_as_in_a_forest():
     """A forest sees 32 bits: values that fall together there are one."""
     draw = np.random.default_rng(0)
     X = 1 + np.arange(60)[:, None] * 2.0**-23 + draw.uniform(-1, 1, size=(60, 2)) * 2.0**-25
@@ -362,7 +362,7 @@ def test_behind_scalers(task):
             assert_allclose(found, copies_shuffled(model.raw, X, donors, singles()), atol=1e-12)
 
 
-def test_behind_something_that_mixes_columns():
+def test_trees_after_a_step_that_mixes_columns_are_not_supported():
     X = table("continuous")
     pipe = make_pipeline(PCA(3), made("RandomForest", "2")).fit(X, target(X, "2"))
     assert not TreeEngine.knows(Model(pipe, "codes", asked(pipe, "codes"), as_it_is))

@@ -45,7 +45,7 @@ def test_gamma_follows_the_number_of_columns(n_features):
     assert_allclose(ours.decision_function(X), theirs.decision_function(X))
 
 
-def test_regression_in_units_of_the_target():
+def test_a_tuned_regression_has_the_units_of_the_target():
     """The same SVM as on a standardised target."""
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:100] * 21, y[:100]
@@ -143,7 +143,7 @@ def test_tuned_svms_predict():
     assert tuned.score(X, y) > 0.8
 
 
-def test_tiny_classes():
+def test_tiny_classes_can_be_tuned():
     X, y = make_classification(40, 5, n_informative=3, random_state=0)
     few = np.r_[np.flatnonzero(y == 0)[:12], np.flatnonzero(y == 1)[:2]]
     assert TunedSVC().fit(X[few], y[few]).best_params_["scale"] > 0

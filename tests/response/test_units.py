@@ -102,7 +102,7 @@ def test_every_engine_follows_a_group(model, n_classes):
     assert_allclose(zeroed.loss(ALL), expected, atol=1e-9)
 
 
-def test_so_many_rows_stand_for_a_group():
+def test_n_values_rows_represent_a_group():
     X, y = table()
     criterion = GroupedPosterior(LogisticRegression(), n_values=8, random_state=1).fit(X, y)
     p = LogisticRegression().fit(X, y).predict_proba

@@ -99,7 +99,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize("cls", searches())
-    def test_missing_and_infinite_numbers(self, cls, bad):
+    def test_missing_and_infinite_numbers_are_refused(self, cls, bad):
         X = self.X.copy()
         X[3, 2] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):
@@ -107,7 +107,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("bad", [np.inf, -np.inf])
     @pytest.mark.parametrize("made", [np.asarray, list, pd.Series])
-    def test_an_infinite_target(self, bad, made):
+    def test_an_infinite_target_is_refused(self, bad, made):
         y = self.X[:, 0].copy()
         y[[3, 5]] = bad
         with pytest.raises(InvalidTarget, match=r"y is infinity in 2 row\(s\): 3, 5\. Leave"):
@@ -131,7 +131,7 @@ class TestBadInput:
         numbers = self.X.astype(object)
         assert Forward(Scatter(), n_features_to_select=2).fit(numbers, self.y).n_features_ == 2
 
-    def test_one_class(self):
+    def test_a_single_class_is_refused(self):
         with pytest.raises(InvalidTarget, match="at least two classes"):
             Forward(Scatter()).fit(self.X, np.zeros(60))
 
@@ -151,7 +151,7 @@ class TestBadInput:
         with pytest.raises(InvalidParameter, match="random_state needs"):
             Genetic(Scatter(), random_state=random_state).fit(self.X, self.y)
 
-    def test_a_missing_target(self):
+    def test_a_missing_target_is_refused(self):
         with pytest.raises(ValueError, match="requires y to be passed"):
             Forward(Scatter()).fit(self.X)
 
@@ -166,7 +166,7 @@ class TestBadInput:
         with pytest.raises(InvalidScore, match="returned NaN"):
             Forward(failing).fit(self.X, self.y)
 
-    def test_fewer_rows_than_columns(self):
+    def test_fewer_rows_than_columns_are_accepted(self):
         draw = np.random.default_rng(0)
         X, y = draw.normal(size=(10, 40)), np.arange(10) % 2
         for criterion in (FisherScore(), MutualInformation(), Importances(SVC(kernel="linear"))):
@@ -229,7 +229,7 @@ class TestScikitLearn:
         kept = grid.best_estimator_["recursiveelimination"]
         assert kept.n_features_ == grid.best_params_["recursiveelimination__n_features_to_select"]
 
-    def test_selection_inside_the_folds(self):
+    def test_a_selection_runs_inside_the_folds(self):
         pipe = make_pipeline(Ranking(FisherScore(), n_features_to_select=3), LogisticRegression())
         assert cross_val_score(pipe, self.scaled, self.y).mean() > 0.9
 

@@ -45,7 +45,7 @@ def test_steps_never_go_below_a_threshold_or_the_requested_size():
     assert sizes(30, step=[(10, 7)], n_features_to_select=8) == [30, 23, 16, 10, 9, 8]
 
 
-def test_steps_by_number_and_fraction():
+def test_steps_are_given_by_number_or_fraction():
     assert sizes(10, step=3, n_features_to_select=2) == [10, 7, 4, 2]
     assert sizes(10, step=0.5, n_features_to_select=1) == [10, 5, 3, 2, 1]
     assert sizes(10, step=0.01, n_features_to_select=8) == [10, 9, 8]
@@ -81,7 +81,7 @@ def test_the_criterion_is_tuned_when_due(retune, expected):
     assert chosen == expected
 
 
-def test_retune_by_tier():
+def test_the_criterion_is_tuned_at_the_start_of_each_tier():
     X = np.random.default_rng(0).normal(size=(4, 40))
     search = RecursiveElimination(
         Index(), n_features_to_select=5, step=[(20, 10), (10, 5), (0, 1)], retune="tier"

@@ -27,7 +27,7 @@ def test_exhaustive_agrees_with_brute_force():
     assert search.n_evaluations_ == comb(7, 3)
 
 
-def test_exhaustive_over_all_sizes():
+def test_exhaustive_search_covers_all_sizes():
     X, y = table()
     judge = Penalised(Scatter(), per_feature=1.2)
     search = Exhaustive(judge, n_features_to_select="best").fit(X, y)

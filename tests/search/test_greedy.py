@@ -151,7 +151,7 @@ def test_forward_skips_duplicates_and_constants():
 
 
 @pytest.mark.parametrize("by", ["alone", "removal"])
-def test_the_best_columns_of_a_ranking_by_gain_and_by_removal(by):
+def test_a_ranking_selects_the_best_columns_by_gain_and_by_removal(by):
     X, y = table()
     scores = FisherScore().fit(X, y).scores_
     cut = float(np.median(scores))

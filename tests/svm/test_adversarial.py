@@ -14,7 +14,7 @@ from .adversarial import Problem, contradictions, look, path_gap, problem, value
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
-def test_scaled_and_degenerate_problems(first):
+def test_scaled_and_degenerate_problems_are_solved_or_flagged(first):
     found = [(seed, *look(seed)[1:]) for seed in range(first, first + 10)]
     assert [(seed, p.complaints, c.complaints) for seed, p, c in found] == [
         (seed, [], []) for seed, _, _ in found
@@ -31,7 +31,7 @@ def test_scaled_and_degenerate_problems(first):
         8372,  # a variable leaves its bounds between events hidden by rounding
     ],
 )
-def test_problems_that_failed_before(seed):
+def test_problems_that_failed_before_are_solved(seed):
     _, path, proof = look(seed)
     assert path.complaints + proof.complaints == []
 

@@ -71,7 +71,7 @@ def test_weighted_error_costs_negatives_by_their_weight():
     assert curve(1.0) == pytest.approx((wrong * cost).sum() / cost.sum())
 
 
-def test_votes_of_several_classes():
+def test_the_curve_of_several_classes_agrees_with_votes():
     X, y = load_wine(return_X_y=True)
     X = scale(X)[:, :3]
     path = SVCPath("rbf", gamma=0.5).fit(X[::2], y[::2])

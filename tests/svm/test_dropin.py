@@ -122,7 +122,7 @@ def test_every_other_scorer_is_refused(search):
         search(scoring=len).fit(X, y)
 
 
-def test_the_range_of_C():
+def test_the_range_may_be_given_by_C_or_lambda():
     X, y = classification(n=60)
     by_C = SVCPathCV("linear", C_range=(0.125, 4.0), cv=3).fit(X, y)
     by_lambda = SVCPathCV("linear", lambda_range=(0.25, 8.0), cv=3).fit(X, y)
@@ -132,7 +132,7 @@ def test_the_range_of_C():
     powers = sorted({*by_C.cv_results_["param_C"].tolist()} - {by_C.best_C_})
     assert powers == [0.125, 0.25, 0.5, 1, 2, 4]
     for wrong in ((4.0, 0.125), (0, 1), 3.0, "all", (1e-320, 1.0)):
-        with pytest.raises(InvalidParameter, match="C_range to be a pair of rising numbers"):
+        with pytest.raises(InvalidParameter, match="C_range to be a pair of increasing numbers"):
             SVCPathCV(C_range=wrong).fit(X, y)
     with pytest.raises(InvalidParameter, match="not both"):
         SVRPathCV(C_range=(1, 2), lambda_range=(1, 2)).fit(X, y)
@@ -189,7 +189,7 @@ def test_a_preprocessor_is_fitted_inside_the_folds(kernel):
 
 
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")
-def test_a_table_with_text_and_missing_values():
+def test_a_table_may_have_text_and_missing_values():
     X, y = classification(n=80)
     frame = pl.DataFrame({"a": X[:, 0], "b": [None, *X[1:, 1].tolist()], "c": ["u", "v"] * 40})
     prepare = make_pipeline(TableEncoder(), StandardScaler())

@@ -57,7 +57,7 @@ def test_huge_columns_are_solved_or_refused(cls, options, scale, kernel):
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
 @pytest.mark.parametrize(("cls", "options"), [(SVCPathCV, {"cv": 2}), (SVRPath, {})])
-def test_weights_of_very_different_sizes(cls, options, weight):
+def test_weights_may_have_very_different_sizes(cls, options, weight):
     X, y = classification(n=16, d=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TamisWarning)
@@ -308,7 +308,7 @@ def test_the_best_C_of_tiny_columns_is_finite(scale, middle):
         SVCPathCV("linear", lambda_range=(1e-310, 1.0)).fit(X, y)
 
 
-def test_a_nan_gap_is_treated_as_infinite(monkeypatch):
+def test_a_duality_gap_of_nan_is_treated_as_infinite(monkeypatch):
     X, y = classification(n=20)
     programme = SVCPath("linear").fit(X, y)._machines.paths[0].solution.programme
     state = homotopy.SolverState(programme)

@@ -98,7 +98,7 @@ def test_invalid_parameters_are_refused():
     X, y = problem(20)
     with pytest.raises(InvalidParameter, match="kernel to be 'rbf'"):
         LSSVCPathCV("sigmoid").fit(X, y)
-    with pytest.raises(InvalidParameter, match="a pair of rising numbers"):
+    with pytest.raises(InvalidParameter, match="a pair of increasing numbers"):
         LSSVCPathCV(C_range=(1.0, 0.5)).fit(X, y)
     with pytest.raises(InvalidTarget, match="OneVsRestClassifier"):
         LSSVCPathCV().fit(X, np.arange(20) % 3)
@@ -139,7 +139,10 @@ def test_the_path_does_not_depend_on_the_origin(kernel, shift):
         ({"kernel": "poly", "degree": 2, "coef0": -1.0}, "coef0 of at least 0"),
         ({"kernel": np.eye(2)}, "needs kernel to be 'rbf'"),
         ({"gamma": []}, "needs gamma to be a number above 0"),
-        ({"C_range": (1e-300, 1e300)}, "needs C_range to be a pair of rising numbers from 1e-100"),
+        (
+            {"C_range": (1e-300, 1e300)},
+            "needs C_range to be a pair of increasing numbers from 1e-100",
+        ),
         ({"cv": []}, "at least one fold"),
         ({"cv": [(np.arange(40), np.arange(0))]}, "needs training and test rows"),
     ],

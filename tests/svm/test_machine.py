@@ -39,14 +39,14 @@ def test_outputs_of_pairs_agree_with_the_model(model, iris):
     assert [len(m.rows) for m in held] == [100, 100, 100]
 
 
-def test_two_classes(iris):
+def test_two_classes_are_a_single_output(iris):
     X, y = iris[0][50:], np.array(["b", "a"])[iris[1][50:] - 1]
     model = SVC().fit(X, y)
     found, _ = decisions(model, X, y)
     assert_allclose(found[:, 0] + model.intercept_, model.decision_function(X), atol=1e-9)
 
 
-def test_regression():
+def test_a_regression_is_a_sum_over_its_rows():
     X, y = make_regression(60, 5, random_state=0)
     model = SVR(C=50.0).fit(X, y)
     found, (machine,) = decisions(model, X, y)

@@ -265,7 +265,7 @@ def test_untrainable_data_are_refused():
 
 class TestCriteria:
     @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-    def test_norms_without_each_column(self, kernel):
+    def test_norms_without_each_column_agree_with_the_definition(self, kernel):
         X, y, f = problem()
         for machine, target in ((NewtonSVC(kernel=kernel), y), (NewtonSVR(kernel=kernel), f)):
             fitted = machine.fit(X, target)
@@ -277,7 +277,7 @@ class TestCriteria:
             found = WeightNorm(machine).fit(X, target).loss(np.arange(4))
             assert_allclose(found, expected, rtol=1e-9)
 
-    def test_several_classes(self):
+    def test_norms_of_several_classes_are_summed(self):
         X, y = load_iris(return_X_y=True)
         criterion = WeightNorm(NewtonSVC(gamma=0.2))
         whole = criterion.fit(X, y).loss(np.arange(4))
@@ -411,7 +411,7 @@ def test_targets_of_any_scale(scale, epsilon):
     assert_allclose(scaled / scale, plain, atol=1e-12)
 
 
-def test_targets_far_from_0():
+def test_targets_may_be_far_from_0():
     X, _, f = problem()
     far = NewtonSVR().fit(X, f + 1e9).predict(X) - 1e9
     assert_allclose(far, NewtonSVR().fit(X, f).predict(X), atol=1e-5)
@@ -527,7 +527,7 @@ class TestLandmarks:
             whole = make(n_landmarks=60).fit(X, target)
             assert_array_equal(reached(whole, X), reached(make().fit(X, target), X))
 
-    def test_weights_and_classes(self):
+    def test_weights_are_used_for_several_classes(self):
         X, y = load_iris(return_X_y=True)
         weight = np.random.default_rng(0).integers(0, 3, len(X))
         machine = NewtonSVC(n_landmarks=30, random_state=0).fit(X, y, weight)
@@ -580,7 +580,7 @@ class TestLandmarks:
             NewtonSVC(n_landmarks=few).fit(X, y)
 
     @pytest.mark.parametrize("kernel", ["linear", "poly"])
-    def test_landmarks_at_the_origin(self, kernel):
+    def test_landmarks_at_the_origin_learn_a_constant(self, kernel):
         """Only a constant can be learned, as with all rows."""
         _, y, f = problem()
         X = np.zeros((len(y), 2)) if kernel == "poly" else np.full((len(y), 2), 3.0)
@@ -588,13 +588,13 @@ class TestLandmarks:
         found = NewtonSVR(kernel=kernel, n_landmarks=5).fit(X, f).predict(X)
         assert_allclose(found, exact, atol=1e-12)
 
-    def test_a_single_landmark_of_a_linear_svm(self):
+    def test_a_single_landmark_gives_a_constant_linear_svm(self):
         X, y, _ = problem()
         outputs = NewtonSVC(kernel="linear", n_landmarks=1).fit(X, y).decision_function(X)
         assert_allclose(outputs, outputs[0], atol=1e-12)
 
 
-def test_least_squares_for_classes():
+def test_least_squares_classify_like_a_regression():
     X, y, _ = problem()
     machine = NewtonSVC(3.0, loss="squared_error", gamma=0.3).fit(X, y)
     by_numbers = NewtonSVR(3.0, epsilon=0.0, gamma=0.3).fit(X, y)

@@ -127,7 +127,7 @@ def test_regression_is_accurate_for_extreme_columns(name, C, epsilon):
 @pytest.mark.parametrize("C", [1.0, 1e9])
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_more_columns_than_rows(C, scale, intercept):
+def test_more_columns_than_rows_are_solved_exactly(C, scale, intercept):
     """The classes are separable, and with a large C many planes are nearly optimal."""
     X = np.random.default_rng(0).normal(size=(8, 10)) * scale
     y = np.where(X[:, 0] > 0, 1, -1)
@@ -172,7 +172,7 @@ def test_other_kernels_reach_the_hard_margin_too(C, options):
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
-def test_landmarks_of_a_linear_svm(name, C):
+def test_enough_landmarks_give_the_exact_linear_svm(name, C):
     """With more landmarks than columns, the SVM is that of all rows."""
     X, y, _ = problem()
     X = TABLES[name](X)
@@ -205,7 +205,7 @@ def test_columns_far_from_0_agree_with_scikit_learn_near_0(far):
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("C", [1.0, 1e6])
-def test_norms_without_each_column(name, C):
+def test_norms_without_each_column_are_squared_weights(name, C):
     """Scores are squared weights, for any unit and offset of the columns."""
     X, y, f = problem()
     X = TABLES[name](X)
@@ -228,7 +228,7 @@ def test_norms_without_each_column(name, C):
         assert_allclose(found, np.square(w), atol=bound)
 
 
-def test_norms_of_svms_trained_without_each_column():
+def test_norms_agree_with_svms_trained_without_each_column():
     X, y, _ = problem()
     X = X * 1e6 + 1e12
     machine = NewtonSVC(1e6, kernel="linear")
@@ -292,7 +292,7 @@ def test_many_rows_are_solved_for_column_weights_with_the_same_result():
         assert_allclose(by_columns.dual_coef_, by_kernel.dual_coef_, atol=1e-9)
 
 
-def test_several_classes_weights_and_views():
+def test_several_classes_weights_and_views_give_the_same_svm():
     X, y = load_iris(return_X_y=True)
     weight = np.random.default_rng(0).integers(0, 3, len(X))
     machine = NewtonSVC(3.0, kernel="linear").fit(X, y, weight)
@@ -308,7 +308,7 @@ def test_several_classes_weights_and_views():
     assert not hasattr(NewtonSVC(kernel="linear"), "coef_")
 
 
-def test_sensitivities_far_from_0():
+def test_sensitivities_do_not_depend_on_units_and_offsets():
     X, y, _ = problem(60)
     X = np.round(X * 2**10) / 2**10
     found = [

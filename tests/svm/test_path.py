@@ -142,7 +142,7 @@ def sweep(seeds):
 @pytest.mark.parametrize(
     "part", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
 )
-def test_degenerate_problems(part):
+def test_degenerate_problems_are_solved_or_flagged(part):
     worst, flagged = sweep(range(100 * part, 100 * (part + 1)))
     assert len(flagged) <= 1
     assert set(np.flatnonzero(worst > 1e-6) + 100 * part) <= set(flagged)
@@ -151,7 +151,7 @@ def test_degenerate_problems(part):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
-def test_ten_thousand_degenerate_problems(part):
+def test_ten_thousand_degenerate_problems_are_solved_or_flagged(part):
     worst, flagged = sweep(range(1000 * part, 1000 * (part + 1)))
     # the violation includes the effect of merging near duplicates
     assert (worst <= 1e-6).mean() >= 0.998
@@ -192,9 +192,15 @@ def test_a_constant_kernel_predicts_the_larger_class():
             [0, 1],
             {"lambda_range": (1, 1)},
             InvalidParameter,
-            "a pair of rising numbers",
+            "a pair of increasing numbers",
         ),
-        ([[0.0], [1.0]], [0, 1], {"lambda_range": 3}, InvalidParameter, "a pair of rising numbers"),
+        (
+            [[0.0], [1.0]],
+            [0, 1],
+            {"lambda_range": 3},
+            InvalidParameter,
+            "a pair of increasing numbers",
+        ),
         ([[0.0], [1.0]], [0.5, 1.5], {}, ValueError, "continuous"),
     ],
 )

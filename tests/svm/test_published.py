@@ -71,14 +71,14 @@ def test_an_error_of_zero_cannot_be_reached(row):
     assert split_errors(UNSOUND[row], 3).min() > 0.01
 
 
-def test_the_published_error_of_heart():
+def test_the_error_of_heart_is_as_published():
     found = split_errors("heart", 5)
     assert found.min() <= 0.146 <= found.max() + 0.02
 
 
 # near C = 1.3 the rounding of the BLAS kernel decides whether the path is proved
 @pytest.mark.filterwarnings("ignore::tamis.exceptions.NotCertified")
-def test_the_curve_of_svmguide3():
+def test_the_curve_of_svmguide3_has_the_published_shape():
     # figure 6.2: a staircase that falls from the share of the smaller class to its least value at a
     # small lambda, with many narrow intervals
     X, y = published("svmguide3")

@@ -97,7 +97,7 @@ def test_weights_multiply_the_bounds():
     np.testing.assert_allclose(path.predict(X, 0.2), svr.predict(X), atol=1e-7)
 
 
-def test_a_grid_of_gammas():
+def test_the_best_gamma_of_a_list_is_used():
     X, y = regression(n=60)
     search = SVRPathCV("rbf", gamma=[0.001, 0.3], cv=3).fit(X, y)
     alone = [SVRPathCV("rbf", gamma=g, cv=3).fit(X, y).best_score_ for g in (0.001, 0.3)]
@@ -106,7 +106,7 @@ def test_a_grid_of_gammas():
 
 
 @pytest.mark.parametrize("name", ["pyrim", "auto_mpg", "boston"])
-def test_published_data(name):
+def test_the_best_C_of_published_data_beats_a_grid(name):
     X, y = published(name)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = scale(X[order][:, X.std(axis=0) > 0]), scale(y[order])
@@ -129,7 +129,7 @@ def test_a_constant_target_gives_a_constant():
     [
         ({"epsilon": -1.0}, "epsilon to be a number of at least 0"),
         ({"kernel": "cosine"}, "kernel to be 'linear'"),
-        ({"lambda_range": (2, 1)}, "a pair of rising numbers"),
+        ({"lambda_range": (2, 1)}, "a pair of increasing numbers"),
     ],
 )
 def test_bad_parameters_are_refused(options, sentence):

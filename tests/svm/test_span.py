@@ -55,7 +55,7 @@ def test_a_duplicate_of_a_free_vector_has_a_span_of_0():
     assert_allclose(found[rest][[0, 1, 3, 4]], spans(K[rest][:, rest], free[rest])[[0, 1, 3, 4]])
 
 
-def test_dependent_vectors_of_a_linear_kernel():
+def test_dependent_vectors_have_a_span_of_zero():
     X = np.random.default_rng(2).normal(size=(20, 3))
     K = X @ X.T
     # any point of a space of three dimensions is spanned by more than three others

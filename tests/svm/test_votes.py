@@ -25,7 +25,7 @@ def test_votes_agree_with_svc(n_classes):
         np.testing.assert_allclose(values, model.decision_function(X[1::2]))
 
 
-def test_any_leading_axes():
+def test_votes_are_counted_along_any_leading_axes():
     second = np.random.default_rng(0).random((2, 5, 6)) < 0.5
     whole = vote_counts(second, 4)
     assert whole.shape == (2, 5, 4)

@@ -81,7 +81,7 @@ def test_its_information_is_that_of_the_contingency_table():
         assert found.scores_[j] == pytest.approx(information(X[:, j], y), abs=1e-12)
 
 
-def test_gaps_alone_are_for_estimators_that_take_them():
+def test_missing_values_are_passed_to_estimators_that_accept_them():
     frame, y, X = mixed()
     boosting = CrossValidated(HistGradientBoostingClassifier(max_iter=3, random_state=0), cv=2)
     found = TableSelector(Forward(boosting, n_features_to_select=1, standardize=False))
@@ -173,7 +173,7 @@ def test_a_stopped_selection_is_resumed():
     np.testing.assert_array_equal(selector.scores_, whole.scores_)
 
 
-def test_levels_and_gaps_that_were_not_seen():
+def test_new_levels_and_new_missing_values_have_codes():
     frame, _, _ = mixed(gaps=False)
     new = frame.head(2).with_columns(pl.Series("town", ["Nowhere", None]))
     for gaps, code in (("keep", np.nan), ("fill", -1)):

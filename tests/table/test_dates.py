@@ -49,7 +49,7 @@ def test_calendar_parts_that_vary_are_added():
     assert only.columns[frame.width :] == ["day_month", "day_day", "day_weekday"]
 
 
-def test_calendar_parts_in_the_library_of_the_frame():
+def test_calendar_parts_have_the_library_of_the_frame():
     frame = visits(5).with_columns(pl.when(pl.int_range(5) > 0).then("when").name.keep())
     months = frame["when"].dt.month().to_list()
     pandas = frame.to_pandas().set_index(pd.Index(list("abcde")))

@@ -56,7 +56,7 @@ def as_written(found, expected):
         ("odd [1] *.csv", ","),
     ],
 )
-def test_text_tables(folder, frame, name, separator):
+def test_text_tables_are_read(folder, frame, name, separator):
     path = folder / name
     frame.write_csv(path, separator=separator)
     as_written(read(path).frame, frame)
@@ -67,7 +67,7 @@ def test_parquet(folder, frame):
     as_written(read(folder / "wine.parquet").frame, frame)
 
 
-def test_decimal_commas(folder, frame):
+def test_decimal_commas_are_read(folder, frame):
     text = frame.write_csv(separator=";").replace(".", ",")
     (folder / "comma.csv").write_text(text, encoding="utf-8")
     as_written(read(folder / "comma.csv").frame, frame.rename(lambda n: n.replace(".", ",")))
@@ -121,7 +121,7 @@ def test_arff(folder):
     ]
 
 
-def test_sparse_arff(folder):
+def test_sparse_arff_is_read(folder):
     head = "@relation r\n@attribute a real\n@attribute b {u,v}\n@attribute c real\n@data\n"
     path = folder / "s.arff"
     path.write_text(head + "{0 2.5, 1 v}\n{}\n{2 -1}\n")
@@ -169,7 +169,7 @@ def test_hostile_names_are_read_as_they_were_written(folder, seed, separator, en
 
 
 @pytest.mark.parametrize("n_columns", [5_000, 20_000])
-def test_long_headers(folder, n_columns):
+def test_headers_may_be_long(folder, n_columns):
     """A header may be longer than what is looked at to find the separator."""
     names = [f"ENSG{j:011d}.{j % 17}" for j in range(n_columns)]
     numbers = np.arange(3.0 * n_columns).reshape(3, n_columns)
@@ -242,7 +242,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_files(folder, name):
+def test_broken_files_are_refused_by_name(folder, name):
     content, sentence = BROKEN[name]
     (folder / name).write_bytes(content)
     with pytest.raises(InvalidTable) as caught:
@@ -284,7 +284,7 @@ def test_a_sheet_that_needs_more_memory_than_there_is(folder, frame):
         read(folder / "far.xlsx")
 
 
-def test_flipped_bits_in_a_feather_file_are_an_answer_or_a_sentence(folder, frame):
+def test_a_feather_file_with_flipped_bits_is_read_or_refused(folder, frame):
     frame.write_ipc("whole.feather")
     whole, draw = (folder / "whole.feather").read_bytes(), np.random.default_rng(5)
     for _ in range(150):
@@ -295,7 +295,7 @@ def test_flipped_bits_in_a_feather_file_are_an_answer_or_a_sentence(folder, fram
             read(folder / "flipped.feather")
 
 
-def test_a_panic_of_polars_is_a_sentence(folder, frame, monkeypatch):
+def test_a_panic_of_polars_is_reported_in_one_sentence(folder, frame, monkeypatch):
     def panic(*args, **options):
         raise pl.exceptions.PanicException("index out of bounds")
 
@@ -307,7 +307,7 @@ def test_a_panic_of_polars_is_a_sentence(folder, frame, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 @pytest.mark.parametrize("ending", ["csv", "parquet", "csv.gz"])
-def test_a_file_name_that_is_not_utf8(folder, frame, ending):
+def test_a_file_name_that_is_not_utf8_can_be_read(folder, frame, ending):
     path = folder / os.fsdecode(b"gr\xfcn." + ending.encode())
     content = io.BytesIO()
     frame.write_parquet(content) if ending == "parquet" else frame.write_csv(content)
@@ -316,7 +316,7 @@ def test_a_file_name_that_is_not_utf8(folder, frame, ending):
     as_written(read(path).frame, frame)
 
 
-def test_a_parquet_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+def test_a_parquet_file_larger_than_memory_is_refused(folder, frame, monkeypatch):
     frame.write_parquet(folder / "wine.parquet")
     monkeypatch.setattr(_memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.parquet holds .* more than the .* of memory"):
@@ -334,14 +334,14 @@ def packed(text, how):
 
 @pytest.mark.parametrize("how", ["gz", "zst", "bz2"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_compressed_files(folder, frame, how, kind):
+def test_compressed_files_are_read(folder, frame, how, kind):
     buffer = io.BytesIO()
     frame.write_csv(buffer) if kind == "csv" else frame.write_parquet(buffer)
     (folder / f"wine.{kind}.{how}").write_bytes(packed(buffer.getvalue(), how))
     as_written(read(folder / f"wine.{kind}.{how}").frame, frame)
 
 
-def test_a_compressed_file_that_holds_more_than_the_machine(folder, frame, monkeypatch):
+def test_a_compressed_file_larger_than_memory_is_refused(folder, frame, monkeypatch):
     (folder / "wine.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
     monkeypatch.setattr(_memory, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidTable, match=r"wine\.csv\.gz holds .* more than the .* of memory"):
@@ -349,7 +349,7 @@ def test_a_compressed_file_that_holds_more_than_the_machine(folder, frame, monke
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "parquet", "arrow"])
-def test_standard_input(frame, monkeypatch, kind):
+def test_standard_input_is_read(frame, monkeypatch, kind):
     buffer = io.BytesIO()
     if kind == "parquet":
         frame.write_parquet(buffer)
@@ -363,7 +363,7 @@ def test_standard_input(frame, monkeypatch, kind):
     as_written(read("-").frame, frame)
 
 
-def test_empty_standard_input(monkeypatch):
+def test_empty_standard_input_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     with pytest.raises(InvalidTable, match="Standard input is empty"):
         read("-")
@@ -375,7 +375,7 @@ def test_arrow(folder, frame, ending):
     as_written(read(folder / f"wine.{ending}").frame, frame)
 
 
-def test_excel(folder, frame):
+def test_excel_sheets_are_read(folder, frame):
     pytest.importorskip("fastexcel")
     pytest.importorskip("xlsxwriter")
     frame.write_excel(folder / "wine.xlsx")
@@ -385,7 +385,7 @@ def test_excel(folder, frame):
         read(folder / "junk.xlsx")
 
 
-def test_excel_without_its_reader(folder, monkeypatch):
+def test_excel_without_its_reader_is_refused(folder, monkeypatch):
     monkeypatch.setattr("tamis.table.files.find_spec", lambda name: None)
     (folder / "wine.xlsx").write_bytes(b"PK")
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[app\]', or save the sheet as CSV"):
@@ -400,7 +400,7 @@ def test_nominal_attributes_are_categories(folder):
     assert found["it's hot"].dtype == pl.Float64
 
 
-def test_missing_files(folder):
+def test_missing_files_are_refused(folder):
     with pytest.raises(InvalidTable, match=r"no file .*wines\.csv\. Did you mean wine\.csv\?"):
         read(folder / "wines.csv")
     with pytest.raises(InvalidTable, match=r"There is no folder .*nowhere either"):
@@ -413,7 +413,7 @@ def test_missing_files(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
-def test_protected_file(folder):
+def test_a_protected_file_is_refused(folder):
     (folder / "wine.csv").chmod(0)
     with pytest.raises(InvalidTable, match="cannot be read: Permission denied"):
         read(folder / "wine.csv")

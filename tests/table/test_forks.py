@@ -39,7 +39,7 @@ forked()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
-def test_a_forked_process_selects_or_says_why_not():
+def test_a_forked_process_selects_or_reports_why_not():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORK],
         capture_output=True,

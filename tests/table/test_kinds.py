@@ -61,7 +61,7 @@ CASES = [(kind, values) for kind, cases in COLUMNS.items() for values in cases]
 
 
 @pytest.mark.parametrize(("kind", "values"), CASES)
-def test_the_kind_of_a_column(kind, values):
+def test_each_column_has_the_expected_kind(kind, values):
     frame = pl.DataFrame({"x": values})
     assert columns_of(read_columns(frame)[0]).kind.tolist() == [kind]
 
@@ -123,7 +123,7 @@ def test_a_short_table_has_no_identifiers_of_numbers():
     assert columns_of(pl.DataFrame({"id": [1, 2, 3]})).kind.tolist() == ["number"]
 
 
-def test_one_format_for_all_dates():
+def test_all_dates_have_one_format():
     assert date_format(pl.Series(["01/02/2020", "13/02/2020"])) == "%d/%m/%Y"
     assert date_format(pl.Series(["01/02/2020", "02/13/2020"])) == "%m/%d/%Y"
     assert date_format(pl.Series(["2020-01-02", "never"])) is None
@@ -148,7 +148,7 @@ def test_one_format_for_all_dates():
         (["2/13/2020 1:05 PM", "2/14/2020 12:00 AM"], "2020-02-13 13:05"),
     ],
 )
-def test_dates_with_offsets_times_and_short_years(texts, first):
+def test_dates_may_have_offsets_times_and_short_years(texts, first):
     dates = read_columns(pl.DataFrame({"x": texts}))[0]["x"]
     assert dates.dtype.is_temporal()
     assert f"{dates.cast(pl.Datetime)[0]:%Y-%m-%d %H:%M}" == first
@@ -177,7 +177,7 @@ def hard():
     return made.to_frame().with_columns(pl.Series("kind", made.y))
 
 
-def test_the_hard_table():
+def test_the_hard_table_has_all_expected_alerts():
     table = inspect(hard(), target="kind")
     found = sorts(table)
     assert table.aside == {"sample": "identifier", "code": "code"}
@@ -222,7 +222,7 @@ def test_a_number_that_is_the_real_target_in_other_units():
     assert inspect(frame, target="m").aside == {"cm": "code", "fall": "code"}
 
 
-def test_rare_classes_mixed_and_unnamed_columns(tmp_path):
+def test_rare_classes_and_unnamed_columns_are_reported(tmp_path):
     lines = [",b,y", *(f"{j},{j % 3},u" for j in range(6)), "5,one,v", "4,2,v"]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     table = tamis.read(tmp_path / "t.csv", target="y")
@@ -327,7 +327,7 @@ def test_no_column_predicts_noise():
         assert abs(found.alone.mean()) < 0.1
 
 
-def test_gaps_may_be_the_leak():
+def test_missing_values_may_be_the_leak():
     y = np.array(["a", "b"] * 30)
     x = [
         None if label == "a" else value for label, value in zip(y, RNG.normal(size=60), strict=True)
@@ -343,7 +343,7 @@ def test_codes_need_enough_rows():
     assert not is_code(pl.Series([3, 8, 9, 8] * (CODED_ROWS // 2)), y, "classification")
 
 
-def test_the_table_in_words():
+def test_the_table_is_described_as_text():
     words = repr(inspect(hard(), target="kind"))
     assert words.splitlines()[0] == "80 rows, 66 columns, target kind (3 classes)"
     assert "and 60 more of kind number (g0, g1, g2, ...), 9 of them with missing values" in words
@@ -353,7 +353,7 @@ def test_the_table_in_words():
     assert max(map(len, words.splitlines())) <= 100
 
 
-def test_without_a_target():
+def test_a_table_may_have_no_target():
     table = inspect(hard())
     assert table.y is None
     assert "no target" in repr(table)
@@ -463,7 +463,7 @@ def test_the_alert_on_dates_explains_their_use():
     ],
     ids=["few occasions", "spans", "times of day", "constant"],
 )
-def test_no_alert_on_dates_with_few_values(column):
+def test_dates_with_few_values_cause_no_alert(column):
     assert note(pl.DataFrame({"x": RNG.normal(size=300), "when": column}), "dates") is None
 
 

@@ -86,7 +86,7 @@ def test_groups_of_columns():
     assert found.to_pipeline().score(mixed, y == 1) > 0.9
 
 
-def test_arrays_and_numbers():
+def test_the_pipeline_of_an_array_predicts_like_the_model():
     X, y = load_diabetes(return_X_y=True)
     auto = Auto(budget=0.5, random_state=0).fit(X, y)
     model = clone(auto.estimator_).fit(auto.transform(X), y)
@@ -109,7 +109,7 @@ def test_weights_of_rows_and_classes_train_the_model():
 
 
 @pytest.mark.parametrize("method", [None, "mrmr"])
-def test_a_selection_from_a_file(method, tmp_path):
+def test_a_selection_from_a_file_can_become_a_pipeline(method, tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     path = tmp_path / "iris.parquet"
     X.columns = ["a", "b", "c", "d"]
@@ -157,7 +157,7 @@ def test_a_loaded_selector_needs_the_table():
     assert_array_equal(loaded.to_pipeline(X, y).predict(X), auto.to_pipeline().predict(X))
 
 
-def test_what_cannot_be_done_is_one_sentence():
+def test_impossible_pipelines_are_refused():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(100, 4))
     without = tamis.select(X, method="column-subset", n_features_to_select=2)

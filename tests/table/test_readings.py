@@ -86,7 +86,7 @@ def test_other_text_stays_text(texts):
 
 
 @pytest.mark.parametrize("n", range(20))
-def test_amounts_in_all_formats_come_back(n):
+def test_amounts_in_all_formats_are_read(n):
     rng = np.random.default_rng(n)
     values = np.round(rng.normal(0, 10.0 ** rng.integers(1, 7), 50), 2)
     group, decimal = [(",", "."), (".", ","), (" ", ","), ("'", "."), ("", ",")][n % 5]
@@ -546,7 +546,7 @@ def test_encodings_that_do_not_exist(tmp_path, encoding):
         tamis.read(tmp_path / "t.csv", encoding=encoding)
 
 
-def test_late_bytes_in_another_encoding(tmp_path):
+def test_a_late_byte_in_another_encoding_is_read(tmp_path):
     rows = [f"{j},a{j % 3},{j % 2}" for j in range(300_000)]
     rows[-1] = "5,Köln,1"
     path = tmp_path / "t.csv"

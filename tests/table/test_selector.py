@@ -77,7 +77,7 @@ def test_what_the_target_was_made_of_is_found(like):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("like", LIKE)
-def test_frames_of_every_library_give_the_same_and_come_back(like, library):
+def test_frames_of_every_library_give_the_same_columns(like, library):
     made = make_mixed(150, random_state=1, like=like)
     frame = made.to_frame()
     expected = TableSelector(search_for(made.y)).fit(frame, made.y)
@@ -251,7 +251,7 @@ def test_a_stopped_search_can_be_continued():
     assert len(longer.trace_) == len(whole.trace_)
 
 
-def test_arrays_with_gaps():
+def test_arrays_may_have_missing_values():
     X, y = sklearn.datasets.load_wine(return_X_y=True)
     X = X[:, :5].copy()
     X[::7, 2] = np.nan
@@ -270,7 +270,7 @@ COLUMN_TRANSFORMER = ColumnTransformer(
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_an_encoder_of_the_users(library):
+def test_a_users_own_encoder_can_be_used(library):
     made = make_mixed(100, random_state=0, like="passengers")
     frame = LIBRARIES[library](made.to_frame())
     found = TableSelector(search_for(made.y, 2), COLUMN_TRANSFORMER).fit(frame, made.y)
@@ -281,7 +281,7 @@ def test_an_encoder_of_the_users(library):
     assert {"Sex", "Embarked", "Name"} <= set(members)
 
 
-def test_an_encoder_that_does_not_say_what_came_of_what():
+def test_an_encoder_without_the_origin_of_its_outputs_is_refused():
     from sklearn.decomposition import PCA
 
     X, y = sklearn.datasets.load_wine(return_X_y=True, as_frame=True)
@@ -334,7 +334,7 @@ def test_errors_name_the_cause(kind, error, sentence, library):
         TableSelector(search_for(np.array(["u", "v"]))).fit(LIBRARIES[library](frame), y)
 
 
-def test_wrong_parameters():
+def test_wrong_parameters_of_the_selector_are_refused():
     X, y = sklearn.datasets.load_wine(return_X_y=True)
     with pytest.raises(
         IncompatibleCriterion, match="TableSelector needs a search, not FisherScore"
@@ -353,7 +353,7 @@ def test_without_polars_the_error_names_the_extra(monkeypatch):
         TableSelector(Ranking(FisherScore())).fit(X, y)
 
 
-def test_odd_columns_of_pandas():
+def test_odd_columns_of_pandas_are_read():
     frame = pd.DataFrame(
         {
             "mixed": [1, "a", None, 2.5] * 10,

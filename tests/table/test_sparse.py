@@ -76,7 +76,7 @@ def test_wide_tables_are_never_made_dense(tamis):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_kinds_and_alerts_of_the_dense_way(task):
+def test_sparse_and_dense_tables_have_the_same_kinds_and_alerts(task):
     X, y = made()
     if task == "regression":
         y = np.random.default_rng(1).normal(size=len(y))
@@ -124,7 +124,7 @@ def test_a_large_index_is_one_column(tamis):
     assert "x2000000000" in shown
 
 
-def test_nothing_but_the_target(refused):
+def test_a_table_with_only_a_target_is_refused(refused):
     written(*made(d=3))
     left_out = ["--drop", "x1", "--drop", "x2", "--drop", "x3"]
     assert "No column is left besides the target" in refused("select", "t.svm", *left_out)
@@ -152,7 +152,7 @@ def test_a_record_can_be_continued(tamis):
     assert more["record"]["feature_names"] == [f"x{j + 1}" for j in range(30)]
 
 
-def test_gaps_and_infinity(tamis, refused):
+def test_missing_values_are_accepted_and_infinity_is_refused(tamis, refused):
     X, y = made()
     X[3, 2] = 77
     written(X, y)
@@ -163,7 +163,7 @@ def test_gaps_and_infinity(tamis, refused):
     assert "The column 'x3' has 1 infinite value" in refused("select", "t.svm", "mrmr")
 
 
-def test_in_python(tamis):
+def test_a_sparse_file_can_be_read_in_python(tamis):
     X, y = made()
     written(X, y)
     table = tamis_package.read("t.svm")

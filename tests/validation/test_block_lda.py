@@ -92,7 +92,7 @@ def test_every_subset_has_the_accuracy_of_scikit_learn(n_classes, mean):
         assert found.value(subsets[0][:0]) == CrossValidated(lda).fit(X, y).value(subsets[0][:0])
 
 
-def test_blocks_with_one_row_and_blocks_without_a_class():
+def test_blocks_may_have_one_row_or_lack_a_class():
     X, y = made()
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]

@@ -51,7 +51,7 @@ def test_losses_of_probabilities_agree_with_a_loop():
     assert losses.mean() == pytest.approx(scikit)
 
 
-def test_a_class_without_training_rows():
+def test_a_class_without_training_rows_has_a_loss_of_at_least_one():
     X, y = WINE
     model = GaussianNB().fit(X[y > 0], y[y > 0])
     losses = squared_losses(model, X, y)

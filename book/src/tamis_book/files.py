@@ -243,7 +243,7 @@ def _to_data(part: str, plain: dict[str, Any], folder: Path) -> Any:
 
 def _check_words(where: str, given: Any, known: Collection[str], needed: tuple[str, ...]) -> None:
     if not isinstance(given, dict):
-        raise InvalidSpec(f"{where} needs to be a table, not {given!r}.")
+        raise InvalidSpec(f"{where} needs to be a TOML table, not {given!r}.")
     for word in given:
         if word not in known:
             raise InvalidSpec(

@@ -51,7 +51,7 @@ class ReproductionReport(Page):
     cares : list of Caveat
         Warnings about the results.
     details : list of (str, str)
-        How the results were computed: terms and their values.
+        Pairs of a term and its value that describe how the results were computed.
     command : str or None
         The command line that reproduces the report.
 

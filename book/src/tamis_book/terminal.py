@@ -56,7 +56,7 @@ def run_reproduce(asked: ReproduceOptions) -> None:
         _print_summary(summarize((one, stored_results(one)) for one in experiments), asked.output)
         return
     if asked.everything:
-        experiments = by_cost(experiments)  # an interrupted run has finished as many as possible
+        experiments = by_cost(experiments)  # short experiments first
     done: list[Reproduction] = []
     # a single store, because tables share tasks
     with Store(asked.store) as store, warnings.catch_warnings():

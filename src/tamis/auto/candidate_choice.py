@@ -56,7 +56,7 @@ class Allowed(NamedTuple):
     most: float = float("inf")
 
     def limit(self, least: Array, errors: Array, baseline: Array) -> Array:
-        """Return the allowed difference between the loss of each candidate and the lowest loss."""
+        """Return how far the loss of each candidate may exceed the lowest loss."""
         limit, gain = self.n_errors * errors, np.maximum(baseline - least, 0.0)
         if np.isfinite(self.share):  # infinity times a loss of 0 is NaN
             limit = np.minimum(limit, np.maximum(self.share * least, self.floor * gain))
@@ -66,7 +66,7 @@ class Allowed(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Row weights: first all rows, then each bootstrap draw, then the rows outside each draw.
+    """Weights that select rows: first all rows, then each bootstrap draw, then the rows outside it.
 
     All rows of a group are drawn together.
     """
@@ -97,14 +97,14 @@ class Draws(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Losses of candidates on all rows, on each draw, and on the rows outside each draw."""
+    """Losses of candidates on all rows, on each bootstrap draw, and on the rows outside it."""
 
     whole: Array
     drawn: Array
     left_out: Array
 
     def of(self, candidates: Subset) -> "Losses":
-        """Return the losses of one candidate per draw.
+        """Return the losses of one candidate per bootstrap draw.
 
         ``candidates`` holds the index of the candidate that each draw selects.
         """
@@ -113,13 +113,13 @@ class Losses(NamedTuple):
 
     @property
     def honest(self) -> float:
-        """Mean loss on the rows outside each draw. It is not biased by the selection."""
+        """Mean loss on the rows outside each bootstrap draw. It is not biased by the selection."""
         known = self.left_out[~np.isnan(self.left_out)]
         return float(known.mean()) if len(known) else float("nan")
 
     @property
     def standard_error(self) -> float:
-        """Standard deviation of the loss across the draws."""
+        """Standard error of the loss: its standard deviation across the bootstrap draws."""
         return float(np.nanstd(self.drawn, ddof=1))
 
 
@@ -153,8 +153,8 @@ def neighbours_of(curves: Sequence[Any], sizes: Subset) -> NDArray[np.intp]:
 def smooth(losses: Array, errors: Array, neighbours: NDArray[np.intp]) -> Array:
     """Smooth the losses of candidates along their curves.
 
-    A loss moves by a quarter of its difference from each neighbour. Differences of more than two
-    standard errors are ignored, so that a steep curve keeps its bend.
+    Each loss is moved towards those of its two neighbours, by a quarter of the difference.
+    Differences of more than two standard errors are ignored, so that a steep curve keeps its bend.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def _checked_weights(weights: Array, n_rows: int) -> Array:
     """Check the weights and return them in a form in which sums are accurate.
 
     Integers with small sums are returned in single precision, which is exact. All other weights are
-    divided by the largest weight of their draw.
+    divided by the largest weight in their row.
     """
     if weights.ndim != 2 or weights.shape[1] != n_rows:
         raise InvalidParameter(

@@ -257,8 +257,8 @@ class FrontPoint(NamedTuple):
     """The candidate with the lowest loss within a price limit, and its error.
 
     The error is the error rate for classes, the root mean squared error for numbers, or the loss of
-    a censored target. It is corrected for the selection. ``blind`` is the error if orders per price
-    are not used.
+    a censored target. It is corrected for the selection. ``blind`` is the error that is reached
+    without the orders that take prices into account.
     """
 
     path: str
@@ -272,8 +272,8 @@ class AutoOutcome(NamedTuple):
     """The selected candidate and its errors.
 
     ``size`` is the number of selected units. It is 0 if nothing is selected. ``lists`` holds the
-    candidate that each rule selects. With price limits, every size is the number of a price limit
-    (the first limit is 1), and ``front`` has a point for each limit.
+    candidate that each rule selects. With price limits, sizes are positions in the list of price
+    limits, counted from 1, and ``front`` has a point for each limit.
     """
 
     path: str
@@ -350,7 +350,7 @@ class LossTable(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """The candidate that a rule selects on all rows, and the one that it selects in each draw."""
+    """The candidate that a rule selects on all rows, and its candidate in each bootstrap draw."""
 
     whole: int
     of_draw: Subset
@@ -406,7 +406,7 @@ class Judge:
         return few if len(few) else among
 
     def pick(self, allowed: Allowed, among: Subset, measure: Measure | None = None) -> Pick:
-        """Select one of the candidates ``among`` by a rule, on all rows and in each draw."""
+        """Select one of the candidates ``among``, on all rows and in each bootstrap draw."""
         table = self.table(measure or self.measures.decides)
         errors, sizes = table.errors[np.ix_(among, among)], self.sizes[among]
         whole, drawn = (
@@ -466,7 +466,7 @@ class Judge:
         return [measure for measure in every if measure not in (SQUARED, WRONG, PARTIAL)]
 
     def error(self, pick: Pick | None) -> HeldOut:
-        """Return the error of a selection, or of the baseline, averaged over the draws."""
+        """Return the error of a selection or of the baseline, averaged over bootstrap draws."""
         decided = self.measured(pick, self.measures.decides)
         loss = decided.honest, decided.standard_error
         scores = {}
@@ -531,7 +531,7 @@ class Judge:
         return points
 
     def _readable(self, pick: Pick) -> tuple[float, float]:
-        """Return the error rate, the root mean squared error or the loss, and its error."""
+        """Return the error rate, root mean squared error or loss, and its standard error."""
         if self.truth.codes is not None:
             wrong = self.measured(pick, WRONG)
             return wrong.honest, wrong.standard_error
@@ -587,7 +587,8 @@ def decide(
     asked : int or None
         Number of units that the user asked for. If it is given, a candidate is always selected.
     most : int or None
-        The highest price limit that may be selected. If it is given, sizes are numbers of limits.
+        Position of the highest price limit that may be selected. If it is given, all sizes are
+        positions of price limits.
     """
     rows = np.flatnonzero(gathered.is_held_out)
     gathered, truth = gathered.take(rows), truth.take(rows)

@@ -61,8 +61,8 @@ class ColumnList:
 def similar_units(X: Array, units: Grouping, selected: Subset) -> dict[int, list[int]]:
     """Return the units that each selected unit stands for, the most similar first.
 
-    A selected unit stands for the units that are not selected and whose largest absolute
-    correlation with any selected unit is the one with this unit, and above 0.9.
+    A unit that is not selected is assigned to the selected unit with which it has the largest
+    absolute correlation, if this is above 0.9. A unit is a single column, or a group of columns.
     """
     others = np.setdiff1d(np.arange(units.n_units), selected)
     if not len(others) or not len(selected):

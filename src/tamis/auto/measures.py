@@ -88,7 +88,7 @@ class RowMean(Measure):
 
     def losses(self, predictions: Predictions, truth: Truth, weights: Array) -> Array:
         weights = weights * (predictions.folds >= 0).any(axis=0)
-        with np.errstate(invalid="ignore"):  # a draw may contain all rows, so none are outside it
+        with np.errstate(invalid="ignore"):  # a bootstrap draw may contain every row
             found = weights @ self.row_losses(predictions, truth)
             return np.asarray(found / weights.sum(axis=1))
 

@@ -192,9 +192,9 @@ def distinct_order(order: Order, X: Array, units: Grouping) -> Order:
 def correlated_units(X: Array, units: Grouping, one: Subset, other: Subset) -> Array:
     """Return the absolute correlation of each unit in ``one`` with each unit in ``other``.
 
-    For a group, it is the correlation of its column that is least similar to the other unit. Two
-    columns with the same missing rows, for example, are not similar for this reason alone.
-    Constant columns are ignored.
+    For a group, it is the correlation of its column that is least similar to the other unit. So two
+    columns with an indicator of missing values each are not similar only because the same rows are
+    missing. Constant columns are ignored.
     """
     if units.plain:
         return np.nan_to_num(column_correlations(X[:, one], X[:, other]))

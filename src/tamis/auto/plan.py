@@ -28,8 +28,8 @@ from tamis.blocks.survival import SURVIVAL
 SVM = "machine"
 #: Maximum number of rows on which models are trained.
 MOST_ROWS = 50_000
-#: Maximum number of rows used for a censored target. It is smaller, because rows are compared in
-#: pairs.
+#: Maximum number of rows used for a censored target. It is smaller than ``MOST_ROWS``, because rows
+#: are compared in pairs.
 MOST_CENSORED_ROWS = 2_000
 #: Numbers of columns that are compared. Large numbers are further apart because neighbouring large
 #: numbers have almost the same error.
@@ -69,8 +69,8 @@ COMPILED, LOADING = ("path: forest", f"model: {SVM}", "model: trees"), 0.8
 FEWEST_ROWS = 500
 #: A regression SVM has two variables per row, and takes this many times as long to train.
 SVR_TIMES = 4
-#: Estimated share of the lists of a further order that differ from the lists of other orders. Equal
-#: lists are evaluated only once.
+#: Share of the lists of an additional order that are expected to differ from the lists of the other
+#: orders. Equal lists are evaluated only once.
 NEW = 0.6
 
 
@@ -381,7 +381,7 @@ class Planning:
         return self._fits(f"{ALL}: {model}", self.costs.all_columns_seconds(model))
 
     def _fits(self, name: str, seconds: float, share: float = 1.0) -> bool:
-        """Add a step if its time is at most a share of the time left, and return whether it is."""
+        """Add a step if it takes at most a share of the time left. Return whether it was added."""
         compiled = name in COMPILED
         seconds += LOADING * (compiled and not any(step.name in COMPILED for step in self._tried))
         if seconds > share * self.left:

@@ -12,15 +12,15 @@ from tamis.choice.front import affordable_lists
 from tamis.contract.costs import Limit
 from tamis.contract.units import Grouping
 
-#: Price limits that are compared, as shares of the full price.
+#: Price limits that are compared, as shares of the price of all columns.
 SHARES = (0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 
 
 class PriceLimits(NamedTuple):
     """The price limits of a fit.
 
-    In the candidates of a plan, the number of a limit replaces the number of columns. The first
-    limit has the number 1. The number that follows the last one stands for all columns.
+    With price limits, the size of a candidate is the position of its limit, counted from 1, instead
+    of its number of columns. The position after the last limit stands for all columns.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class PriceLimits(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The highest number that the user's limit allows."""
+        """Position of the highest limit that the user's limit allows."""
         amounts = [limit.amount for limit in self.limits]
         prices = self.asked.prices
         amounts.append(prices.of(range(len(prices.own))))  # all columns
         return sum(bool(self.asked.allows(amount)) for amount in amounts)
 
     def planned(self, plan: AutoPlan) -> AutoPlan:
-        """Return a plan whose candidates have limits in place of numbers of columns.
+        """Return a plan in which the sizes of candidates number the price limits, from 1 on.
 
         A model that the plan trains at few numbers of columns is trained at every second limit.
         """

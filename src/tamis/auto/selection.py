@@ -150,7 +150,8 @@ class Auto(InRounds):
     class_weight : dict, "balanced" or None, default=None
         Weight of the rows of each class, in training and in all errors.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. "auto" reads equally spaced floating-point numbers as a numeric target.
+        How ``y`` is interpreted. "auto" reads equally spaced floating-point numbers as a numeric
+        target.
     confirm : bool, default=False
         Whether to test the columns given all others, see
         :class:`~tamis.meta.ConditionalTest`. The selected order and model run again in fresh folds.
@@ -337,8 +338,8 @@ class Auto(InRounds):
             spread = np.ptp(np.asarray(y, dtype=float)) if kind == "regression" else 1.0
         if not SQUARED[0] < spread < SQUARED[1]:
             raise InvalidTarget(
-                f"Auto needs y with a range that can be squared, but y spans {spread:.3g}. Convert "
-                "y to other units."
+                "Auto needs y on a scale whose squares neither overflow nor underflow, but y spans "
+                f"{spread:.3g}. Convert y to other units."
             )
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
@@ -405,7 +406,7 @@ class Auto(InRounds):
             )
         if self.confirm and (self._weights is not None or self.class_weight is not None):
             raise InvalidParameter(
-                "Auto cannot use weights with confirm=True. Leave confirm or the weights out."
+                "Auto cannot use weights with confirm=True. Leave out confirm or the weights."
             )
 
     def _stages(
@@ -588,10 +589,10 @@ class Auto(InRounds):
         return found | work.orders(rest, X, y, np.arange(len(X)), seed)
 
     def _of_sizes(self, outcome: AutoOutcome, orders: dict[str, Order]) -> dict[str, Any]:
-        """Return the lists of the selected order by number of units, and those of the front.
+        """Return the lists of the selected order by size, and the lists of the price front.
 
-        With price limits, lists are found by the number of their limit. If several limits give the
-        same number of units, the list with the lowest loss is used.
+        With price limits, lists are looked up by the position of their limit. If several limits
+        give the same number of units, the list with the lowest loss is used.
         """
         mine = orders[outcome.path]
 
@@ -618,7 +619,7 @@ class Auto(InRounds):
     def _further(
         self, outcome: AutoOutcome, X: Array, y: NDArray[Any], seed: int
     ) -> dict[str, Any]:
-        """Return errors in environments and the conditional tests, if they were asked for."""
+        """Return the error in each environment and the conditional tests, if requested."""
         found: dict[str, Any] = {}
         work, chosen = self._work, (outcome.path, outcome.model, outcome.size)
         if (environments := self._labels["environments"]) is not None and outcome.size:
@@ -689,7 +690,7 @@ class Auto(InRounds):
         return scores
 
     def _front(self, points: Any) -> list[PricedList]:
-        """Return the lists of the front from the facts in a record."""
+        """Return the lists of the price front from the facts in a record."""
         prices, names, found = self._units.prices, self._unit_names(), []
         for units, loss, error, blind in points:
             assert prices is not None
@@ -733,7 +734,7 @@ class Auto(InRounds):
         return verdict_of(self._outcome, self.size, asked, self._counted, self._limit_text)
 
     def _nothing(self) -> str:
-        """Return why no column was compared."""
+        """Return the reason if no column was compared, for example because all are constant."""
         if self.cost_limit is None:
             return "every column has the same value in all rows."
         least = format_price(cheapest_price(self._units))
@@ -765,7 +766,7 @@ def _without_predictions(stage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sized(outcome: AutoOutcome, orders: dict[str, Order], priced: PriceLimits) -> AutoOutcome:
-    """Return an outcome with numbers of units in place of numbers of price limits."""
+    """Replace positions of price limits by numbers of units in all sizes of an outcome."""
 
     def sized(one: Any) -> Any:
         return one._replace(size=len(orders[one.path].first(one.size)))

@@ -91,7 +91,7 @@ def describe_tests(auto: Any) -> str:
 
 
 def describe_lists(auto: Any) -> list[str]:
-    """Return a line for each list of columns, and the columns that selected columns stand for."""
+    """Return a line for each list of columns, and for each selected column with near-duplicates."""
     lines = []
     chosen = {"best": auto.best_, "short": auto.short_}
     if any(each is not None and each.columns != auto.columns for each in chosen.values()):
@@ -108,7 +108,7 @@ def describe_lists(auto: Any) -> list[str]:
 
 
 def describe_front(auto: Any) -> list[str]:
-    """Return a line for each list of the front: its price, its error and the columns that enter."""
+    """Return a line for each list of the price front: price, error and added columns."""
     lines, before = [], set[Any]()
     for one in auto.front_:
         percent = auto.error_guess_.wrong is not None
@@ -184,7 +184,7 @@ def reasons_of(auto: Any) -> list[str]:
         order, model = describe_order(auto.path_), MODELS[auto.model_]
         lines.append(f"column order: {order}; model: {model}")
         lines.append(f"held-out rows: {describe_error(auto.error_)}")
-    if auto.error_all_ not in (None, auto.error_):  # they are equal if all columns are selected
+    if auto.error_all_ not in (None, auto.error_):  # equal if all columns are selected
         lines.append(f"with all columns: {describe_error(auto.error_all_)}")
     if auto.error_guess_ is not None:
         lines.append(describe_baseline(auto.error_guess_))

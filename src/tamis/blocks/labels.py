@@ -46,7 +46,7 @@ class Labels(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TargetLabels(RowStatistic):
-    """Distinct values of the target, with their counts.
+    """Statistic that collects the distinct values of the target and their counts.
 
     Parameters
     ----------

@@ -26,9 +26,11 @@ from tamis.search.greedy import Forward, filled_up, grown, others
 if TYPE_CHECKING:
     from tamis.contract.criterion import Criterion
 
-#: Number of units that are each tried in exchange for several others, if no swap is better.
+#: If no swap of one unit for another improves the subset, one member is replaced by several units.
+#: This is the number of members that are tried.
 MOST_TRIED = 10
-#: Number of units with the smallest losses whose pairs are tried in exchange for several others.
+#: Pairs of members are also replaced by several units. The pairs are formed from this number of
+#: members, those with the smallest losses.
 MOST_PAIRED = 6
 SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 
@@ -269,7 +271,8 @@ class _Guide:
         """Yield steps that add units which still fit, such as cheap ones that were removed."""
         if len(self.path) == self.begun[run]:
             return
-        if not self.limit.affords(self.path[-1].subset):  # even the last members are too expensive
+        # even the smallest subset is too expensive
+        if not self.limit.affords(self.path[-1].subset):
             nothing = Step(self.fixed, self.source.start(self.fixed))
             yield self._made(nothing, run, filling=True)
         last = self.path[-1]
@@ -402,7 +405,7 @@ class _Guide:
 
 
 class _TotalWorth(SubsetCriterion):
-    """The sum of given numbers, one for each unit."""
+    """Criterion that adds up given values, one for each unit."""
 
     additive = True
 
@@ -425,7 +428,7 @@ class _TotalWorth(SubsetCriterion):
 
 
 def best_within(limit: Limit, worth: Array, fixed: Subset = EMPTY) -> Subset:
-    """Return units within a limit whose total worth is large, as :class:`CostLimit` finds them.
+    """Return units within a limit whose total worth is large, found as by :class:`CostLimit`.
 
     Examples
     --------

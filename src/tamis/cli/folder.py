@@ -76,7 +76,7 @@ def check_output(
         raise InvalidParameter(f"{path} is a folder. Give the name of a file.")
     if not path.parent.is_dir():
         raise InvalidParameter(
-            f"{path} cannot be written: there is no folder {path.parent}. Make it first."
+            f"{path} cannot be written: there is no folder {path.parent}. Create it first."
         )
     if not can_write(path.parent):
         raise InvalidParameter(

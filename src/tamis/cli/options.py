@@ -132,7 +132,9 @@ class TableOptions(Options):
     format: str | None = option(
         f"File format: {', '.join(FORMATS)} (default: by extension).", "NAME"
     )
-    header: bool = option("Whether the first line of a CSV file has names.", None, default=True)
+    header: bool = option(
+        "Whether the first line of a CSV file holds the names.", None, default=True
+    )
     sheet: str | None = option("Sheet of an Excel file: name or number (default: 1).", "SHEET")
     encoding: str | None = option("Encoding of a text file, such as cp1252.", "NAME")
     seed: int = option("Random seed.", "N", default=0, min=0)
@@ -155,7 +157,9 @@ class GroupOptions(TableOptions):
     )
     fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
     safe_csv: bool = option(
-        "Write ' before texts in *.csv that spreadsheets would run as formulas.", None, default=True
+        "In *.csv, write ' before text that a spreadsheet would run as a formula.",
+        None,
+        default=True,
     )
     force: bool = flag("Overwrite the output folder.", "--force")
 
@@ -231,7 +235,8 @@ class SelectOptions(GroupOptions):
         "With METHOD: number of resamples for the error estimate (default: 20).", "R", min=0
     )
     budget: str | None = option(
-        "Without METHOD: time budget of the search, such as 60s or 5m. The report adds to it.",
+        "Without METHOD: time budget of the search, such as 60s or 5m. Writing the report takes "
+        "additional time.",
         "TIME",
     )
     scoring: str | None = option(
@@ -242,8 +247,8 @@ class SelectOptions(GroupOptions):
     )
     groups: str | None = option("Keep rows with the same value in the same fold.", "COLUMN")
     environments: str | None = option(
-        "Column such as hospital or year. For each of its values, report the error of a model "
-        "trained on the other values.",
+        "Column such as hospital or year. For each of its values, report the error on rows with "
+        "this value, of a model trained on all other rows.",
         "COLUMN",
     )
     weights: str | None = option("Column with the weights of the rows.", "COLUMN")
@@ -313,7 +318,9 @@ class CompareOptions(GroupOptions):
         default=(),
     )
     report: Path | None = option("Write an HTML report: *.html.", "FILE")
-    folder: Path | None = option("Output folder for all formats, report and fits.", "FOLDER")
+    folder: Path | None = option(
+        "Folder for the tables in all formats, the report and finished fits.", "FOLDER"
+    )
 
     @property
     def files(self) -> list[Path]:

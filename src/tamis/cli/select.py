@@ -410,7 +410,7 @@ def print_ranking(
         notes.append(f"the first {len(shown)} are shown (--rows, --output)")
     if n_units > len(tried):
         others = "the other " if len(tried) == n_kept else ""
-        notes.append(f"{others}{n_units - len(tried)} never entered")
+        notes.append(f"{others}{n_units - len(tried)} were never added")
     console.print("", table, "", text("; ".join(notes) + "."), sep="\n")
 
 

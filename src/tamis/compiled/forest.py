@@ -16,7 +16,7 @@ def grow_forest(columns, codes, values, asked, n_outputs, n_tried, n_trees, rng)
 
     ``columns`` and ``asked`` have one row per column. The target of training row i has the value
     values[0, i] in the output codes[i], and 0 in all other outputs. values[1, i] is the weight of
-    the row. So classes have the value 1, and a real target has a single output. A split compares
+    the row. So classes have the value 1, and a numeric target has a single output. A split compares
     ``n_tried`` columns, each at a random threshold, by the sum of squared errors. For classes, this
     is the Gini impurity. The importance of a column is its share of the decrease of the sum of
     squared errors.

@@ -92,11 +92,13 @@ def restricted_product(matrix, index, columns):
 class EpochProgramme(NamedTuple):
     """Quadratic programme, or its restriction to a subset of the variables.
 
-    It is constant during a call. The points in play are the points of its variables.
+    It does not change during a call of the compiled loop. The points to which its variables belong
+    are called the points in play.
     """
 
     K: NDArray[np.float64]  # kernel matrix of all points
-    ahead: NDArray[np.float64]  # kernel matrix of points in play and points that may enter E
+    # kernel matrix of the points in play and of the points that may enter E
+    ahead: NDArray[np.float64]
     origin: NDArray[np.int64]  # index of each point in play among all points
     point: NDArray[np.int64]  # point of each variable, among the points in play
     sign: NDArray[np.float64]

@@ -246,7 +246,7 @@ class Limit:
 
 @dataclass(eq=False, repr=False)
 class FeatureCosts(BaseEstimator):
-    """Prices of the columns of a table: a blood value, a survey question, a sensor, a paid feed.
+    """Prices of the columns of a table, such as blood tests, survey questions or sensors.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ class FeatureCosts(BaseEstimator):
         return self.resolve(position, len(wanted), wanted).full
 
     def named(self) -> list[tuple[str, Any]]:
-        """Return all columns that the parameters name, each after the parameter that names it."""
+        """Return pairs of a parameter and a column, for all columns that the parameters name."""
         self._check()
         found = [("feature_costs", column) for column in self.prices]
         for group, (_, columns) in (self.shared or {}).items():
@@ -423,7 +423,7 @@ def format_price(price: float) -> str:
 
 
 def _rounded(price: float) -> float:
-    """Return 7.27 for 7.269999999999999."""
+    """Remove the rounding error of a sum: 7.269999999999999 becomes 7.27."""
     return float(f"{price:.12g}")
 
 

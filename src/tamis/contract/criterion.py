@@ -424,7 +424,9 @@ def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:
     if len(criterion.targets) == 1:
         (kind,) = criterion.targets
         if asked not in {"auto", kind}:
-            raise InvalidParameter(f"{name} can only do {kind}: write task={kind!r} or leave it.")
+            raise InvalidParameter(
+                f"{name} supports only {kind}. Write task={kind!r}, or leave task out."
+            )
     if kind == "classification" and criterion.needs_target:
         _check_classes(criterion, y, detected)
     if kind == "regression" and not np.issubdtype(y.dtype, np.number):

@@ -161,7 +161,7 @@ class Embedded(Selection):
         own = sorted(params.keys() & self.get_params(deep=False).keys())
         if own:
             raise InvalidParameter(
-                f"{own[0]} is a parameter of {type(self).__name__}, not of its fit. Write "
+                f"{own[0]} is a parameter of {type(self).__name__}, not of fit. Write "
                 f"{type(self).__name__}({own[0]}=...)."
             )
         if names:

@@ -207,7 +207,7 @@ class Search(MetaEstimatorMixin, Selection):
     Parameters
     ----------
     criterion : Criterion
-        It is cloned before it is fitted.
+        The criterion that scores columns or subsets. A clone of it is fitted.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units to select: a count, a fraction, ``"best"`` for the subset with the greatest
         value, or a choice such as ``Threshold(0.1)``.

@@ -206,8 +206,8 @@ def _squares(found: Any) -> Array:
     largest = np.abs(coefficients).max(initial=0.0)
     if np.frexp(largest)[1] > 2 * FARTHEST:
         raise InvalidTarget(
-            f"Importances needs coefficients that can be squared, but one is {largest:.3g}. Scale "
-            "the target, or a column that hardly varies."
+            f"Importances squares the coefficients, but one is {largest:.3g}, which is too large. "
+            "Scale the target, or a column that hardly varies."
         )
     squares = np.square(coefficients)
     return squares if squares.ndim == 1 else squares.sum(axis=0)

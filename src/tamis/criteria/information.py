@@ -167,7 +167,7 @@ class MIFS(PairwiseInformation):
         "auto" corrects all terms of all columns if there are categories or groups of several
         columns. Otherwise it corrects none, as in the published criterion.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. A real target is cut into bins like a column.
+        How ``y`` is interpreted. A numeric target is cut into bins like a column.
 
     References
     ----------

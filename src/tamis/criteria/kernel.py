@@ -83,7 +83,7 @@ class HSIC(SingleChanges, SubsetCriterion):
 
     The biased estimate keeps the diagonals. It is tr(KHLH)/N^2 with H = I - 11'/N. K is Gaussian,
     exp(-gamma \|x - x'\|^2). For classes, L is 1 for two rows of the same class and 0 otherwise.
-    For a real target it is Gaussian with the median rule, or linear. Scoring a column takes one
+    For a numeric target it is Gaussian with the median rule, or linear. Scoring a column takes one
     exponential per pair of rows.
 
     A backward search with this criterion is BAHSIC, a forward search is FOHSIC. Columns should be
@@ -100,12 +100,13 @@ class HSIC(SingleChanges, SubsetCriterion):
     unbiased : bool, default=True
         Whether the unbiased estimate is used; it needs at least four rows.
     target_kernel : {"gaussian", "linear"}, default="gaussian"
-        Kernel of a real target. The Gaussian kernel detects any dependence; the linear kernel gives
-        more weight to extreme values of the target. The two rankings can differ considerably.
+        Kernel of a numeric target. The Gaussian kernel detects any dependence; the linear kernel
+        gives more weight to extreme values of the target. The two rankings can differ considerably.
     precision : {"double", "single"}, default="double"
         Precision of the exponentials for a large table, as in :class:`ParzenInformation`.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
+        How ``y`` is interpreted. "auto" treats numbers with more than 20 distinct values as
+        numeric.
 
     References
     ----------

@@ -115,7 +115,7 @@ class OutputInformation(ModelCriterion, BackwardCriterion):
             if not is_classifier(self.estimator):
                 raise IncompatibleCriterion(
                     f"OutputInformation needs a classifier, not {type(self.estimator).__name__}. "
-                    "For a real target use DensitySensitivity or ScoreSensitivity."
+                    "For a numeric target use DensitySensitivity or ScoreSensitivity."
                 )
         return frozenset({"classification"})
 

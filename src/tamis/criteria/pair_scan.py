@@ -201,7 +201,10 @@ class PairInformation(BinnedCriterion, Univariate):
 
     @property
     def monotone(self) -> bool:
-        """Whether no score is negative. Scores corrected for chance may be negative."""
+        """Whether adding a column never lowers the value.
+
+        This does not hold if scores are corrected for chance, because they may then be negative.
+        """
         return not self._adjusts()
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

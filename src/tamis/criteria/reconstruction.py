@@ -69,8 +69,8 @@ class ColumnSubset(SubsetCriterion):
         check_range("ColumnSubset", X)
         if 0 < (largest := max(X.max(), -X.min())) <= SMALLEST:
             raise InvalidTable(
-                "ColumnSubset needs columns that can be squared, but the largest number in the "
-                f"table is {largest:.3g}. Scale the columns, as a search does with "
+                "ColumnSubset squares the columns, but the largest number in the table is "
+                f"{largest:.3g}, which is too small. Scale the columns, as a search does with "
                 "standardize=True."
             )
         self._gram = X.T @ X

@@ -36,7 +36,7 @@ class Relief(Univariate):
     where :math:`H_i` are the neighbours of row i in the same class, :math:`M_i` the neighbours in
     other classes, and d is the difference in the column. With more than two classes, each other
     class is weighted by its share of the neighbours in other classes, times the number of other
-    classes. For a real target, rows whose targets differ by less than a standard deviation are
+    classes. For a numeric target, rows whose targets differ by less than a standard deviation are
     treated as the same class. Neighbours are found with all columns, so the scores include
     interactions (columns that are informative only in combination). Duplicate columns have the same
     score.
@@ -61,7 +61,8 @@ class Relief(Univariate):
     categories : sequence of int or bool, or None, default=None
         Categorical columns, as indices or as one boolean per column.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
+        How ``y`` is interpreted. "auto" treats numbers with more than 20 distinct values as
+        numeric.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class Relief(Univariate):
 
     @property
     def monotone(self) -> bool:
-        """False, because scores may be negative."""
+        """False, because scores may be negative, so adding a column may lower the value."""
         return False
 
     def cost(self, n_samples: int, n_features: int) -> float | None:
@@ -134,7 +135,7 @@ class Relief(Univariate):
 
 
 class Scales(NamedTuple):
-    """Table, and the scaling of the differences in its columns."""
+    """A table, with the scale of the differences in each column."""
 
     table: Array
     #: Inverse of the range of each column.
@@ -179,7 +180,7 @@ def _mean_and_deviation(rows: Array) -> tuple[Array, Array]:
 class _Relation(NamedTuple):
     """Relation between the targets of two rows, as an integer kind.
 
-    For classes, the kind is the class of the second row. For a real target, it is 1 if the two
+    For classes, the kind is the class of the second row. For a numeric target, it is 1 if the two
     targets are near each other, otherwise 0. ``codes`` contains, for each row, the kind that marks
     other rows as similar to it.
     """

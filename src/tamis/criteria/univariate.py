@@ -38,7 +38,7 @@ class Univariate(SubsetCriterion):
 
     @property
     def monotone(self) -> bool:
-        """True, because scores are never negative."""
+        """True, because scores are never negative, so adding a column never lowers the value."""
         return True
 
     def _learn(self, X: Array, y: NDArray[Any] | None, **params: Any) -> None:
@@ -172,16 +172,17 @@ class DiscriminantRatio(MomentScore, Univariate):
 
 
 class Correlation(MomentScore, Univariate):
-    r"""Absolute correlation with a real target, or correlation ratio with classes.
+    r"""Absolute correlation with a numeric target, or correlation ratio with classes.
 
-    For a real target the score is \|r\|, with Pearson's r. For classes it is the square root of the
-    share of a column's variance that lies between the classes. For two classes this is again \|r\|.
-    A constant column scores 0. For several targets the scores are averaged.
+    For a numeric target the score is \|r\|, with Pearson's r. For classes it is the square root of
+    the share of a column's variance that lies between the classes. For two classes this is again
+    \|r\|. A constant column scores 0. For several targets the scores are averaged.
 
     Parameters
     ----------
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
+        How ``y`` is interpreted. "auto" treats numbers with more than 20 distinct values as
+        numeric.
 
     Examples
     --------
@@ -262,7 +263,8 @@ class PValue(MomentScore, Univariate):
     Parameters
     ----------
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
+        How ``y`` is interpreted. "auto" treats numbers with more than 20 distinct values as
+        numeric.
     """
 
     scores_are_log_p: ClassVar[bool] = True
@@ -306,11 +308,11 @@ def _minus_log_p(share: Array, between: int, within: int) -> Array:
 class MutualInformation(BinnedCriterion, Univariate):
     """Mutual information with the target, in nats, of columns cut into bins.
 
-    A column with at most ``n_bins`` distinct values is not cut. A real target is cut like a column.
-    The plug-in estimate is deterministic, and biased upwards by about
-    (bins - 1)(classes - 1)/(2N) unless it is corrected (``adjusted``). For several targets the
-    scores are averaged. A group of columns is treated as a single variable, whose levels are the
-    combinations of values that occur.
+    A column with at most ``n_bins`` distinct values is not cut. A numeric target is cut like a
+    column. The plug-in estimate is deterministic, and biased upwards by about (bins - 1)(classes -
+    1)/(2N) unless it is corrected (``adjusted``). For several targets the scores are averaged. A
+    group of columns is treated as a single variable, whose levels are the combinations of values
+    that occur.
 
     Parameters
     ----------
@@ -329,7 +331,8 @@ class MutualInformation(BinnedCriterion, Univariate):
         Whether the information expected by chance is subtracted, as in :class:`MIFS`. "auto" does
         so for all columns if there are categories or groups of several columns.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. "auto" treats numbers with more than 20 distinct values as real.
+        How ``y`` is interpreted. "auto" treats numbers with more than 20 distinct values as
+        numeric.
 
     Examples
     --------
@@ -346,7 +349,10 @@ class MutualInformation(BinnedCriterion, Univariate):
 
     @property
     def monotone(self) -> bool:
-        """Whether no score is negative. Scores corrected for chance may be negative."""
+        """Whether adding a column never lowers the value.
+
+        This does not hold if scores are corrected for chance, because they may then be negative.
+        """
         return not self._adjusts()
 
     def cost(self, n_samples: int, n_features: int) -> float | None:

@@ -185,8 +185,9 @@ class CrossValidated(OpenCriterion, SubsetCriterion):
     n_jobs : int or None, default=None
         Number of subsets scored at the same time; the result does not depend on it.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. A classifier or regressor determines the task. For a classifier, "auto"
-        refuses numbers with more than 20 distinct values, which look like a regression target.
+        How ``y`` is interpreted. A classifier or regressor determines the task. For a classifier,
+        "auto" refuses numbers with more than 20 distinct values, which look like a regression
+        target.
 
     Notes
     -----

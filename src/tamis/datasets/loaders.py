@@ -49,11 +49,11 @@ class Dataset(NamedTuple):
     X : ndarray of shape (n_samples, n_features)
         The features as float64, without scaling or imputation.
     y : ndarray of shape (n_samples,)
-        Class numbers from 0 (int64), or a real target (float64).
+        Class numbers from 0 (int64), or a numeric target (float64).
     feature_names : ndarray of str
         Name of each column.
     target_names : ndarray of str or None
-        Names of the classes, indexed by ``y``; None for a real target.
+        Names of the classes, indexed by ``y``; None for a numeric target.
     name : str
         The name without the source, such as "iris".
     source : str
@@ -79,7 +79,9 @@ class Dataset(NamedTuple):
 
     def __repr__(self) -> str:
         n, d = self.X.shape
-        target = "real target" if self.target_names is None else f"{len(self.target_names)} classes"
+        target = (
+            "numeric target" if self.target_names is None else f"{len(self.target_names)} classes"
+        )
         return f"<Dataset {self.name}: {n} samples, {d} features, {target}, from {self.source}>"
 
 
@@ -270,7 +272,7 @@ def _numbers(values: Any, ndim: int, key: str, where: str) -> NDArray[Any]:
 def _target(
     y: NDArray[Any], given: Any, where: str
 ) -> tuple[NDArray[Any], NDArray[np.str_] | None]:
-    """Return class numbers and the names of the classes, or a real target and None."""
+    """Return class numbers and the names of the classes, or a numeric target and None."""
     if np.isnan(y).any():
         raise _misfit(where, "a target in every row", f"{int(np.isnan(y).sum())} missing ones")
     if given is None and np.issubdtype(y.dtype, np.floating):
@@ -313,7 +315,7 @@ def check_archive(where: str, stream: IO[bytes]) -> None:
             with archive.open(member) as array:
                 version = npy.read_magic(array)
                 if version not in _HEADERS:
-                    raise ValueError(f"{member.filename} has an unknown header")
+                    raise ValueError(f"{member.filename} has a header of an unknown version")
                 shape, _, dtype = _HEADERS[version](array)
                 if prod(shape) * dtype.itemsize > member.file_size:
                     raise ValueError(f"{member.filename} claims more numbers than it contains")

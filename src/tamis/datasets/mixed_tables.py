@@ -23,7 +23,7 @@ class MixedTable(NamedTuple):
     columns : dict of str to list
         Values of each column; missing values are None.
     y : ndarray
-        Classes (strings) or a real target.
+        Classes (strings) or a numeric target.
     relevant : tuple of str
         Names of the columns from which the target was computed.
 
@@ -60,7 +60,7 @@ def make_mixed(
 
         - "passengers": survival of a shipwreck, with names, tickets and missing ages;
         - "incomes": high income, mostly from categories;
-        - "houses": prices (a real target), with dates of sale and quality grades as text;
+        - "houses": prices (a numeric target), with dates of sale and quality grades as text;
         - "visits": return to a clinic, with dates.
 
     Returns

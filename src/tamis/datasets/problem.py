@@ -30,7 +30,7 @@ class Problem(NamedTuple):
     X : ndarray of shape (n_samples, n_features)
         The features, float64.
     y : ndarray of shape (n_samples,)
-        Class numbers (int64), or a real target (float64).
+        Class numbers (int64), or a numeric target (float64).
     relevant : ndarray of int
         The relevant columns, in ascending order.
     equivalent : tuple of tuple of int

@@ -354,7 +354,7 @@ def _by_frequency(columns: Array, some: NDArray[np.intp], n_bins: int) -> Array:
 def width_cuts(low: Array, high: Array, n_bins: int) -> Array:
     """Return cuts that split the range of each column into bins of equal width."""
     share = np.arange(1, n_bins) / n_bins
-    # a convex combination: high - low may overflow
+    # computed as a convex combination, because high - low may overflow
     cuts = low[:, None] * (1 - share) + high[:, None] * share
     return distinct_cuts(cuts, low)
 

@@ -78,7 +78,7 @@ class Pair(ABC):
 
 
 class CompletePair(Pair):
-    """Information terms from all rows, given I(x_j; y) for every column."""
+    """Information terms from all rows. The terms I(x_j; y) of all columns are passed in."""
 
     def __init__(self, coded: Any, target: Any, i: int, relevance: Array, *, adjusted: bool):
         self.adjusted, self._relevance = adjusted, float(relevance[i])

@@ -101,12 +101,12 @@ def cuts_of_blocks(table: BlockTable, n_bins: int, binning: str, categories: Mas
 
 
 def target_cuts(table: BlockTable, n_bins: int, binning: str) -> Array:
-    """Return the cuts of a real target, which is cut like a column."""
+    """Return the cuts of a numeric target, which is cut like a column."""
     values = table.labels.values.astype(float)
     if binning == "codes":
         raise InvalidParameter(
-            f"{table.name} needs binning='frequency' or 'width' for a real target in row blocks, "
-            "got 'codes'."
+            f"{table.name} needs binning='frequency' or 'width' for a numeric target in row "
+            "blocks, got 'codes'."
         )
     if len(values) <= n_bins:
         return values[1:]
@@ -130,7 +130,7 @@ class Packing:
     cuts : Cuts
         Cuts of all columns and the target.
     labels : Labels or None
-        The classes, or None for a real target, which is cut like a column.
+        The classes, or None for a numeric target, which is cut like a column.
     """
 
     def __init__(self, cuts: Cuts, labels: Labels | None):
@@ -260,7 +260,7 @@ class JoinedPacking(Packing):
     cuts : Cuts
         Cuts of all units and the target.
     labels : Labels or None
-        The classes, or None for a real target, which is cut like a column.
+        The classes, or None for a numeric target, which is cut like a column.
     groups : Groups
         The groups.
     found : dict of int to list

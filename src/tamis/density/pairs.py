@@ -24,8 +24,8 @@ EQUALITY, GAUSSIAN, PRODUCT = range(3)
 #: Largest number of terms in the series of a column for which matrix products are used. They need
 #: one multiplication per pair and term. With more terms, a compiled exponential per pair is faster.
 MOST_TERMS = 8
-# Number of rows of the target's kernel in memory at a time. For ten thousand samples they take a
-# few megabytes.
+# Number of rows of the target's kernel matrix that are in memory at a time. For ten thousand
+# samples they take a few megabytes.
 _ROWS = 256
 # Largest number of target values from which the median rule computes a kernel width.
 _MOST = 4000
@@ -86,7 +86,7 @@ def pair_sums_cost(n_samples: int, n_features: int, *, compiled: bool) -> float:
 
 
 class PlainPairSums:
-    """Sums over all pairs at once, for small tables and for the median rule."""
+    """Kernel sums over all pairs of rows at once, for small tables and for the median rule."""
 
     def __init__(self, X: Array, target: TargetKernel):
         self._X, self.target = X, target
@@ -109,7 +109,7 @@ class PlainPairSums:
 
 
 class StripPairSums:
-    """Sums over strips of rows, for any number of samples.
+    """Kernel sums over pairs of rows, computed in strips of rows, for any number of samples.
 
     Columns whose series has few terms are computed together by matrix products, the others by
     compiled loops over the rows.

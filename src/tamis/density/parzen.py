@@ -18,8 +18,8 @@ WIDTHS: Array = 2.0 ** np.arange(-3, 3.5, 0.5)
 N_FOLDS = 5
 #: Constraint on the parameter that sets a width. Its square must be a positive finite number.
 WIDTH = number(least=1e-150, most=1e150) | one_of("likelihood")
-# Number of rows of distances in memory at a time. For ten thousand samples they take a few
-# megabytes.
+# Number of rows of the distance matrix that are in memory at a time. For ten thousand samples they
+# take a few megabytes.
 _ROWS = 256
 
 

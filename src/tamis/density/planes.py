@@ -108,7 +108,7 @@ class BlockLevels:
         self._target_joint = self._joint(self.target)[0]
 
     def column(self, j: int) -> Variable:
-        """Return the variable of a single column."""
+        """Return a single column as a variable, a tuple of column indices."""
         return (j,)
 
     def crossed(self, one: Variable, other: Variable) -> Variable:
@@ -152,7 +152,8 @@ class BlockLevels:
                 chance = chance_within(tables[0].sum(axis=2))
             cells = chance.start[:, None] + tables.sum(axis=2)
             expected.append(self._from_sums(chance.values[cells].sum(axis=(1, 2))))
-        self._cache = pivot, np.concatenate(joint)  # the caller needs these entropies next
+        # cached, because the caller needs these entropies next
+        self._cache = pivot, np.concatenate(joint)
         return np.concatenate(expected)
 
     def information(self, variable: Variable, *, adjusted: bool = False) -> Array:

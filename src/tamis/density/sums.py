@@ -129,7 +129,10 @@ class PlainClassSums:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def sums(self, change: Alteration, gamma: float) -> Array:
-        """Return the sums. The sample itself contributes 1 to the sum of its class."""
+        """Return the kernel sums of each sample over each class.
+
+        The sample itself adds 1 to the sum of its own class.
+        """
         sums = []
         for distances in map(squareform, altered_distances(self._X, change)):
             distances *= -gamma
@@ -137,7 +140,7 @@ class PlainClassSums:
         return np.array(sums)
 
     def log_sums_of_others(self, change: Alteration, gamma: float) -> Array:
-        """Return the logarithms of the sums without the sample itself, without underflow."""
+        """Return the logarithms of the sums over all other samples, computed without underflow."""
         logs = []
         for distances in map(squareform, altered_distances(self._X, change)):
             np.fill_diagonal(distances, np.inf)

@@ -284,7 +284,7 @@ class Store:
 
 #: Reasons why a store cannot be used. The key is a part of SQLite's error message.
 REASONS = {
-    "full": "the disk is full. Make room and run again",
+    "full": "the disk is full. Free some space and run again",
     "locked": f"another process has been writing for {PATIENCE:.0f} seconds. Run again later",
     "readonly": "it cannot be opened for writing ({}). Name a file that can",
     "unable to open": "it cannot be opened for writing ({}). Name a file that can",

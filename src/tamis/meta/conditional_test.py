@@ -30,9 +30,9 @@ from tamis.validation.resamples import folds_of
 
 #: A warning is issued if there are fewer rows than this per column, or per class.
 ROWS_PER_COLUMN, ROWS_PER_CLASS = 3, 10
-#: Covariances are shrunk by the Ledoit-Wolf amount, and by the share LESS of it. The full amount is
-#: best for the matrix as a whole, but hides a part of a strong relation. The amount is at least
-#: LEAST.
+#: Two shrinkages of the covariance are tried: the Ledoit-Wolf amount, and the share ``LESS`` of it.
+#: The Ledoit-Wolf amount is best for the matrix as a whole, but it weakens strong relations between
+#: columns. ``LEAST`` is the minimum amount.
 LESS, LEAST = 0.03, 1e-6
 #: Number of most correlated columns that ``neighbours="auto"`` adds to the model without the tested
 #: column. It applies to searches that may select one of several similar columns.
@@ -51,10 +51,10 @@ class ConditionalTest(Rounds, InRounds):
 
     where h is the model trained again without column j, and m_i is the mean prediction of f when
     x_ij is replaced by values drawn given the other columns. If a column has no information about
-    the target given all others, R has mean 0, provided that either h or the draws are right. In
-    folds that do not select column j, R is 0. A one-sided t-test over all rows gives the p-value.
-    It is 1 for a column that no fold selects. The Benjamini-Hochberg procedure over *all* columns
-    selects the columns with q <= ``fdr``.
+    the target given all others, R has mean 0, provided that either h or the model of the draws is
+    correct. In folds that do not select column j, R is 0. A one-sided t-test over all rows gives
+    the p-value. It is 1 for a column that no fold selects. The Benjamini-Hochberg procedure over
+    *all* columns selects the columns with q <= ``fdr``.
 
     The test is valid for each column of the table. It is not a test of a list that was selected on
     the same rows. A small q does not mean that the column is a cause of the target. A column that
@@ -166,8 +166,8 @@ class ConditionalTest(Rounds, InRounds):
         if n < ROWS_PER_COLUMN * d:
             warn(
                 f"ConditionalTest: {n} rows are fewer than {ROWS_PER_COLUMN} per column for {d} "
-                "columns; p-values may be too small, because a column given all others is hard to "
-                "estimate.",
+                "columns; p-values may be too small, because the models of the columns are "
+                "hard to estimate.",
                 DegenerateData,
                 stacklevel=caller_level(),
             )

@@ -53,9 +53,10 @@ class Stand(NamedTuple):
 class Contest(Rounds, InRounds):
     """Select the columns that beat the best of all permuted columns in most rounds (Boruta).
 
-    As in :class:`Probes`, each of R rounds appends a copy of all d columns, with permuted rows, to
-    the table. A column wins a round if it scores better than all these probes. Columns whose number
-    of wins has a binomial p-value of at most ``alpha / d`` are selected (Bonferroni correction).
+    As in :class:`Probes`, each of R rounds appends probes to the table: copies of all d columns
+    with permuted rows. A column wins a round if it scores better than all probes. Columns whose
+    number of wins has a binomial p-value of at most ``alpha / d`` are selected (Bonferroni
+    correction).
 
     With ``early_rejection`` a two-sided test is also made between rounds. A column with enough wins
     is selected. A column with too few wins is dropped together with its probe, so the other columns
@@ -73,8 +74,9 @@ class Contest(Rounds, InRounds):
     Parameters
     ----------
     search : Search or any other selection
-        If the search scores each column independently, these scores are compared, else the column
-        order. A forward search stops at 40 columns.
+        The search that scores or orders columns and probes. If it scores each column independently,
+        these scores are compared. Otherwise positions in its column order are compared. A forward
+        search stops at 40 columns.
     alpha : float, default=0.05
         Significance level of the binomial test, before the division by the number of columns.
     n_rounds : int, default=20

@@ -136,7 +136,7 @@ class HonestSize(Rounds, InRounds):
         return held and held + 16.0 * n * n_features
 
     def _round(self, X: Array, y: NDArray[Any] | None, seed: int, index: int) -> list[Any]:
-        """Return the test rows of a fold or an environment, and losses and units of each size."""
+        """Return the test rows of a fold or an environment, and the losses and units per size."""
         assert y is not None
         task, n_units, rows = task_of(self, y), self._units.n_units, np.arange(len(y))
         label: list[Any] = []

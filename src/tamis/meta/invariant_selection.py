@@ -151,15 +151,15 @@ class InvariantSelection(Rounds, InRounds):
         if (n := sum((part != part[0]).any() for part in parts)) < 2:
             raise InvalidTarget(
                 "InvariantSelection compares slopes between environments, but the target varies in "
-                f"only {n} of {len(parts)}. Join environments, or leave those with a single value "
-                "out."
+                f"only {n} of {len(parts)}. Join environments, or leave out those with a "
+                "single value."
             )
         n = min(self.n_candidates, self._units.n_units)
         n_sets = sum(comb(n, size) for size in range(self.max_columns + 1))
         if self.how == "subset" and n_sets > MOST_SETS:
             raise InvalidParameter(
-                f"InvariantSelection compares all sets of at most {self.max_columns} of {n} "
-                f"columns, which are {n_sets}. Reduce max_columns or n_candidates."
+                f"InvariantSelection can compare {MOST_SETS} sets, but there are {n_sets} sets "
+                f"of at most {self.max_columns} of {n} columns. Reduce max_columns or n_candidates."
             )
         super()._check_memory(X, y)
 

@@ -100,9 +100,9 @@ class Knockoffs(Rounds, InRounds):
         if n < 3 * d:
             raise InvalidTable(
                 f"Knockoffs needs 3 rows per column to estimate the covariance, but there are {n} "
-                f"rows and {d} columns. Drop columns first, with "
-                f"Then(Ranking(Correlation(), n_features_to_select={max(1, n // 10)}), "
-                "Knockoffs(...)) on other rows, or use Probes(...), which needs none."
+                f"rows and {d} columns. On other rows, fit Ranking(Correlation(), "
+                f"n_features_to_select={max(1, n // 10)}), and pass only its columns to Knockoffs. "
+                "Or use Probes(...), which needs no covariance."
             )
         if n < 10 * d:
             warnings.warn(

@@ -32,8 +32,9 @@ class Probes(Rounds, InRounds):
     Parameters
     ----------
     search : Search or any other selection
-        If the search scores each column independently, these scores are compared, else the column
-        order. A forward search stops at 40 columns.
+        The search that scores or orders columns and probes. If it scores each column independently,
+        these scores are compared. Otherwise positions in its column order are compared. A forward
+        search stops at 40 columns.
     expected_false : float, default=1.0
         Expected number of selected columns that are unrelated to the target.
     fdr : float or None, default=None

@@ -41,8 +41,8 @@ class InRounds(Embedded):
 
     #: Labels of the rows that ``fit`` accepts: "groups", "environments".
     row_labels: ClassVar[tuple[str, ...]] = ()
-    #: The distinct labels and the code of each row, for each kind of label. None if not given. Set
-    #: by ``fit``.
+    #: For each kind of label, the distinct labels and the code of each row, or None if no labels
+    #: were given. Set by ``fit``.
     _labels: Mapping[str, tuple[NDArray[Any], Subset] | None] = {}
 
     n_rounds: int

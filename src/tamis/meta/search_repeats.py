@@ -32,7 +32,8 @@ class Rounds(MetaEstimatorMixin):
 
     #: This is not a parameter, because the rounds determine the number of columns.
     n_features_to_select: SizeLike = field(default="best", init=False)
-    #: Whether the search is asked for a number of columns. Otherwise it chooses the number itself.
+    #: Whether the number of columns to select is passed to the search. Otherwise the search chooses
+    #: the number itself.
     sizes_search: ClassVar[bool] = True
     #: Whether the column order of the search is used, not only its selected columns.
     reads_order: ClassVar[bool] = True
@@ -93,12 +94,12 @@ class Rounds(MetaEstimatorMixin):
 
     @property
     def feature_groups(self) -> Any:
-        """The groups of the search."""
+        """Column groups of the search."""
         return self.search.feature_groups
 
     @property
     def feature_costs(self) -> Any:
-        """The prices of the search."""
+        """Column prices of the search."""
         return self.search.feature_costs
 
     def _check_target(self, y: NDArray[Any] | None) -> None:

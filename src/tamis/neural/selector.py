@@ -205,7 +205,7 @@ class GateSelector(Embedded):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including nested ones such as ``network__hidden``.
 
-        This works even if the outer parameter is None or given by name.
+        This works even if the outer parameter (here ``network``) is None or given by name.
 
         >>> GateSelector().set_params(network__hidden=3).network
         NetworkClassifier(combine='mean', decay=0.01, hidden=3)

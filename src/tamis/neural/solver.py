@@ -249,7 +249,8 @@ class _History:
     ) -> Array:
         """Return descent directions that do not move parameters below their lower bound."""
         directions = _inside(-self.times(runs, gradients), points, lowest)
-        uphill = _dot(gradients, directions) >= 0  # due to rounding, or to parameters at a bound
+        # such directions are due to rounding, or to parameters at a bound
+        uphill = _dot(gradients, directions) >= 0
         directions[uphill] = _inside(-gradients[uphill], points[uphill], lowest)
         return directions
 

@@ -49,7 +49,7 @@ def mutual_information(n_bins: int | None = None, **options: Any) -> Selection:
 
 @register("Kononenko (1994), Estimating attributes: analysis and extensions of RELIEF")
 def relieff(n_neighbors: int = 100, **options: Any) -> Selection:
-    """Rank by how much more near rows of other classes differ than near rows of the same class."""
+    """Rank by the difference to near rows of other classes, minus that within the class."""
     return search.Ranking(criteria.Relief("relieff", n_neighbors=n_neighbors), **options)
 
 
@@ -143,7 +143,7 @@ def column_subset(**options: Any) -> Selection:
 def svm_rfe(
     C: float = 1.0, kernel: str = "linear", gamma: Any = "scale", **options: Any
 ) -> Selection:
-    """Repeatedly drop the column that changes the norm of a support vector machine least.
+    """Repeatedly drop the column whose removal changes the weight norm of an SVM least.
 
     With a linear kernel, the contribution of a column is its squared weight. On standardised
     columns, ``gamma="scale"`` is 1 / (number of columns), so the kernel width adapts as columns are
@@ -160,7 +160,7 @@ def svr_rfe(
     epsilon: float = 0.1,
     **options: Any,
 ) -> Selection:
-    """Repeatedly drop the column that changes the norm of a support vector regression least.
+    """Repeatedly drop the column whose removal changes the weight norm of an SVR least.
 
     C and epsilon are in units of the target, so the order depends on these units. Standardise the
     target first.
@@ -177,9 +177,10 @@ def _svm(estimator: Any) -> Any:
 def svm_init(
     C: float = 1.0, kernel: str = "linear", gamma: Any = "scale", **options: Any
 ) -> Selection:
-    """Rank by the change of the norm of one support vector machine, trained on all columns.
+    """Rank by the change of one SVM's weight norm when a column is removed.
 
-    ``svm-rfe`` trains again after each removal, which is slower and usually better.
+    The SVM is trained once, on all columns. ``svm-rfe`` trains again after each removal, which is
+    slower and usually better.
     """
     norm = criteria.WeightNorm(SVC(C=C, kernel=kernel, gamma=gamma))
     return search.Ranking(norm, **{"by": "removal"} | options)
@@ -391,7 +392,7 @@ def nmifs(n_bins: int | None = None, **options: Any) -> Selection:
 
 @register("Fleuret (2004), Fast binary feature selection with conditional mutual information")
 def cmim(n_bins: int | None = None, **options: Any) -> Selection:
-    """Forward selection by the least information that a column adds to any selected column."""
+    """Forward selection by the minimum conditional information, given a selected column."""
     return search.Forward(criteria.CMIM(n_bins=n_bins), **options)
 
 
@@ -403,7 +404,7 @@ def cife(n_bins: int | None = None, **options: Any) -> Selection:
 
 @register("Yang and Moody (1999), Data visualization and feature selection")
 def jmi(n_bins: int | None = None, **options: Any) -> Selection:
-    """Forward selection by the joint information with each of the selected columns."""
+    """Forward selection by the joint information of a column and each selected column."""
     return search.Forward(criteria.JMI(n_bins=n_bins), **options)
 
 

@@ -208,7 +208,8 @@ def select(
         :func:`tamis.inspect`, and columns that look like identifiers or codes of the target are
         excluded with a warning.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read ``y``. With "auto", an integer target of at most 20 values is read as classes.
+        How ``y`` is interpreted. With "auto", an integer target of at most 20 values is read as
+        classes.
     n_features_to_select : int, float, "best" or Choice, optional
         Number or share of columns to select, or how to choose it, instead of the method's default.
     random_state : int, optional
@@ -478,7 +479,7 @@ def _check_kind(asked: Any, selector: Selection, kind: str) -> None:
     need = min(able)
     kinds = {
         "classification": "classes",
-        "regression": "a real target",
+        "regression": "a numeric target",
         SURVIVAL: "a censored target",
     }
     shown = asked if isinstance(asked, str) else write(selector, strict=False)

@@ -1,4 +1,4 @@
-"""Caveats of a selection: what to know before using it, and the consequences."""
+"""Caveats: limitations of a selection, and their consequences for the reader."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -117,7 +117,7 @@ def _no_error(report: "Report") -> Iterator[Caveat]:
     if errors.kept.value == 0 or (errors.whole is not None and errors.whole.value == 0):
         possible = format_number(100 * (1 - 0.05 ** (1 / report.n_rows)), 2)
         yield Caveat(
-            "No observed error does not mean no error.",
+            "An observed error of 0 does not mean that the true error is 0.",
             f"With {report.n_rows} rows, a true error rate of {possible}{NBSP}% leads to no "
             "observed error in one case of twenty.",
         )
@@ -131,8 +131,8 @@ def _optimistic(report: "Report", size_from_results: bool) -> Iterator[Caveat]:
         )
     if size_from_results and report.errors is not None:
         yield Caveat(
-            "The number of columns was chosen on the curve that reports its error,",
-            "so this error is slightly optimistic. To be sure, measure the error of "
+            "The number of columns was chosen by the same errors that are reported,",
+            "so they are slightly optimistic. To be sure, measure the error of "
             f"{report.n_kept} columns on new rows.",
         )
 

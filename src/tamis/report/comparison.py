@@ -117,9 +117,9 @@ class ComparisonReport(Page):
         Results for each table.
     made : date
     cares : list of Caveat
-        What to know before a method is used.
+        Limitations that a reader must know before using a method.
     details : list of (str, str)
-        How the results were computed: terms and their values.
+        Pairs of a term and its value that describe how the results were computed.
     command : str or None
         The command line that computes the same results.
 
@@ -295,7 +295,7 @@ def compared(
     tables : sequence of MeasuredTable, optional
         Size, target and alerts of each table, in the order of the standings.
     details : sequence of (str, str)
-        How the results were computed: terms and their values.
+        Pairs of a term and its value that describe how the results were computed.
     command : str, optional
         The command line that computes the same results.
 
@@ -327,7 +327,7 @@ def compared(
     names = list(dict.fromkeys(row.data for row in standing.rows))
     tables = [MeasuredTable(name) for name in names] if tables is None else tables
     measure = metric_format(standing.metric, standing.greater_is_better)
-    if measure.rooted:  # the requested metric is without a root
+    if measure.rooted:  # the metric is the mean squared error, so no root is taken
         measure = MetricFormat("mean squared error")
     outcomes = [_outcome(table, standing, measure) for table in tables]
     return ComparisonReport(

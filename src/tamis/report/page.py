@@ -14,7 +14,7 @@ from tamis.exceptions import MissingExtra
 
 
 class Caveat(NamedTuple):
-    """A fact to know before the results are used, and its consequence."""
+    """A limitation of the results, and its consequence for the reader."""
 
     fact: str
     consequence: str = ""

@@ -149,7 +149,7 @@ class Report(Page):
     environments : dict or None
         Chart of the slopes in each environment, if the selection compares environments.
     details : list of (str, str)
-        How the results were computed: terms and their values.
+        Pairs of a term and its value that describe how the results were computed.
     command : str or None
         The command line that computes the same results.
 
@@ -397,7 +397,8 @@ def _correlated(X: Any, units: ChosenUnits, substitutes: Iterable[Any] | None) -
     detailed = kept[:DETAILED].tolist()
     if substitutes is not None:
         swaps = _tried_swaps(units, detailed, substitutes, r)
-        for unit, tried in swaps.items():  # tried columns include categories, so they may be closer
+        # substitutes were compared after encoding, so categories have a correlation too
+        for unit, tried in swaps.items():
             for swap in tried:
                 if not swap.r <= value[swap.unit]:
                     near[swap.unit], value[swap.unit] = unit, swap.r

@@ -100,7 +100,7 @@ class EngineComparison:
         return engine
 
     def replaces_quickly(self) -> bool:
-        """Return whether trying all values of all columns is about as fast as a few shuffles."""
+        """Return whether trying all values of each column takes about as long as a few shuffles."""
         engines = [self._engine(k) for k in range(len(self.parts))]
         n_values = max(len(np.unique(column)) for column in self.X.T)
         return all(isinstance(e, Engine) and e.replaces_quickly(n_values) for e in engines)

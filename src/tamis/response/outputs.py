@@ -87,7 +87,7 @@ class Output(ABC):
 
     @abstractmethod
     def view(self, fitted: Any) -> Model:
-        """Return a trained estimator as a model with the compared outputs."""
+        """Wrap a trained estimator as a model whose outputs are compared."""
 
     def constants(self) -> list[FoldModel]:
         """Return models that use no columns, as a baseline."""

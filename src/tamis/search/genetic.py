@@ -34,7 +34,7 @@ class Genetic(Search):
     Parameters
     ----------
     criterion : SubsetCriterion
-        Scores the features.
+        The criterion that scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
         or a rule.
@@ -263,7 +263,7 @@ def roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
 
 
 def universal(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Draw by stochastic universal sampling, with ``count`` equidistant pointers.
+    """Draw individuals by stochastic universal sampling, with ``count`` equidistant pointers.
 
     The pointers share one random offset.
     """
@@ -273,7 +273,7 @@ def universal(people: Population, count: int, draw: Draw) -> np.ndarray:
 
 
 def raw_roulette(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Draw in proportion to the value itself, or uniformly if no value is above 0."""
+    """Draw individuals in proportion to their value, or uniformly if no value is above 0."""
     weight = np.nan_to_num(np.maximum(people.values, 0.0))
     weight = weight / weight.max() if weight.any() else np.ones_like(weight)
     return draw.choice(len(weight), count, p=weight / weight.sum())
@@ -286,14 +286,14 @@ def tournament(people: Population, count: int, draw: Draw, size: int = 2) -> np.
 
 
 def by_rank(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Draw in proportion to the rank, which is 1 for the worst individual."""
+    """Draw individuals in proportion to their rank, which is 1 for the worst one."""
     weight = np.empty(len(people.values))
     weight[best_first(people.values)] = np.arange(len(weight), 0, -1)
     return draw.choice(len(weight), count, p=weight / weight.sum())
 
 
 def by_reward(people: Population, count: int, draw: Draw) -> np.ndarray:
-    """Draw in proportion to the cumulative reward minus the lowest cumulative reward."""
+    """Draw individuals in proportion to their cumulative reward minus the lowest one."""
     return draw.choice(len(people.values), count, p=above_worst(people.rewards))
 
 

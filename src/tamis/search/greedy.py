@@ -200,7 +200,7 @@ class Forward(Search):
     Parameters
     ----------
     criterion : ForwardCriterion
-        Scores the features.
+        The criterion that scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
         or a rule.
@@ -249,7 +249,7 @@ class Backward(Search):
     Parameters
     ----------
     criterion : BackwardCriterion
-        Scores the features.
+        The criterion that scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
         or a rule.
@@ -294,7 +294,7 @@ class Bidirectional(Search):
     Parameters
     ----------
     criterion : SubsetCriterion
-        Scores the features.
+        The criterion that scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
         or a rule.
@@ -380,7 +380,7 @@ class PlusLMinusR(Search):
     Parameters
     ----------
     criterion : SubsetCriterion
-        Scores the features.
+        The criterion that scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
         or a rule.

@@ -21,7 +21,7 @@ class Ranking(Search):
     Parameters
     ----------
     criterion : ForwardCriterion or BackwardCriterion
-        Scores the features.
+        The criterion that scores the features.
     n_features_to_select : int, float, "best" or Choice, default=0.5
         Number of units (columns, or groups of columns) to select: a count, a fraction, ``"best"``,
         or a rule.

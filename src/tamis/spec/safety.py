@@ -168,7 +168,7 @@ def _grids(value: Any) -> Iterable[dict[Any, Any]]:
 
 
 def _texts(value: Any) -> Iterable[str | bool]:
-    """Yield every string and True inside a value. Other values are safe."""
+    """Yield every string and every ``True`` inside a value, including nested ones."""
     if isinstance(value, str) or value is True:
         yield value
     elif isinstance(value, list | tuple):

@@ -48,7 +48,7 @@ def _rises(ends: Any) -> bool:
 
 
 #: Constraint on a range: two positive numbers in increasing order.
-RISING = Constraint(("a pair of rising numbers above 0",), _rises)
+RISING = Constraint(("a pair of increasing numbers above 0",), _rises)
 
 
 def check_rows(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:

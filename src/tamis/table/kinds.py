@@ -39,9 +39,9 @@ FIRST_LOOK = 50
 FEW_ROWS = 10_000
 #: Types of text. Categories have codes for missing values, but are never dates or numbers.
 TEXT_TYPES = (pl.String, pl.Categorical, pl.Enum)
-#: What every date and number contains.
+#: Pattern that every date and every number contains.
 DIGIT = re.compile("[0-9]")
-#: What every text contains that polars reads as a number.
+#: Pattern that every text contains if polars can read it as a number.
 MAYBE_NUMBER = re.compile("(?i)[0-9]|inf|nan")
 #: Date formats, unambiguous ones first. If both orders are possible, the day precedes the month.
 #: The format %+ is ISO 8601 with an offset from UTC.

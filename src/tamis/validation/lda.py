@@ -58,7 +58,7 @@ class FoldMoments:
     def __init__(self, X: Array, codes: Rows, splits: Splits, priors: Array | None):
         self.codes = codes
         shift = X.mean(axis=0)
-        # a shift does not change the result, but with large means, digits would be lost
+        # subtracting a constant changes no result, but large means would lose digits
         self.X = X - shift if (np.abs(shift) > X.std(axis=0)).any() else X
         self._split(splits)
         self._average(priors)
@@ -372,7 +372,7 @@ class LDAFolds:
         return np.sqrt(self.moments.priors)[..., None] * (means - overall[:, None])
 
     def _additions(self, subset: Subset, candidates: Subset, inverse: Inverse) -> SubsetChange:
-        """Return the changes of the bilinear form if each candidate is added."""
+        """Return how the discriminant function changes if each candidate is added to the subset."""
         across = self.moments.covariance(subset)[:, :, candidates]
         u = inverse.matrix @ across
         rows = self.moments.tests[:, candidates]

@@ -137,7 +137,7 @@ def test_noise_is_a_fifth_of_the_columns_with_permuted_rows(mixed):
     assert noisy.X[name].astype(str).tolist() != original.astype(str).tolist()
 
 
-def test_kinds_of_tables(mixed):
+def test_tables_have_several_kinds(mixed):
     assert mixed.kinds() == ["classes", "few rows", "categories"]
     wide = BenchmarkTable("wide", pd.DataFrame(np.zeros((10, 20))), np.array([0] * 9 + [1]))
     assert wide.kinds() == ["classes", "wide", "few rows"]

@@ -260,7 +260,7 @@ def test_names_cannot_do_harm(hostile, resampled):
     assert len(rows(plot.ranking(found, 30), "ranking")) == len(HOSTILE)
 
 
-def test_a_name_that_is_no_text_is_shown_as_such():
+def test_unprintable_characters_of_a_name_are_replaced():
     assert format_name("\ud800a\x85\u2028") == "\ufffda\ufffd\ufffd"
 
 
@@ -280,7 +280,7 @@ def test_a_wide_table_shows_only_the_first():
     assert len(json.dumps(plot.redundancy(found, X).to_dict())) < 100_000
 
 
-def test_one_column():
+def test_a_chart_may_have_one_column():
     X = np.arange(10.0)[:, None]
     found = Ranking(Correlation(), n_features_to_select=1).fit(X, X[:, 0])
     assert "x0" in svg(plot.ranking(found))

@@ -24,18 +24,19 @@ ALPHAS = np.logspace(-2, 4, 7)
 COSTS = [1.0, 10.0, 100.0]
 #: Tables with more rows are not judged by the SVM.
 SVM_ROWS = 3000
-#: Rounds of boosting, and rounds without improvement after which it stops.
+#: Maximum number of boosted trees, and number of trees without improvement after which training
+#: stops.
 ROUNDS, PATIENCE = 150, 15
 
 
 def linear(X: Array, y: NDArray[Any], seed: int) -> Any:
-    """Fit a ridge model. The penalty is chosen by leave-one-out errors."""
+    """Fit a ridge model. The penalty is chosen by leave-one-out cross-validation."""
     model = RidgeClassifierCV if y.dtype.kind == "i" else RidgeCV
     return model(alphas=ALPHAS).fit(X, y)
 
 
 def svm(X: Array, y: NDArray[Any], seed: int) -> Any:
-    """Fit an SVM with an RBF kernel. C is chosen by three folds."""
+    """Fit an SVM with an RBF kernel. C is chosen by three-fold cross-validation."""
     folds = KFold(3, shuffle=True, random_state=seed)
     if y.dtype.kind == "i":
         return GridSearchCV(SVC(), {"C": COSTS}, cv=folds).fit(X, y)
@@ -44,7 +45,7 @@ def svm(X: Array, y: NDArray[Any], seed: int) -> Any:
 
 
 def forest(X: Array, y: NDArray[Any], seed: int) -> Any:
-    """Fit a random forest. The size of its leaves is chosen by out-of-bag rows."""
+    """Fit a random forest. The minimum size of its leaves is chosen by the out-of-bag error."""
     model = RandomForestClassifier if y.dtype.kind == "i" else RandomForestRegressor
     options = {"n_estimators": 50, "max_features": "sqrt", "random_state": seed}
     several = [model(min_samples_leaf=leaf, oob_score=True, **options).fit(X, y) for leaf in (1, 5)]
@@ -52,7 +53,7 @@ def forest(X: Array, y: NDArray[Any], seed: int) -> Any:
 
 
 class Boosted:
-    """Boosted trees of LightGBM. Their number is chosen on a fifth of the training rows."""
+    """Boosted trees of LightGBM. Their number is chosen on a held-out fifth of the rows."""
 
     def __init__(self, X: Array, y: NDArray[Any], seed: int):
         import lightgbm
@@ -122,7 +123,7 @@ class CachedJudge(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
-        """Remember the training rows. The model is fitted when a prediction is needed."""
+        """Store the training rows. The model is fitted when a prediction is needed."""
         target = _digest(y)
         if CachedJudge._target != target:
             CachedJudge._target = target

@@ -72,7 +72,7 @@ def _is_classes(y: NDArray[Any]) -> bool:
 
 
 def _codes(y: NDArray[Any]) -> NDArray[Any]:
-    """Return class numbers from 0 without omissions, or the real target."""
+    """Return consecutive class numbers from 0, or the numeric target."""
     return np.unique(y, return_inverse=True)[1] if _is_classes(y) else y
 
 
@@ -87,7 +87,7 @@ def random(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Subse
 
 
 def first_columns(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Subset:
-    """Keep the order of the table."""
+    """Return the columns in table order."""
     return np.arange(X.shape[1])
 
 
@@ -123,7 +123,7 @@ def rfecv(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Any:
 
 
 class _FromModel(SelectFromModel):
-    """``SelectFromModel`` with the order of its importances."""
+    """``SelectFromModel`` that also orders the columns by importance."""
 
     @property
     def order_(self) -> Subset:
@@ -193,7 +193,7 @@ def boruta_py(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> An
 
 
 def fastcan(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Subset:
-    """Select forward by canonical correlations with the target or the class indicators."""
+    """Select columns one by one, by canonical correlation with target or class indicators."""
     from fastcan import FastCan
 
     target = np.eye(y.max() + 1)[:, np.unique(y)][y] if _is_classes(y) else y

@@ -12,7 +12,8 @@ from tamis.evaluation import Interval, Ranks, bootstrap_interval, friedman
 from tamis_book.benchmark.result_files import CellResult, TableResults
 
 RANDOM, ALL = "random", "all columns"
-#: Number of given sizes. A further step is measured at the number of columns that a method chooses.
+#: Number of sizes at which every method is measured. A method that chooses the number of columns
+#: itself is also measured at that number.
 N_SIZES = 5
 #: Minimum loss of random selection. Smaller losses are replaced by it. Otherwise, relative losses
 #: would become arbitrarily large.
@@ -135,7 +136,7 @@ class RankedMethod(NamedTuple):
 
     @property
     def is_level(self) -> bool:
-        """Whether the method is first, or not known to be worse than the first."""
+        """Whether the method is first, or not significantly worse than the first."""
         return self.behind is None or not self.behind.low > 0  # NaN if it cannot be computed
 
 

@@ -76,7 +76,7 @@ class CellResult:
         return self.seconds > 0.98 * cap
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the fields that are not empty."""
+        """Return the fields that are not empty, as a dictionary."""
         plain = {name: value for name, value in asdict(self).items() if value}
         return plain | {"seconds": float(f"{self.seconds:.3g}")}
 
@@ -94,7 +94,7 @@ class TableResults:
     folder : Path
         Folder of the file.
     cells : dict of str to CellResult
-        By ``kind/split/method``.
+        The cells, with keys of the form ``kind/split/method``.
     versions : dict of str to str
         Versions of the packages that the results depend on.
 
@@ -115,7 +115,7 @@ class TableResults:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the result file."""
         return self.folder / f"{self.name}{ENDING}"
 
     def add(self, key: str, cell: CellResult) -> None:
@@ -144,7 +144,7 @@ class TableResults:
         return cell is not None and (not cell.is_capped or cell.reached(cap))
 
     def capped(self, method: str, cap: float) -> CellResult | None:
-        """Return the failure of a method that reached the cap on another split of the table."""
+        """Return a failure if the method reached the time limit on another split, else None."""
         for key, cell in self.cells.items():
             if key.endswith(f"/{method}") and cell.is_capped and cell.reached(cap):
                 return cell

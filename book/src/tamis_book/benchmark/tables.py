@@ -29,13 +29,13 @@ from tamis.exceptions import InvalidTable
 
 #: Environment variables that name folders with tables, in the order in which they are searched.
 FOLDERS = ("TAMIS_BENCH", "TAMIS_DATA")
-#: Tables that scikit-learn brings along.
+#: Tables that scikit-learn includes.
 BUNDLED = ("iris", "wdbc", "wine")
 SCIKIT_FEATURE = "https://github.com/jundongl/scikit-feature/raw/master/skfeature/data/"
 #: Strength of the shrinkage of category means. The overall mean is weighted like this number of
 #: rows, so rare categories are coded near the overall mean.
 PRIOR_ROWS = 10
-#: Number of folds by which the categories of the training rows are coded.
+#: Number of folds used to code the categories of training rows out of fold.
 FOLDS = 5
 #: Share of the columns that are copied with permuted rows to measure validity.
 NOISE = 0.2
@@ -51,7 +51,7 @@ class BenchmarkTable(NamedTuple):
     X : DataFrame
         Numbers and text columns, with missing values.
     y : ndarray
-        Class numbers (int64) or a real target (float64).
+        Class numbers (int64) or a numeric target (float64).
 
     Examples
     --------
@@ -90,7 +90,7 @@ class BenchmarkTable(NamedTuple):
         return [kind for kind, applies in kinds.items() if applies]
 
     def facts(self) -> dict[str, Any]:
-        """Return what a result file states about the table."""
+        """Return the facts about the table that are stored in its result file."""
         digest = sha256(self.y.tobytes())
         digest.update(self.X.select_dtypes("number").to_numpy(dtype=float).tobytes())
         for _, texts in self.X.select_dtypes(exclude="number").items():
@@ -226,13 +226,13 @@ def _read_mat(name: str, path: Path) -> BenchmarkTable:
 
 
 def _from_frame(name: str, X: pd.DataFrame, target: "pd.Series[Any]") -> BenchmarkTable:
-    """Return a table with a real target if it consists of numbers, and classes otherwise."""
+    """Return a table. Its target is numeric if it consists of numbers, and classes otherwise."""
     is_real = pd.api.types.is_numeric_dtype(target.dtype)
     return _table(name, X, target.astype(float if is_real else str).to_numpy())
 
 
 def _table(name: str, X: pd.DataFrame, y: NDArray[Any]) -> BenchmarkTable:
-    """Return a table with class numbers or a real target, and columns of numbers or text."""
+    """Return a table with class numbers or a numeric target, and columns of numbers or text."""
     texts = X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]
     X = X.astype(dict.fromkeys(texts, object)).reset_index(drop=True)
     X.columns = X.columns.astype(str)

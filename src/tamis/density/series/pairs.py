@@ -43,7 +43,7 @@ class PairChanges(NamedTuple):
 def pair_changes(
     table: ScaledColumns, change: Alteration, weights: Weights, *, widening: float = 1.0
 ) -> PairChanges:
-    """Return sums over pairs, and their changes when a column is removed or added.
+    """Return sums of the kernel over pairs of rows, and their changes by each altered column.
 
     The kernel of the other width has its exponents multiplied by ``widening``.
     """

@@ -38,8 +38,9 @@ def front(
 ) -> "altair.LayerChart":
     """Draw the held-out loss of the best list at each price, as steps with their standard errors.
 
-    Lists that are not better than a cheaper list are left out. Each step names the columns that
-    enter. Circles are the losses of lists that were selected without prices, if they are known.
+    Lists that are not better than a cheaper list are left out. Each step is labelled with the
+    columns that it adds. Circles are the losses of lists that were selected without regard to
+    prices, if they are known.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def draw_comparison(ranks: Ranks, colours: Palette, width: int) -> dict[str, Any
     down: dict[str, Any] = {"scale": {"domain": [0, height], "range": [0, height]}, "axis": None}
 
     def at(x: str, y: str = "y", **ends: str) -> dict[str, Any]:
-        """Return channels that position a mark by fields. ``x2`` and ``y2`` end a rule."""
+        """Return channels that position a mark by fields. ``x2`` and ``y2`` end a line."""
         channels = {"x": field(x, **across), "y": field(y, **down)}
         return channels | {channel: {"field": name} for channel, name in ends.items()}
 

@@ -98,7 +98,10 @@ def shares_of(
 def draw_stability(
     units: ChosenUnits, share: Array, n: int, colours: Palette, width: int
 ) -> dict[str, Any]:
-    """Draw the shares of the selected units as dots on stems, and rivals as hollow dots."""
+    """Draw the shares of resamples that select each unit, as dots on stems.
+
+    Hollow dots are rivals: units that were not selected, but that many resamples select.
+    """
     kept = units.best_kept[:n]
     rivals = np.flatnonzero(~units.kept & (share >= RIVAL))
     rivals = rivals[np.argsort(-share[rivals], kind="stable")][: max(n - len(kept), 0)]

@@ -133,8 +133,9 @@ class Batch(ABC):
 
 
 class Engine(ABC):
-    """Base class of engines, which evaluate a model on the rows of a table.
+    """Base class of engines, which compute a model's outputs for rows with replaced columns.
 
+    An engine is faster than predicting an altered copy of the table for every column.
     :func:`tamis.response.open_engine` uses the class methods to find the engine for a model.
 
     Examples

@@ -20,7 +20,7 @@ class NotFollowed(Exception):
 
 
 class Categories(NamedTuple):
-    """Known categories of a column."""
+    """Categories of a column that occurred in the training rows."""
 
     values: Array  # in increasing order
     truncated: bool  # whether the library truncates values to integers

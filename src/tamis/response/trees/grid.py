@@ -174,7 +174,7 @@ def _slot_weights(cells: Cells, units: Integers, codes: Integers, weights: Array
 
 
 def _shares(codes: Integers, weights: Array | None, unit: int) -> Array:
-    """Return the weight of each row of the table as a point of the given unit."""
+    """Return the weight of the point that each row of the table provides for a unit."""
     return np.full(len(codes), 1 / len(codes)) if weights is None else weights[:, unit]
 
 

@@ -75,12 +75,12 @@ class SquaredLoss(NamedTuple):
         return self.y - self.epsilon * sides
 
     def beyond(self, outputs: Any) -> Any:
-        """Return how far each output is beyond the edge. It is negative if there is no loss."""
+        """Return how far each output is outside the tube. It is negative if there is no loss."""
         off = self.y - outputs
         return (self.y * off if self.one_sided else namespace(off).abs(off)) - self.epsilon
 
     def pull(self, outputs: Any) -> Any:
-        """Return the change of each output that moves it to the edge, or 0 if there is no loss."""
+        """Return the change that moves each output to the edge of the tube, or 0 without loss."""
         xp, over = namespace(self.y), self.beyond(outputs)
         return xp.sign(self.y - outputs) * xp.where(over > 0, over, xp.zeros_like(over))
 

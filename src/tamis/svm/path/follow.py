@@ -17,8 +17,9 @@ from tamis.svm.path.programme import Line, Proof, QuadraticProgramme, Segment, S
 from tamis.svm.path.state import SolverState
 
 SPACING = 16.0  # ratio of lambda between two checkpoints
-WANTED = 1e-8  # violation relative to lambda above which the path is followed again with a ridge
-ACCEPTED = 1e-6  # violation relative to lambda above which the path is not certified
+# if the violation, relative to lambda, is larger, the path is followed again with a ridge
+WANTED = 1e-8
+ACCEPTED = 1e-6  # if the violation, relative to lambda, is larger, the path is not certified
 # Decision values f = h / lambda up to this size are treated as 0. They have about this precision
 # for a margin of 1. If an exact value is 0, as in a symmetric problem, the computed sign would be
 # noise.

@@ -24,13 +24,14 @@ from tamis.svm.path.programme import Line, Stuck
 from tamis.svm.path.proofs import Walked
 from tamis.svm.path.state import EPOCH, MarginSet, SolverState
 
-# Largest product of the number of variables and the size of the margin set. With a larger product,
-# an event takes longer than training an SVM.
+# Largest allowed product of the number of variables and the size of the margin set. With a larger
+# product, an event takes longer than training an SVM.
 MAX_MARGIN = 5e7
-REPAIR = 1e-10  # violation, relative to lambda, above which the path is repaired at a checkpoint
-DRIFT = 1e-9  # the same limit between two checkpoints
-CLOSE = 1e-3  # violation, relative to lambda, up to which pairs are optimised before the start
-PAIR_STEPS = 50_000_000  # number of variables visited by one call of the compiled pair loop
+# Limits for the violation of the optimality conditions, relative to lambda. The path is repaired if
+# the violation exceeds REPAIR at a checkpoint, or DRIFT between two checkpoints. Before the path
+# starts, pairs of variables are optimised until the violation is below CLOSE.
+REPAIR, DRIFT, CLOSE = 1e-10, 1e-9, 1e-3
+PAIR_STEPS = 50_000_000  # number of variables that a call of the compiled loop over pairs visits
 # If the violation after a repair exceeds this share of lambda, the path is lost. The share is a
 # tenth of the margin.
 HOPELESS = 0.1

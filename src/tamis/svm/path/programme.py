@@ -52,10 +52,10 @@ class QuadraticProgramme:
 
     @cached_property
     def doubt(self) -> Array:
-        """Bounds on the errors of K in the same form as ``noise``, including the ridge.
+        """Upper bounds on the errors of K, including the ridge, in the same form as ``noise``.
 
-        The effect of a ridge is not random, unlike rounding. Half of the ridge is added to every
-        number, which overestimates the effect.
+        Unlike rounding errors, the effect of the ridge is not random. Half of the ridge is added to
+        every bound, which overestimates the effect.
         """
         return self.noise + self.ridge / 2
 
@@ -80,12 +80,13 @@ class Proof(NamedTuple):
     and the bounds are valid on the whole part.
     """
 
-    begin: Array  # where the part begins, as a share of the interval; nan if nothing is proved
-    end: Array  # where the part ends
+    # beginning of the proved part, as a share of the interval; nan if nothing is proved
+    begin: Array
+    end: Array  # end of the proved part
     error_w: Array  # bound on the norm of the error of the weights
     error_b: Array  # bound on the error of the intercept
-    first: Array  # cost'x at the beginning of the part
-    last: Array  # cost'x at the end of the part
+    first: Array  # cost'x at the beginning of the proved part
+    last: Array  # cost'x at the end of the proved part
     doubt: Array  # bound on the errors of ``first`` and ``last``
     loose: Array  # possible change of the intercept if only rounding determines it
 

@@ -87,7 +87,7 @@ class LSSVCPathCV(TunedClassifier):
     _constraints: ClassVar[Constraints] = {
         "kernel": one_of("rbf", "linear", "poly"),
         "C_range": Constraint(
-            (f"a pair of rising numbers from {1 / LARGEST_C:.0e} to {LARGEST_C:.0e}",),
+            (f"a pair of increasing numbers from {1 / LARGEST_C:.0e} to {LARGEST_C:.0e}",),
             lambda ends: RISING.accepts(ends) and 1 / LARGEST_C <= ends[0] < ends[1] <= LARGEST_C,
         ),
     }

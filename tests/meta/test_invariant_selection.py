@@ -1,12 +1,15 @@
 """Selections that hold across environments: slopes, tests of equality, and errors."""
 
 import json
+from datetime import date
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
@@ -246,6 +249,34 @@ def test_honest_size_keeps_groups_of_rows_together():
         assert not set(groups[inside]) & set(groups[~inside])
 
 
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["a", "b", "c"], ["a", "b", "c"]),
+        ([True, False, False], [False, True]),
+        ([2, 10, 3], [2, 3, 10]),
+        ([b"a", b"b", b"c"], ["b'a'", "b'b'", "b'c'"]),
+        (np.array(["2020", "2021", "2022"], "M8[ns]"), ["2020-01-01", "2021-01-01", "2022-01-01"]),
+        ([date(2020, 1, 1), date(2021, 5, 2), date(2022, 1, 1)], None),
+        ([Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)], ["1/3", "1/2", "2/3"]),
+    ],
+    ids=str,
+)
+def test_labels_of_any_type_are_stored_in_a_record(labels, named):
+    X, y = flipped()
+    sites = np.repeat(np.array(labels, dtype=getattr(labels, "dtype", object)), 100)
+    for search in (
+        InvariantSelection(top(2), random_state=0),
+        HonestSize(top(2), n_folds=2, random_state=0),
+    ):
+        found = search.fit(X, y, environments=sites)
+        assert found.environments_.tolist() == (named or [str(label) for label in labels])
+        saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
+        again = clone(search).resume(X, y, record=saved, environments=sites)
+        assert_array_equal(again.environments_, found.environments_)
+        assert again.columns == found.columns
+
+
 def test_missing_and_small_environments_are_refused():
     X, y = flipped()
     search = InvariantSelection(top(2))
@@ -257,8 +288,15 @@ def test_missing_and_small_environments_are_refused():
         search.fit(X, y, environments=np.r_[["x"] * 3, SITES[3:]])
     with pytest.raises(InvalidParameter, match="one label for each of the 300 rows"):
         HonestSize(top(2)).fit(X, y, environments=SITES[:7])
-    with pytest.raises(InvalidParameter, match="a label for each row, but 100 labels are NaN"):
+    with pytest.raises(InvalidParameter, match="a label for each row, but 100 labels are missing"):
         search.fit(X, y, environments=np.where(SITES == "a", np.nan, 1.0))
+    pd = pytest.importorskip("pandas")
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        some = np.where(SITES == "a", missing, SITES.astype(object))
+        with pytest.raises(InvalidParameter, match="but 100 labels are missing"):
+            search.fit(X, y, environments=some)
+    with pytest.raises(InvalidParameter, match="but 1 label is missing"):
+        search.fit(X, y, environments=np.r_[np.datetime64("NaT"), [np.datetime64("2020")] * 299])
     with pytest.raises(InvalidTarget, match="target varies in only 1 of 3"):
         search.fit(X, (SITES == "a") & (y > 0), environments=SITES)
     with pytest.raises(InvalidParameter, match="6 of 30 columns, which are 768212"):

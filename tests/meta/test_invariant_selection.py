@@ -1,6 +1,7 @@
 """Selections that hold across environments: slopes, tests of equality, and errors."""
 
 import json
+import warnings
 from datetime import date
 from fractions import Fraction
 from itertools import combinations
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from tamis.contract import Record
 from tamis.contract.units import Grouping
 from tamis.criteria import Correlation
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTarget
 from tamis.meta import HonestSize, InvariantSelection
 from tamis.meta.invariant_selection import SlopeTests, chow_test, equal_slopes, robust_slopes
 from tamis.search import Ranking
@@ -247,6 +248,31 @@ def test_honest_size_keeps_groups_of_rows_together():
     for rows, *_ in found.record_.trace.state["rounds"].values():
         inside = np.isin(np.arange(300), rows)
         assert not set(groups[inside]) & set(groups[~inside])
+
+
+def test_many_small_environments_are_warned_about():
+    X, y = flipped()
+    many = np.arange(300) % 12
+    with pytest.warns(DegenerateData, match="half of the 12 environments have fewer than 30 rows"):
+        InvariantSelection(top(3), random_state=0).fit(X, y, environments=many)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        InvariantSelection(top(3), random_state=0).fit(X, y, environments=many % 5)
+        InvariantSelection(top(3), random_state=0).fit(X, y > 0, environments=many)
+        InvariantSelection(top(3), how="subset", random_state=0).fit(X, y, environments=many)
+
+
+@pytest.mark.parametrize("how", ["columns", "subset"])
+@pytest.mark.parametrize("unit", [1e160, 1e-160])
+def test_the_tests_do_not_depend_on_the_unit_of_the_target(unit, how):
+    X, y = flipped()
+    search = InvariantSelection(top(3), how=how, random_state=0)
+    found = clone(search).fit(X, y, environments=SITES)
+    other = clone(search).fit(X, y * unit, environments=SITES)
+    assert other.columns == found.columns != []
+    assert_allclose(other.p_equal_, found.p_equal_, rtol=1e-6)
+    assert_allclose(other.slopes_, found.slopes_ * unit, rtol=1e-9)
+    assert_allclose(other.slope_errors_, found.slope_errors_ * unit, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

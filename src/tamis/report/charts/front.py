@@ -64,11 +64,13 @@ def front(
     >>> [(row["price"], row["label"]) for row in front([good, cheap]).to_dict()["data"]["values"]]
     [(1, 'age'), (50, 'ca')]
     """
-    shown = undominated(lists)
-    if not shown:
+    if not isinstance(lists, Sequence) or not lists:
+        given = type(lists).__name__ if not isinstance(lists, Sequence) else "none"
         raise InvalidParameter(
-            "front needs at least one PricedList, got none. Write front([PricedList(price, loss)])."
+            f"front needs at least one PricedList, got {given}. Fit Auto with a cost_limit, and "
+            "write front(auto.front_)."
         )
+    shown = undominated(lists)
     return to_altair(draw_front(shown, title, palette(theme), width, height))
 
 

@@ -69,6 +69,13 @@ def test_honest_size_has_the_loss_in_each_environment(tamis, table):
     assert "In an environment without training rows, the loss is" in found["summary"][1]
 
 
+@pytest.mark.parametrize("option", ["--groups", "--environments"])
+def test_the_target_is_not_a_label_of_rows(tamis, table, option):
+    result = tamis("select", "shop.csv", "-t", "y", option, "y", *QUICK)
+    assert result.exit_code == 2
+    assert f"{option} y is the target. Name another column" in " ".join(result.output.split())
+
+
 def test_a_search_without_environments_says_which_selections_use_them(tamis, table):
     for search in ("jmi", "Probes(Ranking(Correlation()))"):
         result = tamis("select", "shop.csv", "-t", "y", search, "--environments", "customer")

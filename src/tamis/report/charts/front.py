@@ -64,10 +64,11 @@ def front(
     >>> [(row["price"], row["label"]) for row in front([good, cheap]).to_dict()["data"]["values"]]
     [(1, 'age'), (50, 'ca')]
     """
-    if not isinstance(lists, Sequence) or not lists:
-        given = type(lists).__name__ if not isinstance(lists, Sequence) else "none"
+    given: Any = lists
+    if not isinstance(given, Sequence) or not given:
+        what = "none" if isinstance(given, Sequence) else type(given).__name__
         raise InvalidParameter(
-            f"front needs at least one PricedList, got {given}. Fit Auto with a cost_limit, and "
+            f"front needs at least one PricedList, got {what}. Fit Auto with a cost_limit, and "
             "write front(auto.front_)."
         )
     shown = undominated(lists)

@@ -1,6 +1,8 @@
 """The automatic selection with environments and with conditional tests."""
 
 import json
+import re
+from html import escape
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from scipy import stats
 
 from tamis.auto import Auto
 from tamis.auto.models import predict_rows
+from tamis.auto.sentences import describe_error
 from tamis.auto.target import Truth
 from tamis.contract import Record
 from tamis.exceptions import InvalidParameter, InvalidTarget
@@ -37,6 +40,22 @@ def test_environments_add_the_error_in_each_and_change_nothing_else():
     saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
     again = Auto(**QUICK).resume(X, y, record=saved, environments=SITES)
     assert again.environment_errors_ == found.environment_errors_
+
+
+def test_the_report_has_the_error_in_each_environment():
+    pytest.importorskip("jinja2")
+    pytest.importorskip("vl_convert")
+    X, y = flipped()
+    sites = np.array(["<script>alert(1)</script>", "b", "c"])[
+        np.unique(SITES, return_inverse=True)[1]
+    ]
+    found = Auto(**QUICK).fit(X, y, environments=sites)
+    page = found.report(X, y).html()
+    assert "<script>alert(1)" not in page
+    for label, error in found.environment_errors_.items():
+        shown = f'{escape(label)}</bdi></td><td class="num">{describe_error(error)}</td>'
+        assert shown in re.sub(r"\s*\n\s*", "", page)
+    assert 'id="environments"' not in Auto(**QUICK).fit(X, y).report(X, y).html()
 
 
 def test_the_error_in_an_environment_is_that_of_a_model_trained_on_the_others():

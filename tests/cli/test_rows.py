@@ -61,6 +61,29 @@ def test_environments_are_a_column_that_is_not_offered(tamis, table):
     assert "(north, south)" in found["summary"][1]
 
 
+def test_honest_size_has_the_loss_in_each_environment(tamis, table):
+    sites = pl.Series(["north", "south"] * 120)
+    table.select("a", "b", "c", "y").with_columns(site=sites).write_csv("shop.csv")
+    found = answer(tamis("select", "shop.csv", "-t", "y", "HonestSize(Ranking(Correlation()))",
+                         "--environments", "site", "--json"))  # fmt: skip
+    assert "In an environment without training rows, the loss is" in found["summary"][1]
+
+
+@pytest.mark.parametrize("option", ["--groups", "--environments"])
+def test_the_target_is_not_a_label_of_rows(tamis, table, option):
+    result = tamis("select", "shop.csv", "-t", "y", option, "y", *QUICK)
+    assert result.exit_code == 2
+    assert f"{option} y is the target. Name another column" in " ".join(result.output.split())
+
+
+def test_a_search_without_environments_says_which_selections_use_them(tamis, table):
+    for search in ("jmi", "Probes(Ranking(Correlation()))"):
+        result = tamis("select", "shop.csv", "-t", "y", search, "--environments", "customer")
+        assert result.exit_code == 2
+        said = " ".join(result.output.split())
+        assert "Leave environments out, or use InvariantSelection(...) or HonestSize(...)" in said
+
+
 def test_slopes_that_differ_between_environments_are_printed_and_shown(tamis, table):
     flips = pl.Series([1.0, -1.0] * 120) * (table["y"] == "yes") + table["c"]
     numbers = table.select("a", "b", "y").with_columns(flips=flips)

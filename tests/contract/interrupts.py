@@ -18,8 +18,10 @@ import numpy as np
 import pandas as pd
 
 import tamis
+from tamis import FeatureCosts
 from tamis._seeds import fix_seeds
 from tamis.auto import Auto
+from tamis.choice import CostLimit
 from tamis.contract import Record
 from tamis.criteria import Correlation, FisherScore, Scatter
 from tamis.exceptions import TamisError
@@ -33,7 +35,7 @@ from tamis.meta import (
     StabilitySelection,
 )
 from tamis.recipes.book import BOOK, names, recipe
-from tamis.search import Exhaustive, Forward, Ranking, RecursiveElimination, Then
+from tamis.search import BranchAndBound, Exhaustive, Forward, Ranking, RecursiveElimination, Then
 from tamis.table import TableSelector
 
 LIBRARY = str(Path(tamis.__file__).parent)
@@ -57,6 +59,14 @@ def forward(size=2):
     return Forward(Scatter(ridge=1e-3), n_features_to_select=size)
 
 
+COSTS = FeatureCosts({0: 3.0, 1: 2.5}, shared={"both": (1.5, [0, 1])}, default=1.0)
+
+
+def limited(search):
+    """Return a search with prices and a price limit."""
+    return search.set_params(feature_costs=COSTS, n_features_to_select=CostLimit(4))
+
+
 #: Compositions and meta-selectors, which recipes do not cover completely.
 COMPOSED = {
     "auto": lambda: Auto(budget=1, cv=2),
@@ -75,6 +85,11 @@ COMPOSED = {
     "composed, backward": lambda: ranked_first(backward()),
     "composed of three": lambda: Then(backward(5), ranked_first(forward())),
     "composed, fixed": lambda: ranked_first(backward(3)).set_params(fixed_features=[5]),
+    "limit, forward": lambda: limited(forward()),
+    "limit, backward": lambda: limited(backward()),
+    "limit, exact": lambda: limited(BranchAndBound(Scatter(ridge=1e-3))),
+    "limit, ranking": lambda: limited(Ranking(FisherScore())),
+    "limit, auto": lambda: Auto(budget=1, cv=2, feature_costs=COSTS, cost_limit=4),
     "exhaustive": lambda: Exhaustive(Scatter(), n_features_to_select="best"),
 }
 METHODS = [*COMPOSED, *names()]

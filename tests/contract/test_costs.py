@@ -140,7 +140,10 @@ def test_invalid_prices_are_refused(costs, sentence):
         resolve_units("Forward", None, None, 5, NAMES, costs)
 
 
-HOSTILE = ["a,b", 'say "x"', "<script>", "=1+1", "naïve\u202e", " spaced"]
+HOSTILE = [
+    *("a,b", 'say "x"', "<script>", "=1+1", "naïve\u202e", " spaced"),
+    *("two\nlines", "\u2028\x0b\x1c\x85;"),
+]
 
 
 def test_prices_are_read_from_a_file(tmp_path):
@@ -154,7 +157,9 @@ def test_prices_are_read_from_a_file(tmp_path):
     assert FeatureCosts.read(path).shared == {"test": (86.3, ["b", "c", "d"])}
     quoted = ['"' + name.replace('"', '""') + '"' for name in HOSTILE]
     path.write_text("name,cost\n" + "\n".join(f"{name},2" for name in quoted), encoding="utf-8")
-    assert list(FeatureCosts.read(path).prices) == [name.strip() for name in HOSTILE]
+    assert list(FeatureCosts.read(path).prices) == HOSTILE
+    path.write_text("\nname\tcost\t\n a \t 1 \n\t\t\nb\t2\t\n\n")
+    assert FeatureCosts.read(path).prices == {"a": 1, "b": 2}
 
 
 @pytest.mark.parametrize(
@@ -166,6 +171,13 @@ def test_prices_are_read_from_a_file(tmp_path):
         ("name,cost\na,many\n", "line 2: a price needs a number such as 7.27, not 'many'"),
         ("name,cost\na\n", "line 2: a price needs a number"),
         ("name,cost,group\na,1,g\n", "the group 'g' has no fee"),
+        (
+            "name,cost\na,1,000\n",
+            "line 2: there are 3 values for 2 columns. Write prices as 1000.50",
+        ),
+        ("name;cost\na;1,5\n", "line 2: a price needs a number such as 7.27, not '1,5'"),
+        ("name,cost,cost\na,1,2\n", "each once; it has name, cost, cost"),
+        ("name,cost\na,1\n" + "x" * 200_000 + ",1\n", "line 3, cannot be read: field larger"),
         ("name,cost,group,fee\na,3,g,1\nb,3,g,2\n", "the group 'g' has the fees 1.0, 2.0"),
     ],
     ids=repr,

@@ -43,7 +43,7 @@ def test_interrupts_at_every_line_of_the_run_loop(name):
     "name",
     [
         *("mrmr-two-stage", "kwak", "jmi", "hsic-forward", "svm-rfe", "branch-and-bound-j3"),
-        *("probes", "fusion", "frame, composed"),
+        *("probes", "fusion", "frame, composed", "limit, forward", "limit, exact"),
     ],
 )
 def test_interrupts_at_random_moments(name):

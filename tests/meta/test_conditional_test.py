@@ -247,6 +247,15 @@ def test_a_decoy_is_not_found_and_its_relevant_column_is():
     assert "given all other columns" in found.choice_.reason
 
 
+@pytest.mark.parametrize("unit", [1e100, 1e-100])
+def test_the_p_values_do_not_depend_on_the_unit_of_the_target(unit):
+    X, y = decoyed()
+    found = ConditionalTest(TOP, random_state=0).fit(X, y)
+    other = ConditionalTest(TOP, random_state=0).fit(X, y * unit)
+    assert_allclose(other.p_values_, found.p_values_, rtol=1e-9)
+    assert_allclose(other.effects_, found.effects_ * unit**2, rtol=1e-9)
+
+
 def test_values_that_are_too_large_are_refused_without_other_warnings():
     X, y = decoyed()
     with pytest.raises(InvalidScore, match="target in other units"):

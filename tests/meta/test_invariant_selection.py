@@ -1,19 +1,23 @@
 """Selections that hold across environments: slopes, tests of equality, and errors."""
 
 import json
+import warnings
+from datetime import date
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from tamis.contract import Record
 from tamis.contract.units import Grouping
 from tamis.criteria import Correlation
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTarget
 from tamis.meta import HonestSize, InvariantSelection
 from tamis.meta.invariant_selection import SlopeTests, chow_test, equal_slopes, robust_slopes
 from tamis.search import Ranking
@@ -246,6 +250,59 @@ def test_honest_size_keeps_groups_of_rows_together():
         assert not set(groups[inside]) & set(groups[~inside])
 
 
+def test_many_small_environments_are_warned_about():
+    X, y = flipped()
+    many = np.arange(300) % 12
+    with pytest.warns(DegenerateData, match="half of the 12 environments have fewer than 30 rows"):
+        InvariantSelection(top(3), random_state=0).fit(X, y, environments=many)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        InvariantSelection(top(3), random_state=0).fit(X, y, environments=many % 5)
+        InvariantSelection(top(3), random_state=0).fit(X, y > 0, environments=many)
+        InvariantSelection(top(3), how="subset", random_state=0).fit(X, y, environments=many)
+
+
+@pytest.mark.parametrize("how", ["columns", "subset"])
+@pytest.mark.parametrize("unit", [1e160, 1e-160])
+def test_the_tests_do_not_depend_on_the_unit_of_the_target(unit, how):
+    X, y = flipped()
+    search = InvariantSelection(top(3), how=how, random_state=0)
+    found = clone(search).fit(X, y, environments=SITES)
+    other = clone(search).fit(X, y * unit, environments=SITES)
+    assert other.columns == found.columns != []
+    assert_allclose(other.p_equal_, found.p_equal_, rtol=1e-6)
+    assert_allclose(other.slopes_, found.slopes_ * unit, rtol=1e-9)
+    assert_allclose(other.slope_errors_, found.slope_errors_ * unit, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["a", "b", "c"], ["a", "b", "c"]),
+        ([True, False, False], [False, True]),
+        ([2, 10, 3], [2, 3, 10]),
+        ([b"a", b"b", b"c"], ["b'a'", "b'b'", "b'c'"]),
+        (np.array(["2020", "2021", "2022"], "M8[ns]"), ["2020-01-01", "2021-01-01", "2022-01-01"]),
+        ([date(2020, 1, 1), date(2021, 5, 2), date(2022, 1, 1)], None),
+        ([Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)], ["1/3", "1/2", "2/3"]),
+    ],
+    ids=str,
+)
+def test_labels_of_any_type_are_stored_in_a_record(labels, named):
+    X, y = flipped()
+    sites = np.repeat(np.array(labels, dtype=getattr(labels, "dtype", object)), 100)
+    for search in (
+        InvariantSelection(top(2), random_state=0),
+        HonestSize(top(2), n_folds=2, random_state=0),
+    ):
+        found = search.fit(X, y, environments=sites)
+        assert found.environments_.tolist() == (named or [str(label) for label in labels])
+        saved = Record.from_dict(json.loads(json.dumps(found.record_.to_dict())))
+        again = clone(search).resume(X, y, record=saved, environments=sites)
+        assert_array_equal(again.environments_, found.environments_)
+        assert again.columns == found.columns
+
+
 def test_missing_and_small_environments_are_refused():
     X, y = flipped()
     search = InvariantSelection(top(2))
@@ -257,8 +314,15 @@ def test_missing_and_small_environments_are_refused():
         search.fit(X, y, environments=np.r_[["x"] * 3, SITES[3:]])
     with pytest.raises(InvalidParameter, match="one label for each of the 300 rows"):
         HonestSize(top(2)).fit(X, y, environments=SITES[:7])
-    with pytest.raises(InvalidParameter, match="a label for each row, but 100 labels are NaN"):
+    with pytest.raises(InvalidParameter, match="a label for each row, but 100 labels are missing"):
         search.fit(X, y, environments=np.where(SITES == "a", np.nan, 1.0))
+    pd = pytest.importorskip("pandas")
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        some = np.where(SITES == "a", missing, SITES.astype(object))
+        with pytest.raises(InvalidParameter, match="but 100 labels are missing"):
+            search.fit(X, y, environments=some)
+    with pytest.raises(InvalidParameter, match="but 1 label is missing"):
+        search.fit(X, y, environments=np.r_[np.datetime64("NaT"), [np.datetime64("2020")] * 299])
     with pytest.raises(InvalidTarget, match="target varies in only 1 of 3"):
         search.fit(X, (SITES == "a") & (y > 0), environments=SITES)
     with pytest.raises(InvalidParameter, match="768212 sets of at most 6 of 30 columns"):

@@ -6,15 +6,20 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
 import tamis
+from tamis.criteria import FisherScore
 from tamis.exceptions import (
     IncompatibleCriterion,
     InvalidParameter,
     InvalidTarget,
     MissingExtra,
 )
+from tamis.meta import HonestSize
+from tamis.search import Ranking
+from tamis.testing.problem import make_table
 
 IRIS = load_iris(as_frame=True).frame.assign(
     species=lambda frame: np.array(["setosa", "versicolor", "virginica"])[frame["target"]]
@@ -128,3 +133,14 @@ def test_a_missing_polars_is_reported(monkeypatch):
     monkeypatch.setattr("tamis.table.frames.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="need polars, which is not installed"):
         tamis.select(FRAME, target="species", method="mrmr")
+
+
+def test_one_column_may_name_both_groups_and_environments():
+    X, y = make_table()
+    site = np.arange(len(y)) % 6
+    frame = pd.DataFrame(X, columns=list("abcdefg")).assign(y=y, site=site)
+    method = HonestSize(Ranking(FisherScore()), n_errors=0, n_folds=3, random_state=0)
+    found = tamis.select(frame, target="y", method=method, groups="site", environments="site")
+    same = clone(method).fit(X, y, groups=site, environments=site)
+    assert found.losses_.tolist() == same.losses_.tolist()
+    assert found.environments_.tolist() == [0, 1, 2, 3, 4, 5]

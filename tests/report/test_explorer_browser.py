@@ -170,8 +170,9 @@ def test_the_keyboard_moves_the_slider(browser, path, gathered):
     assert text(page, "#explore-at") == f"{own(gathered)[-1].size} columns"
 
 
-def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp_path):
-    prices = [3.0, 8.5, 2.25, 40.0, 15.0]
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp_path, unit):
+    prices = [unit * price for price in (3.0, 8.5, 2.25, 40.0, 15.0)]
     lists = [one._replace(price=price) for one, price in zip(own(gathered), prices, strict=False)]
     replace(gathered, candidates=lists).save(tmp_path / "priced.html")
     page = opened(browser, tmp_path / "priced.html")
@@ -182,7 +183,8 @@ def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp
         )
         best = min((one for one in lists if one.price <= limit), key=lambda one: one.error)
         assert words(gathered, best) in text(page, "#explore-words")
-        assert f"Price {best.price:g}." in text(page, "#explore-words")
+        said = re.search(r"Price (\S+)\. ", text(page, "#explore-words"))
+        assert float(said[1]) == pytest.approx(best.price, rel=1e-4)
         assert shown(page) == ranks(gathered, best.units)
     assert page.complaints == []
     set_slider(page, 0)
@@ -208,6 +210,20 @@ def test_a_price_limit_holds_when_a_column_is_left_out(browser, gathered, tmp_pa
     press(page, "#explore-reset")
     assert text(page, "#explore-at").startswith(f"{gathered.n_kept} column")
     assert page.complaints == []
+
+
+def test_a_price_limit_has_a_tolerance_for_rounding(browser, gathered, tmp_path):
+    lists = [one._replace(price=0.1 * one.size) for one in gathered.candidates]
+    limit = 0.1 * gathered.n_kept * (1 - 1e-12)
+    replace(gathered, candidates=lists, price_limit=limit).save(tmp_path / "rounded.html")
+    page = opened(browser, tmp_path / "rounded.html")
+    press(page, "#explore-list tbody button", 0)
+    unit = gathered.kept[0]
+    within = [one for one in lists if one.size <= gathered.n_kept]
+    usable = [one for one in within if set(one.without) <= {unit} and unit not in one.units]
+    best = min(usable, key=lambda one: one.error)
+    assert best.size == gathered.n_kept
+    assert words(gathered, best) in text(page, "#explore-words")
 
 
 @pytest.mark.parametrize("width", [1180, 400, 320])

@@ -156,12 +156,18 @@ def _check(asked: SelectOptions) -> None:
 
 def _read_table(asked: SelectOptions, content: FileTable) -> Table:
     """Return the table of a file. For censored data, the target is the time."""
+    named = asked.target or asked.time or content.target
     if not asked.dry_run:
-        check_target(
-            asked.target or asked.time or content.target, content.frame.columns, content.hint
-        )
+        check_target(named, content.frame.columns, content.hint)
     drop = [*asked.drop, *asked.id_columns]
-    drop += filter(None, dict.fromkeys((asked.groups, asked.environments, asked.weights)))
+    for option in ("groups", "environments", "weights"):
+        column = getattr(asked, option)
+        if column is not None and column == named:
+            raise InvalidParameter(
+                f"--{option} {column} is the target. Name another column, or leave --{option} out."
+            )
+        if column not in (None, *drop):
+            drop.append(column)
     target, task = asked.target, asked.task.value
     if asked.time is not None:
         target, task = asked.time, "regression"

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from itertools import compress
+from io import StringIO
 from math import fsum
 from pathlib import Path
 from typing import Any, Self
@@ -283,7 +283,8 @@ class FeatureCosts(BaseEstimator):
             alone. The optional column ``group`` names a group that shares a fee, and the column
             ``fee`` holds the fee. Instead of ``fee``, the file may have the column ``later``: the
             price of a column if another column of the group is bought as well. The fee is then the
-            smallest difference between ``cost`` and ``later`` in the group.
+            smallest difference between ``cost`` and ``later`` in the group. Values are separated by
+            commas, semicolons or tabs. Names that begin with a space need quotes.
         default : float or None, default=None
             The price of columns that are not in the file.
         """
@@ -449,20 +450,32 @@ def _read_rows(path: Any) -> list[tuple[int, dict[str, str]]]:
             f"The prices in {path} cannot be read: {error}. Give a CSV file with the columns name "
             "and cost."
         ) from error
-    first = text.partition("\n")[0]
-    reader = csv.DictReader(text.splitlines(), delimiter=";" if ";" in first else ",")
-    headings = [(name or "").strip().lower() for name in reader.fieldnames or ()]
-    if not {"name", "cost"} <= set(headings):
+    delimiter = max(",;\t", key=text.lstrip().partition("\n")[0].count)
+    reader = csv.reader(StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    try:
+        lines = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
+    except csv.Error as error:
         raise InvalidTable(
-            f"{path} needs the columns name and cost, and optionally group and fee; it has "
-            f"{shorten_list(headings) or 'none'}."
+            f"{path}, line {reader.line_num}, cannot be read: {error}. Give a CSV file with the "
+            "columns name and cost."
+        ) from error
+    headings = [cell.strip().lower() for cell in lines[0][1]] if lines else []
+    counts = [headings.count(heading) for heading in HEADINGS]
+    if counts[:2] != [1, 1] or max(counts) > 1:
+        raise InvalidTable(
+            f"{path} needs the columns name and cost, and optionally group and fee, each once; it "
+            f"has {shorten_list(headings) or 'none'}."
         )
-    wanted = [heading in HEADINGS for heading in headings]
     found = []
-    for row in reader:
-        cells = [str(cell or "").strip() for cell in row.values()]
-        named = zip(headings, cells, strict=False)
-        found.append((reader.line_num, dict(compress(named, wanted))))
+    for line, cells in lines[1:]:
+        if any(map(str.strip, cells[len(headings) :])):
+            raise InvalidTable(
+                f"{path}, line {line}: there are {len(cells)} values for {len(headings)} columns. "
+                f"Write prices as 1000.50, and put names with {delimiter!r} in quotes."
+            )
+        row = dict.fromkeys(headings, "") | dict(zip(headings, cells, strict=False))
+        row |= {heading: row.get(heading, "").strip() for heading in HEADINGS[1:]}
+        found.append((line, row | {"name": row["name"].rstrip()}))
     return found
 
 

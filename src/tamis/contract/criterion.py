@@ -109,7 +109,7 @@ class Criterion(BaseEstimator, ABC):
                 names = ", ".join(sorted(params))
                 raise InvalidParameter(
                     f"{type(self).__name__} cannot use {names}: it does not train an estimator. "
-                    f"Leave {names} out, or use a criterion such as CrossValidated or Importances."
+                    + rows_advice(names, "a criterion such as CrossValidated or Importances")
                 )
             self.idle_ = self.over_units(idle_columns(X), np.all)
             self._learn(X, y, **params)
@@ -389,6 +389,16 @@ def difference(values: Array, base: float) -> Array:
     """
     with np.errstate(invalid="ignore"):
         return np.where(values == base, 0.0, values - base)
+
+
+def rows_advice(names: str, users: str) -> str:
+    """Return the advice for a selection that cannot use the given values of rows.
+
+    ``users`` describes selections that can use weights and groups.
+    """
+    if names == "environments":
+        users = "InvariantSelection(...) or HonestSize(...) around the search"
+    return f"Leave {names} out, or use {users}."
 
 
 def check_target(criterion: Criterion, y: NDArray[Any] | None) -> str:

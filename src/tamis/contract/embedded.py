@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from tamis._arrays import Array
 from tamis._memory import FEWER, QUICK, check_cost
 from tamis._seeds import Seed, draw_seed
-from tamis.contract.criterion import check_target
+from tamis.contract.criterion import check_target, rows_advice
 from tamis.contract.record import Record
 from tamis.contract.selector import Selection
 from tamis.contract.steps import Entries, Event, Progress, Step
@@ -166,8 +166,11 @@ class Embedded(Selection):
             )
         if names:
             raise InvalidParameter(
-                f"{type(self).__name__} cannot use {names}. Leave {names} out, or use a search "
-                "whose criterion can, such as RecursiveElimination(Importances(...))."
+                f"{type(self).__name__} cannot use {names}. "
+                + rows_advice(
+                    names,
+                    "a search whose criterion can, such as RecursiveElimination(Importances(...))",
+                )
             )
         self._check_memory(X, y)
         return Given(X, y, draw_seed(self.random_state), X.shape[1])

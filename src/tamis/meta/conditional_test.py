@@ -516,10 +516,13 @@ def one_sided_tests(values: Array, groups: Subset | None) -> tuple[Array, Array,
         sums = np.zeros((len(values), groups.max() + 1))
         np.add.at(sums.T, groups, values.T)
         values = sums
+    # scaled by powers of two, so that squares neither overflow nor underflow
+    exponents = np.frexp(np.abs(values).max(axis=1))[1]
+    values = np.ldexp(values, -exponents[:, None])
     n = values.shape[1]
-    spread = values.std(axis=1, ddof=1) / np.sqrt(n)
+    mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(n)
     varies = spread > 0
-    t = np.where(varies, values.mean(axis=1) / np.where(varies, spread, 1.0), 0.0)
+    t = np.where(varies, mean / np.where(varies, spread, 1.0), 0.0)
     log_p = np.where(varies, stats.t.logsf(t, n - 1), 0.0)
     share = n / n_rows
-    return log_p, values.mean(axis=1) * share, spread * share
+    return log_p, np.ldexp(mean, exponents) * share, np.ldexp(spread, exponents) * share

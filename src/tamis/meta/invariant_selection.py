@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import comb, log
 from typing import Any, ClassVar, NamedTuple
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,9 @@ from tamis._arrays import Array, Subset, scaled_columns
 from tamis._checks import Constraints, integer, number, one_of
 from tamis._format import format_count, shorten_list
 from tamis._seeds import seed_of
+from tamis.contract.fit_warnings import caller_level
 from tamis.contract.units import Grouping
-from tamis.exceptions import InvalidParameter, InvalidTarget
+from tamis.exceptions import DegenerateData, InvalidParameter, InvalidTarget
 from tamis.meta.conditional_test import target_outputs
 from tamis.meta.inner_search import search_cost
 from tamis.meta.repeats import InRounds, Verdict
@@ -24,6 +26,9 @@ from tamis.meta.search_repeats import Rounds, task_of
 
 #: Minimum number of rows in an environment.
 FEWEST = 10
+#: A warning is issued if there are more environments than MANY, and most have fewer rows than FEW.
+#: The variances of the slopes are then too uncertain for a sum over many environments.
+MANY, FEW = 5, 30
 #: Maximum number of sets that are compared. Each takes about 0.1 ms.
 MOST_SETS = 100_000
 #: Eigenvalues below this share of the largest one are treated as rounding errors.
@@ -49,9 +54,10 @@ class InvariantSelection(Rounds, InRounds):
       single column then differs too. The target must be numeric, with equal noise in all
       environments.
 
-    The test of equal slopes has a level of ``alpha`` for each column. A column that passes may
-    still differ: few rows or few environments detect only large differences. Categories with fewer
-    than about ten rows per level and environment are dropped too often.
+    The test of equal slopes has a level of ``alpha`` for each column. With many environments of
+    few rows, it rejects equal slopes of a numeric target too often, and a warning is issued. A
+    column that passes may still differ: few rows or few environments detect only large differences.
+    Categories with fewer than about ten rows per level and environment are dropped too often.
 
     Parameters
     ----------
@@ -154,6 +160,16 @@ class InvariantSelection(Rounds, InRounds):
                 f"only {n} of {len(parts)}. Join environments, or leave out those with a "
                 "single value."
             )
+        counts = np.bincount(codes)
+        slopes_of_numbers = self.how == "columns" and task_of(self, y) == "regression"
+        if slopes_of_numbers and len(counts) > MANY and np.median(counts) < FEW:
+            warn(
+                f"InvariantSelection: half of the {len(counts)} environments have fewer than {FEW} "
+                "rows; with many small environments, columns with equal slopes are dropped too "
+                "often. Join environments.",
+                DegenerateData,
+                stacklevel=caller_level(),
+            )
         n = min(self.n_candidates, self._units.n_units)
         n_sets = sum(comb(n, size) for size in range(self.max_columns + 1))
         if self.how == "subset" and n_sets > MOST_SETS:
@@ -172,7 +188,10 @@ class InvariantSelection(Rounds, InRounds):
         search = self._fit_search(X, y, seed_of(seed, "search"))
         selected = search.order_[search.unit_support_[search.order_]]
         task = task_of(self, y)
-        tests = SlopeTests(X, target_outputs(y, task), codes, task, self._units)
+        truth = target_outputs(y, task)
+        # scaled by a power of two, so that squares neither overflow nor underflow
+        exponent = 0 if task == "classification" else np.frexp(np.abs(truth).max())[1]
+        tests = SlopeTests(X, np.ldexp(truth, -exponent), codes, task, self._units)
         if self.how == "subset":
             kept = tests.best_subset(selected[: self.n_candidates], self.max_columns, self.alpha)
             tested = {unit: tests.test(kept, unit) for unit in kept}
@@ -182,7 +201,8 @@ class InvariantSelection(Rounds, InRounds):
         slopes = np.full((2, len(names), X.shape[1]), np.nan)
         for unit, one in tested.items():
             p[unit] = one.p
-            slopes[:, :, self._units.columns(np.array([unit]))] = one.slopes, one.errors
+            own = self._units.columns(np.array([unit]))
+            slopes[:, :, own] = np.ldexp((one.slopes, one.errors), exponent)
         if self.how == "columns":
             kept = selected[p[selected] >= self.alpha]
         order = np.concatenate([kept, search.order_[~np.isin(search.order_, kept)]])

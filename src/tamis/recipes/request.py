@@ -403,10 +403,13 @@ def _without_target(X: Any, y: Any, target: Any, role: str = "target") -> tuple[
 
 def _take_rows_metadata(X: Any, params: dict[str, Any]) -> Any:
     """Replace column names in ``params`` by the columns' values. Return X without these columns."""
+    taken: dict[str, Any] = {}
     for name, column in params.items():
         if isinstance(column, str):
-            X, params[name] = _without_target(X, None, column, name)
-            params[name] = np.asarray(params[name])
+            if column not in taken:
+                X, values = _without_target(X, None, column, name)
+                taken[column] = np.asarray(values)
+            params[name] = taken[column]
     return X
 
 

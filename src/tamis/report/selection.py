@@ -148,6 +148,8 @@ class Report(Page):
         What to know before the columns are used.
     environments : dict or None
         Chart of the slopes in each environment, if the selection compares environments.
+    environment_errors : list of (str, str)
+        Each environment, and the error of a model that was trained on all others, as text.
     details : list of (str, str)
         Pairs of a term and its value that describe how the results were computed.
     command : str or None
@@ -190,6 +192,7 @@ class Report(Page):
     curve: ErrorCurve | None = None
     agreement: Agreement | None = None
     environments: dict[str, Any] | None = None
+    environment_errors: Sequence[tuple[str, str]] = ()
     ranks: RankSpan | None = None
     candidates: Sequence[Candidate] = ()
     price_limit: float | None = None
@@ -350,6 +353,7 @@ def report(
         model="" if model is None else describe_model(write(model, strict=False)),
         **_measured(selection, units, given.y, results, method, metric, without),
         environments=_environments(selection),
+        environment_errors=_environment_errors(selection),
         details=_details(selection, given, results),
         command=command,
     )
@@ -494,6 +498,12 @@ def _environments(selection: Any) -> dict[str, Any] | None:
     if not np.isfinite(getattr(inner_selection(selection), "p_equal_", np.nan)).any():
         return None
     return draw_environments(selection, SLOPES, PAGE, BARS)
+
+
+def _environment_errors(selection: Any) -> list[tuple[str, str]]:
+    """Return the error in each environment of an automatic selection, as text."""
+    errors = getattr(inner_selection(selection), "environment_errors_", {})
+    return [(str(label), describe_error(error)) for label, error in errors.items()]
 
 
 def _details(selection: Any, given: GivenTable, results: Results | None) -> list[tuple[str, str]]:

@@ -133,6 +133,7 @@ def folds_of(name: str, n_folds: int, y: NDArray[Any], groups: Any, *, classes: 
 def read_labels(owner: str, name: str, given: Any, n_rows: int) -> tuple[NDArray[Any], Rows] | None:
     """Return the distinct labels of rows and the code of each row, or None if none are given.
 
+    Labels are numbers, booleans or text, as a record can store them. Dates become text.
     ``owner`` and ``name`` are the selector and the argument, such as "groups", for errors.
     """
     if given is None:
@@ -143,20 +144,36 @@ def read_labels(owner: str, name: str, given: Any, n_rows: int) -> tuple[NDArray
             f"{owner} needs {name} with one label for each of the {n_rows} rows, not an array of "
             f"shape {labels.shape}."
         )
+    if missing := _count_missing(labels):
+        raise InvalidParameter(
+            f"{owner} needs {name} with a label for each row, but {format_count(missing, 'label')} "
+            f"{'is' if missing == 1 else 'are'} missing. Leave these rows out, or give them a "
+            "label."
+        )
     try:
-        missing = int(np.sum(labels != labels))  # NaN differs from itself
-        found = class_codes(labels)
+        names, codes = class_codes(labels)
     except TypeError as error:  # labels of several types cannot be sorted
         raise InvalidParameter(
             f"{owner} needs {name} with labels of one type, but they mix several ({error}). "
             f"Convert them, for example with {name}.astype(str)."
         ) from error
-    if missing:
-        raise InvalidParameter(
-            f"{owner} needs {name} with a label for each row, but {format_count(missing, 'label')} "
-            f"{'is' if missing == 1 else 'are'} NaN. Leave these rows out, or give them a label."
-        )
-    return found
+    if names.dtype.kind == "M":
+        names = np.datetime_as_string(names, unit="auto")
+    if names.dtype.kind not in "biufU":
+        names = np.array([x if isinstance(x, bool | int | float) else str(x) for x in names])
+    return names, codes
+
+
+def _count_missing(labels: NDArray[Any]) -> int:
+    if labels.dtype.kind != "O":
+        return int(np.sum(labels != labels))  # NaN and NaT differ from themselves
+    missing = 0
+    for label in labels:
+        try:
+            missing += label is None or bool(label != label)
+        except TypeError:  # pandas.NA is neither equal nor different
+            missing += 1
+    return missing
 
 
 def read_row_weights(

@@ -532,3 +532,5 @@ def test_a_front_has_steps_and_names_what_enters():
     assert free.to_dict()["layer"][0]["encoding"]["x"]["scale"]["type"] == "symlog"
     with pytest.raises(InvalidParameter, match="front needs at least one PricedList"):
         plot.front([])
+    with pytest.raises(InvalidParameter, match=r"got Ranking. Fit Auto with a cost_limit, and"):
+        plot.front(Ranking(FisherScore()))

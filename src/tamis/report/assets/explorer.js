@@ -18,7 +18,7 @@ const explore = D => {
   const at = k => best(lists.filter(l => l.size === k && usable(l)));
   const sizes = () => [...new Set([...own, ...lists.filter(usable)].map(l => l.size))].sort((a, b) => a - b);
   const full = k => own.find(l => l.size === k);
-  const within = found => found.filter(l => l.price != null && l.price <= limit);
+  const within = found => found.filter(l => l.price != null && l.price <= limit * (1 + 1e-9));
   const current = () => limit == null ? at(size) : best(within(lists.filter(usable)));
   // the list with all columns available, for comparison with a list without some of them
   const peer = l => limit == null ? full(l.size) : best(within(own));
@@ -40,7 +40,7 @@ const explore = D => {
     const d = l.error - other.error;
     return d ? `${number(Math.abs(d))} ${d > 0 ? "more" : "less"} than` : "the same as";
   };
-  const money = v => String(+v.toFixed(2));
+  const money = v => String(+(v < 100 ? v.toPrecision(5) : v.toFixed(2)));
 
   const sentence = l => {
     const prefix = out.size ? ["Without ", ...left(), ": "] : [];

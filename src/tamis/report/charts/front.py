@@ -65,11 +65,14 @@ def front(
     >>> [(row["price"], row["label"]) for row in front([good, cheap]).to_dict()["data"]["values"]]
     [(1, 'age'), (50, 'ca')]
     """
-    shown = undominated(lists)
-    if not shown:
+    given: Any = lists
+    if not isinstance(given, Sequence) or not given:
+        what = "none" if isinstance(given, Sequence) else type(given).__name__
         raise InvalidParameter(
-            "front needs at least one PricedList, got none. Write front([PricedList(price, loss)])."
+            f"front needs at least one PricedList, got {what}. Fit Auto with a cost_limit, and "
+            "write front(auto.front_)."
         )
+    shown = undominated(lists)
     return to_altair(draw_front(shown, title, palette(theme), width, height))
 
 

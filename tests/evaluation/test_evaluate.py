@@ -366,6 +366,17 @@ def test_a_pipeline_that_selects_no_column_predicts_the_most_frequent_class(last
     assert found.values("error", "p") == found.values("error", "none")
 
 
+def test_a_classifier_without_columns_predicts_the_most_frequent_of_many_integer_classes():
+    X, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) % 30
+    methods = {
+        "p": make_pipeline(SelectFpr(alpha=0.0), KNN),
+        "selector": SelectFpr(alpha=0.0),
+    }
+    found = evaluate(methods, (X, y), Realizations(1), ["ber"], estimators=KNN, sizes="own")
+    assert [row.size for row in found.rows()] == [0, 0]
+    assert [row.value for row in found.rows()] == pytest.approx([29 / 30, 29 / 30])
+
+
 def test_a_pipeline_that_fails_for_other_reasons_is_an_error():
     failing = make_pipeline(SelectKBest(k=3), SVC(C=-1.0))
     with pytest.raises(TamisError, match="The 'C' parameter"):

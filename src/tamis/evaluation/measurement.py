@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
@@ -129,7 +129,7 @@ class Training:
         except ValueError:  # estimators reject a table without columns
             if not _selects_nothing(fresh):
                 raise
-            constant = self._constant().fit(_take(X, EMPTY), self.rows.y[train])
+            constant = self._constant_like(method).fit(_take(X, EMPTY), self.rows.y[train])
             fresh.steps[1:] = [("constant", constant)]
         return fresh, perf_counter() - start
 
@@ -140,7 +140,7 @@ class Training:
 
         Without columns, the estimator is the baseline: the most frequent class, or the mean.
         """
-        fresh = clone(estimator) if len(columns) else self._constant()
+        fresh = clone(estimator) if len(columns) else self._constant_like(estimator)
         self._fix_seeds(fresh, "estimator", name)
         X, X_test = self.scale(split.train, split.test)
         fresh.fit(_take(X, columns), self.rows.y[split.train])
@@ -149,9 +149,10 @@ class Training:
     def _fix_seeds(self, estimator: BaseEstimator, *labels: str) -> None:
         fix_seeds(estimator, root=seed_of(self.seed, *labels, *self.labels))
 
-    def _constant(self) -> Any:
-        of_classes = target_kind(self.rows.y) == "classification"
-        return DummyClassifier() if of_classes else DummyRegressor()
+    def _constant_like(self, estimator: Any) -> Any:
+        """Return the baseline of a classifier or regressor, or else of the target."""
+        of_classes = target_kind(self.rows.y) == "classification" and not is_regressor(estimator)
+        return DummyClassifier() if of_classes or is_classifier(estimator) else DummyRegressor()
 
 
 def _selects_nothing(method: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.io import savemat
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectFpr, SelectKBest
 from sklearn.utils import Bunch
 
 from tamis.exceptions import InvalidParameter, InvalidStore, InvalidTable
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 def quick(monkeypatch):
     """Leave only the linear judge."""
     monkeypatch.setattr(
-        "tamis_book.benchmark.runner.judges_of", lambda n: {"linear": CachedJudge("linear")}
+        "tamis_book.benchmark.runner.judges_of", lambda y: {"linear": judges_of(y)["linear"]}
     )
 
 
@@ -267,7 +267,7 @@ def test_a_selection_that_takes_too_long_is_stopped():
 # judges
 
 
-@pytest.mark.parametrize("name", judges_of(100))
+@pytest.mark.parametrize("name", judges_of(np.arange(100)))
 @pytest.mark.parametrize("target", ["two classes", "three classes", "number"])
 def test_judges_predict_like_the_model_that_they_cache(name, target):
     rng = np.random.default_rng(0)
@@ -279,6 +279,20 @@ def test_judges_predict_like_the_model_that_they_cache(name, target):
     np.testing.assert_array_equal(judge.predict(X[60:]), expected)
     assert (judge.outputs(X[60:])[1] is not None) == (target == "two classes")
     assert np.corrcoef(expected, X[60:, 0])[0, 1] > 0.6
+
+
+def test_judges_without_columns_predict_one_of_many_classes(folder, quick):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = np.arange(300) % 30
+    np.savez_compressed(folder / "many.npz", X=X, y=y)
+
+    def nothing(X, y, k, rng):
+        return SelectFpr(alpha=0.0).fit(X, y)
+
+    (found,) = run({"nothing": Method(nothing, "filter", "x")}, ["many"], folder / "out", splits=1)
+    cell = found.cells["error/0/nothing"]
+    assert not cell.failure
+    assert cell.sizes[-1] == 0
 
 
 # cells

@@ -113,14 +113,22 @@ class CachedJudge(BaseEstimator):
     name : str
         A name of ``JUDGES``.
     random_state : int or None
+    of_classes : bool
+        Whether the target consists of classes.
     """
 
     _known: dict[Any, Any] = {}  # noqa: RUF012 (shared by all judges of this process)
     _target = b""
 
-    def __init__(self, name: str, random_state: int | None = None):
+    def __init__(self, name: str, random_state: int | None = None, *, of_classes: bool = True):
         self.name = name
         self.random_state = random_state
+        self.of_classes = of_classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier" if self.of_classes else "regressor"
+        return tags
 
     def fit(self, X: Array, y: NDArray[Any]) -> Self:
         """Store the training rows. The model is fitted when a prediction is needed."""
@@ -140,7 +148,7 @@ class CachedJudge(BaseEstimator):
             train, y = self.rows_
             fitted = JUDGES[self.name](train, y, self.random_state or 0)
             decision = None
-            if y.dtype.kind == "i" and len(self.classes_) == 2:
+            if self.of_classes and len(self.classes_) == 2:
                 decision = _decide(fitted, X)
             CachedJudge._known[key] = fitted.predict(X), decision
         return CachedJudge._known[key]
@@ -176,11 +184,11 @@ def metrics_of(y: NDArray[Any]) -> list[Metric]:
     return [*both, Metric("auc", _auc, True)] if len(np.unique(y)) == 2 else both
 
 
-def judges_of(n_rows: int) -> dict[str, CachedJudge]:
-    """Return the judges of a table with this number of rows.
+def judges_of(y: NDArray[Any]) -> dict[str, CachedJudge]:
+    """Return the judges for a target.
 
     The SVM is left out if there are many rows, and boosting if LightGBM is not installed.
     """
-    out = {"svm"} if n_rows > SVM_ROWS else set()
+    out, of_classes = {"svm"} if len(y) > SVM_ROWS else set(), y.dtype.kind == "i"
     out |= set() if find_spec("lightgbm") else {"boosting"}
-    return {name: CachedJudge(name) for name in JUDGES if name not in out}
+    return {name: CachedJudge(name, of_classes=of_classes) for name in JUDGES if name not in out}

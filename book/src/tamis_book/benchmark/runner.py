@@ -119,7 +119,7 @@ def run_cell(
     plan = GivenSplits([data.train], [data.test], seed=SEED)
     if kind == "bootstrap":
         plan = _bootstraps(data)
-    measured = judges_of(len(data.y)) if kind == "error" else None
+    measured = judges_of(data.y) if kind == "error" else None
     seconds = -process_time()
     try:
         with warnings.catch_warnings(action="ignore"):

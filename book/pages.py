@@ -98,7 +98,7 @@ def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> st
         "",
         "   $ tamis reproduce --summary",
         "",
-        _plain(SUMMARY_LEGEND),
+        *_legend_items(SUMMARY_LEGEND),
         "",
     ]
     for begin, title in (*DOCUMENTS.items(), (None, "All experiments")):
@@ -114,6 +114,12 @@ def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> st
             lines += [".. toctree::", "   :hidden:", ""]
             lines += [*(f"   {name} <{name}>" for name in names), ""]
     return "\n".join(lines)
+
+
+def _legend_items(legend: str) -> list[str]:
+    """Return the sentences of a legend as a list, with the explained words in italics."""
+    sentences = re.split(r"(?<=\.) (?=[a-z])", _plain(legend))
+    return [f"* *{words}*:{rest}" for words, _, rest in (one.partition(":") for one in sentences)]
 
 
 def total_tally(several: Iterable[StoredReproduction | None]) -> Counter[str]:

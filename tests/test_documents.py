@@ -18,6 +18,7 @@ from tamis_book import names
 from tamis_book.benchmark.methods import METHODS
 from tamis_book.benchmark.tables import table_names
 from tamis_book.files import experiments
+from tamis_book.result_files import stored_results
 from tests.pages import PAGES, ROOT, code_blocks, commands, run_page
 
 FIGURES = tomllib.loads((ROOT / "docs" / "figures.toml").read_text())
@@ -204,11 +205,39 @@ def test_the_size_of_the_benchmark_agrees_with_its_lists():
     )
 
 
+def cells_of(*wanted):
+    """Return the stored cells of experiments, by part, method and size."""
+    stored = [stored_results(one) for one in experiments() if one.name in wanted]
+    return {(c.part, c.method, c.size): c for one in stored for c in one.found.cells}
+
+
+def test_the_page_about_auto_has_the_stored_stabilities():
+    text = (ROOT / "docs" / "auto_evidence.rst").read_text()
+    found = cells_of("stability-1")
+    for (part, _, size), _ in found.items():
+        row = [found[part, method, size] for method in ("mRMR", "JMI", "FSPP2-RFE")]
+        shown = [f"{cell.ours:.2f} [{cell.low:.2f}, {cell.high:.2f}]" for cell in row]
+        assert [part, str(size), *shown] in [re.split(r"  +", line) for line in text.splitlines()]
+        assert f"on {row[0].n_realizations} random samples" in text
+
+
+def test_the_page_about_auto_has_the_stored_errors():
+    """The regression tables have SVR in place of SVM, and 5 columns in place of 10 or 20."""
+    found = cells_of("auto-1", "auto-2")
+    text = (ROOT / "docs" / "auto_evidence.rst").read_text().split("Compared with fixed")[1]
+    for part in {part for part, *_ in found}:
+        svm, k, most = ("SVM", 10, 20) if (part, "all: SVM", None) in found else ("SVR", 5, 5)
+        methods = f"AUTO;all: ridge;all: {svm};all: trees;mRMR {k}, {svm};JMI {most}, {svm};"
+        methods += f"forest-rfe {k}, trees;RFECV;Boruta, trees"
+        shown = re.search(rf"^{part} +(.*)", text, flags=re.MULTILINE)[1].split()
+        for method, error in zip(methods.split(";"), shown, strict=True):
+            if error != "\\":
+                assert float(error) == pytest.approx(found[part, method, None].ours, abs=0.06)
+
+
 @pytest.mark.slow
 def test_the_counts_of_the_book_agree_with_its_results():
     pages = pytest.importorskip("book.pages")
-    from tamis_book.result_files import stored_results
-
     total = pages.total_tally(map(stored_results, experiments()))
     compared = total["="] + total["+"] + total["-"]
     wins = {word: total[word] for word in ("kept", "lost", "reversed")}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tamis._format import format_count, format_p_value
-from tamis.report.charts.style import LIGHT
+from tamis.report.charts.style import LIGHT, PADDING
 from tamis.report.svg import to_svg
 from tamis_book.cells import COMPARED, Cell, interval, mark_words, win_of
 from tamis_book.chart import cells_of, draw_published
@@ -251,7 +251,7 @@ def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
     for number, part in enumerate(report.found.parts[:DRAWN], 1):
         cells = cells_of(report.found, part)
         chart = draw_published(cells, report.found.experiment, LIGHT, WIDTH, HEIGHT)
-        _replace(folder / f"{name}-{number}.svg", to_svg(chart))
+        _replace(folder / f"{name}-{number}.svg", to_svg({"padding": PADDING, **chart}))
         lines += [f".. figure:: pictures/{name}-{number}.svg", f"   :alt: {_plain(part)}", ""]
         lines += [f"   {_plain(part)}", ""]
     if (left := len(report.found.parts) - DRAWN) > 0:

@@ -186,7 +186,7 @@ const explore = D => {
       add("circle", "here", {cx, cy, r: 6});
       // below the point if the line rises to its right
       const next = (out.size ? other : all).find(o => x(o) > x(l));
-      const below = !byPrice && next && Y(next.error) < cy - 12 && cy < H - 64;
+      const below = !byPrice && next && Y(next.error) < cy - 12 && cy < H - 58;
       add("text", "here", {x: Math.min(cx + 10, W - 60), y: below ? cy + 20 : Math.max(cy - 12, 26)}, l.text);
     }
     // a click on the chart moves the slider to the nearest list

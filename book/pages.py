@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tamis._format import format_count, format_p_value
-from tamis.report.charts.style import LIGHT
+from tamis.report.charts.style import LIGHT, PADDING
 from tamis.report.svg import to_svg
 from tamis_book.cells import COMPARED, Cell, interval, mark_words, win_of
 from tamis_book.chart import cells_of, draw_published
@@ -98,7 +98,7 @@ def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> st
         "",
         "   $ tamis reproduce --summary",
         "",
-        _plain(SUMMARY_LEGEND),
+        *_legend_items(SUMMARY_LEGEND),
         "",
     ]
     for begin, title in (*DOCUMENTS.items(), (None, "All experiments")):
@@ -114,6 +114,12 @@ def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> st
             lines += [".. toctree::", "   :hidden:", ""]
             lines += [*(f"   {name} <{name}>" for name in names), ""]
     return "\n".join(lines)
+
+
+def _legend_items(legend: str) -> list[str]:
+    """Return the sentences of a legend as a list, with the explained words in italics."""
+    sentences = re.split(r"(?<=\.) (?=[a-z])", _plain(legend))
+    return [f"* *{words}*:{rest}" for words, _, rest in (one.partition(":") for one in sentences)]
 
 
 def total_tally(several: Iterable[StoredReproduction | None]) -> Counter[str]:
@@ -245,7 +251,7 @@ def _pictures(report: ReproductionReport, folder: Path) -> list[str]:
     for number, part in enumerate(report.found.parts[:DRAWN], 1):
         cells = cells_of(report.found, part)
         chart = draw_published(cells, report.found.experiment, LIGHT, WIDTH, HEIGHT)
-        _replace(folder / f"{name}-{number}.svg", to_svg(chart))
+        _replace(folder / f"{name}-{number}.svg", to_svg({"padding": PADDING, **chart}))
         lines += [f".. figure:: pictures/{name}-{number}.svg", f"   :alt: {_plain(part)}", ""]
         lines += [f"   {_plain(part)}", ""]
     if (left := len(report.found.parts) - DRAWN) > 0:

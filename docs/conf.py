@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 import tamis
 from tamis.cli.catalogue import QUESTIONS, question_of, reads_of
 from tamis.recipes.book import BOOK, Recipe, names
@@ -60,11 +62,8 @@ if os.environ.get("TAMIS_DOCS_VERSIONS"):  # the pages become part of the site o
         "check_switcher": False,
         "navbar_start": ["navbar-logo", "version-switcher"],
     }
-# every page may quote a measured figure as |name|; numbers are not broken across lines
-rst_epilog = "\n".join(
-    f".. |{name}| replace:: " + re.sub(r"(?<=\d) (?=\d)", "\N{NO-BREAK SPACE}", figure)
-    for name, figure in FIGURES.items()
-)
+# every page may quote a measured figure as |name|
+rst_epilog = "\n".join(f".. |{name}| replace:: {figure}" for name, figure in FIGURES.items())
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -125,8 +124,19 @@ def write_benchmark(app: Any) -> None:
     write_pages(Path(app.srcdir, "field"))
 
 
+def keep_numbers_together(app: Any, document: Any) -> None:
+    """Put no line break into numbers such as 20 000, 0.055 ± 0.006 and 63 %."""
+    for text in list(document.findall(nodes.Text)):
+        if isinstance(text.parent, nodes.literal | nodes.FixedTextElement):
+            continue
+        shown = re.sub(r"(?<=\d) (?=\d{3}(?!\d)|[±%])|(?<=±) ", "\N{NO-BREAK SPACE}", text)
+        if shown != text:
+            text.parent.replace(text, nodes.Text(shown))
+
+
 def setup(app: Any) -> None:
     """Write the catalogue and the book before Sphinx reads the pages."""
+    app.connect("doctree-read", keep_numbers_together)
     app.connect("builder-inited", write_catalogue)
     app.connect("builder-inited", write_results)
     app.connect("builder-inited", write_benchmark)

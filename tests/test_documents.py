@@ -18,6 +18,7 @@ from tamis_book import names
 from tamis_book.benchmark.methods import METHODS
 from tamis_book.benchmark.tables import table_names
 from tamis_book.files import experiments
+from tamis_book.result_files import stored_results
 from tests.pages import PAGES, ROOT, code_blocks, commands, run_page
 
 FIGURES = tomllib.loads((ROOT / "docs" / "figures.toml").read_text())
@@ -108,6 +109,87 @@ def test_ratios_agree_with_the_table_of_peers():
             assert re.search(rf"(?<![\d.]){ratio.replace(' ', ' ?')}(?![\d.])", table), name
 
 
+def cells(page, row):
+    """Return the cells of a row of a table, from its first cell."""
+    (line,) = re.findall(rf"^{re.escape(row)}  .*", (ROOT / page).read_text(), flags=re.MULTILINE)
+    return re.split(r"  +", line.strip())
+
+
+def number(text):
+    return float(text.replace(" ", "").strip("*"))
+
+
+#: Rows of peers.rst whose last cell has the ratios of these tasks in benchmarks/ratios.toml.
+STORED = {
+    "forward, 10 of 30 by 5-fold LDA, 569 rows": ["forward, 10 of 30 by 5-fold LDA, 569 rows"],
+    "forward, 10 of 30 by 5-fold 5-NN": ["forward, 10 of 30 by 5-fold 5-NN, 569 rows"],
+    **{
+        f"mRMR, 50 of 20 000 {shown}, {rows} rows": [
+            f"mRMR, 50 of 20000 {kind}, {rows.replace(' ', '')} rows, against mrmr_selection"
+        ]
+        for shown, kind in (("floats", "floats"), ("(three levels)", "in three levels"))
+        for rows in ("100", "2 000")
+    },
+    **{
+        f"30 of 20 000 floats, {rows} rows": [
+            f"mRMR, 30 of 20000 floats, {rows.replace(' ', '')} rows, against fastcan"
+        ]
+        for rows in ("100", "2 000")
+    },
+    **{
+        row: [
+            f"{method}, {size}, against fast-select"
+            for size in ("500 x 500", "1000 x 200", "200 x 2000")
+        ]
+        for row, method in (
+            ("MultiSURF, 500 x 500; 1 000 x 200; 200 x 2 000", "MultiSURF"),
+            ("ReliefF, the same tables", "ReliefF"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("row", STORED)
+def test_peers_quote_the_stored_ratios(row):
+    rows = tomllib.loads((ROOT / "benchmarks" / "ratios.toml").read_text())["ratio"]
+    stored = {one["task"]: one["ratio"] for one in rows}
+    shown = [number(text) for text in cells("docs/peers.rst", row)[-1].split(";")]
+    # one digit of 0.8 is within 7 %
+    assert shown == pytest.approx([stored[task] for task in STORED[row]], rel=0.07)
+
+
+def test_the_medians_of_paths_are_the_stored_ratios():
+    """The page has the time of tamis divided by that of the grid, the file its inverse."""
+    rows = tomllib.loads((ROOT / "benchmarks" / "ratios.toml").read_text())["ratio"]
+    stored = {one["task"]: one["ratio"] for one in rows}
+    text = (ROOT / "docs" / "peers.rst").read_text()
+    medians = re.findall(
+        r"^(exact|best C).*  (RBF|linear) .*\(median ([\d.]+)\)", text, re.MULTILINE
+    )
+    assert len(medians) == 4
+    for what, kernel, shown in medians:
+        task = "path / 18 points" if what == "exact" else "5-fold / 18 points 5-fold"
+        prefix = "rbf n<=1300" if kernel == "RBF" else "linear"
+        ratio = stored[f"{prefix}: {task}, median of 14 tables"]
+        assert float(shown) == pytest.approx(1 / ratio, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("peers", "trees", "column"),
+    [
+        ("random forest, 2 000 x 500: all values of each column", "random forest, 2000 × 500", 2),
+        ("LightGBM, 20 000 x 200: all values of each column", "LightGBM, 20000 × 200", 2),
+        ("LightGBM, 20 000 x 200", "LightGBM, 20000 × 200", 5),
+        ("random forest, 500 x 2 000", "random forest, 500 × 2000", 5),
+    ],
+)
+def test_peers_and_trees_state_the_same_times(peers, trees, column):
+    *_, theirs, ours, ratio = cells("docs/peers.rst", peers)
+    row = cells("docs/trees.rst", trees)
+    assert (theirs, ours) == (row[column].split(",")[0], row[4])
+    assert number(ratio) == pytest.approx(float(theirs) / float(ours), rel=0.03)
+
+
 def test_the_figures_that_pages_quote_agree_with_the_stored_ones():
     texts = [(ROOT / name).read_text() for name in PAGES if name.endswith(".rst")]
     quoted = {name for text in texts for name in re.findall(r"\|([a-z]+_\w+)\|", text)}
@@ -123,11 +205,39 @@ def test_the_size_of_the_benchmark_agrees_with_its_lists():
     )
 
 
+def cells_of(*wanted):
+    """Return the stored cells of experiments, by part, method and size."""
+    stored = [stored_results(one) for one in experiments() if one.name in wanted]
+    return {(c.part, c.method, c.size): c for one in stored for c in one.found.cells}
+
+
+def test_the_page_about_auto_has_the_stored_stabilities():
+    text = (ROOT / "docs" / "auto_evidence.rst").read_text()
+    found = cells_of("stability-1")
+    for (part, _, size), _ in found.items():
+        row = [found[part, method, size] for method in ("mRMR", "JMI", "FSPP2-RFE")]
+        shown = [f"{cell.ours:.2f} [{cell.low:.2f}, {cell.high:.2f}]" for cell in row]
+        assert [part, str(size), *shown] in [re.split(r"  +", line) for line in text.splitlines()]
+        assert f"on {row[0].n_realizations} random samples" in text
+
+
+def test_the_page_about_auto_has_the_stored_errors():
+    """The regression tables have SVR in place of SVM, and 5 columns in place of 10 or 20."""
+    found = cells_of("auto-1", "auto-2")
+    text = (ROOT / "docs" / "auto_evidence.rst").read_text().split("Compared with fixed")[1]
+    for part in {part for part, *_ in found}:
+        svm, k, most = ("SVM", 10, 20) if (part, "all: SVM", None) in found else ("SVR", 5, 5)
+        methods = f"AUTO;all: ridge;all: {svm};all: trees;mRMR {k}, {svm};JMI {most}, {svm};"
+        methods += f"forest-rfe {k}, trees;RFECV;Boruta, trees"
+        shown = re.search(rf"^{part} +(.*)", text, flags=re.MULTILINE)[1].split()
+        for method, error in zip(methods.split(";"), shown, strict=True):
+            if error != "\\":
+                assert float(error) == pytest.approx(found[part, method, None].ours, abs=0.06)
+
+
 @pytest.mark.slow
 def test_the_counts_of_the_book_agree_with_its_results():
     pages = pytest.importorskip("book.pages")
-    from tamis_book.result_files import stored_results
-
     total = pages.total_tally(map(stored_results, experiments()))
     compared = total["="] + total["+"] + total["-"]
     wins = {word: total[word] for word in ("kept", "lost", "reversed")}

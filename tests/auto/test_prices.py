@@ -1,6 +1,7 @@
 """The automatic selection with prices and a price limit."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,10 +10,13 @@ from sklearn.base import clone
 
 import tamis
 from tamis import FeatureCosts
+from tamis._format import format_count
 from tamis.auto import Auto
+from tamis.auto.held_out import HeldOut
 from tamis.auto.orders import PER_PRICE, Order
 from tamis.auto.price_limits import PriceLimits
-from tamis.choice.front import undominated
+from tamis.auto.sentences import describe_front
+from tamis.choice.front import PricedList, undominated
 from tamis.contract import Record
 from tamis.contract.units import resolve_units
 from tamis.exceptions import InvalidParameter, NothingFound, RecordMismatch
@@ -43,7 +47,7 @@ def test_a_limit_buys_a_group_that_predicts_better_than_one_column(fitted):
     assert fitted.cost_ == COSTS.of(fitted.columns) <= 38
     assert fitted.path_.endswith(PER_PRICE)
     assert "within the limit of 38 (order: " in fitted.choice_.reason
-    assert f"Price: {fitted.cost_:g} of 72 in all." in fitted.summary()
+    assert f"price: {fitted.cost_:g}; all columns: 72" in fitted.summary()
 
 
 def test_prices_without_a_limit_change_nothing(table):
@@ -69,6 +73,14 @@ def test_the_front_has_the_price_of_each_list(fitted, table):
     lines = fitted.summary().splitlines()
     assert "error within each price:" in lines
     assert sum(line.startswith("  ") for line in lines) == len(front)
+
+
+def test_a_line_of_the_front_names_the_columns_that_are_dropped():
+    front = [PricedList(2, 1.0, 0.1, ("a", "b")), PricedList(9, 0.5, 0.1, ("b", "c"))]
+    facts = SimpleNamespace(front_=front, error_guess_=HeldOut(2.0, 0.1), _counted=format_count)
+    _, first, second = describe_front(facts)
+    assert first.endswith("2 columns, adds a, b")
+    assert second.endswith("2 columns, adds c, drops a")
 
 
 def test_the_curve_has_the_limit_of_each_list(fitted):

@@ -99,7 +99,11 @@ def test_a_run_stores_results_and_can_be_continued(tmp_path, monkeypatch, capsys
 def test_pages_show_published_and_computed_numbers(tmp_path, monkeypatch):
     some = (read(QUICK), read("thesis-3.7"))  # all would take a minute to draw
     monkeypatch.setattr(pages, "experiments", lambda: some)
+    drawn, draw = [], pages.to_svg
+    monkeypatch.setattr(pages, "to_svg", lambda chart: drawn.append(chart) or draw(chart))
     pages.write_book(tmp_path)
+    assert drawn
+    assert all(chart["padding"]["left"] >= 24 for chart in drawn)  # for wider fonts
     text = (tmp_path / f"{QUICK}.rst").read_text()
     for words in ("Numbers", "Charts", "Notes", "with seed 0", "numpy", f"reproduce {QUICK}"):
         assert words in text

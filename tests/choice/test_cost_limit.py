@@ -328,7 +328,7 @@ def test_meta_selectors_report_the_price():
     plain = HonestSize(Ranking(LinearFit(), by="alone"), random_state=0).fit(X, y)
     assert search.fit(X, y).columns == plain.columns == [10, 11]
     assert search.cost_ == 5
-    assert "Price: 5 of 30 in all." in search.summary()
+    assert "price: 5; all columns: 30" in search.summary()
 
 
 def test_select_takes_prices_and_a_limit():

@@ -1,6 +1,7 @@
 """``tamis methods``, ``tamis demo``, the progress bar, and the command as other programs see it."""
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -47,7 +48,11 @@ def test_version_and_help(tamis):
         result = tamis(*args)
         assert result.exit_code == 0
         assert all(word in result.stdout for word in ("select", "methods", "demo"))
-    assert "--target" in tamis("select", "--help").stdout
+    shown = tamis("select", "--help").stdout
+    assert "--target" in shown
+    assert "estimated error and an" in " ".join(shown.split())
+    assert not any(line.strip() == "estimated" for line in shown.splitlines())  # broken lines
+    assert re.search(r"--dry-run +Describe", shown)  # a flag has no value
 
 
 @pytest.mark.parametrize("args", [["--help"], ["select", "--help"], ["methods"], ["--version"]])
@@ -173,6 +178,7 @@ def test_the_demo_prints_and_writes_its_results(tamis, folder):
     assert ranking.height == 30
     assert ranking["kept"].sum() == 6
     assert result.stdout.count(" %") == 2
+    assert "--rows" not in result.stdout  # not an option of the demo
     assert tamis("demo", "--folder", "elsewhere/deep").exit_code == 0
     assert (folder / "elsewhere/deep/ranking.csv").exists()
 

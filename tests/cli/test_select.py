@@ -165,7 +165,7 @@ def test_a_numeric_target_can_be_read_as_classes(tamis, folder):
     auto = tamis("select", "r.csv", "-t", "rating")
     assert "(5 classes)" in auto.stdout
     real = tamis("select", "r.csv", "-t", "rating", "--task", "regression", "--force")
-    assert "(real)" in real.stdout
+    assert "target rating (numbers)" in real.stdout
     assert "root mean square" in real.stdout
     assert "a" in kept(real)
     by_correlation = tamis("select", "r.csv", "correlation", "-t", "rating", "--task", "regression")

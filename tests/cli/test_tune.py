@@ -83,7 +83,7 @@ def test_the_result_agrees_with_the_folds(tamis, cancer):
     low, high = found["interval"]
     assert low < found["C"] < high
     assert line(result, "best C").startswith(f"{found['C']:.9g}; every C from ")
-    assert line(result, "error").startswith(f"{100 * found['certificate']['value']:.2f} % ± ")
+    assert line(result, "error").startswith(f"{100 * found['certificate']['value']:.2f} ± ")
     assert found["certificate"]["value"] == pytest.approx(1 - means[-1])
     assert line(result, "proved") == "no C from 0.00195 to 256 is better"
     assert result.stdout.endswith(
@@ -111,6 +111,7 @@ def test_regression_has_a_tube_and_a_range_of_its_own(tamis, sugar):
     assert peer.best_index_ == 0
     assert found["best_score"] == pytest.approx(peer.best_score_, rel=1e-6)
     assert "has MSE below" in line(result, "proved")
+    assert re.match(r"\d+ ± \d+ \(standard error over", line(result, "MSE"))
     assert "within 1 % of the best" in line(result, "best C")
     squares = tamis("tune", "sugar.csv", "-t", "progress", "--scoring", "r2", "--epsilon", 5)
     assert "R²" in squares.stdout

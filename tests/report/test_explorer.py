@@ -186,7 +186,15 @@ def test_lists_of_auto_under_a_price_limit_have_its_error_rates(wine):
         assert one.error == pytest.approx(rates[one.size])
         assert one.price == costs.of(one.units)
         assert one.size == len(one.units)
-    assert page.n_kept in [one.size for one in own(page)]
+    at = next(one for one in own(page) if one.size == page.n_kept)
+    ranks, note = page.units.order.argsort(), "The error at the top of the page is corrected"
+    for corrected in (at.error + 0.5, at.error):
+        errors = replace(page.errors, kept=page.errors.kept._replace(value=corrected))
+        changed = replace(page, errors=errors)
+        differs = corrected > at.error
+        expected = f"{corrected:.1f}\xa0%" if differs else None
+        assert explorer_data(changed, dict(enumerate(ranks.tolist()))).get("corrected") == expected
+        assert (note in changed.html()) == differs
 
 
 def test_lists_of_results_have_their_errors(wine):

@@ -147,6 +147,17 @@ def test_a_list_that_was_not_evaluated_is_not_shown(browser, path, gathered):
     assert "No list" not in text(page, "#explore-words")
 
 
+def test_a_list_that_does_not_need_the_missing_column_is_the_same_as_before(
+    browser, path, gathered
+):
+    page = opened(browser, path)
+    press(page, "#explore-list tbody button", gathered.n_kept - 1)
+    assert "the same list" not in text(page, "#explore-words")
+    set_slider(page, 0)
+    assert "the same list as with all columns available" in text(page, "#explore-words")
+    assert shown(page) == ranks(gathered, own(gathered)[0].units)
+
+
 def test_a_group_is_left_out_as_a_whole(browser, path, gathered):
     page = opened(browser, path)
     press(page, "#explore-groups button")
@@ -186,6 +197,16 @@ def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp
         said = re.search(r"Price (\S+)\. ", text(page, "#explore-words"))
         assert float(said[1]) == pytest.approx(best.price, rel=1e-4)
         assert shown(page) == ranks(gathered, best.units)
+    for limit in (sorted(prices)[2] + 0.1, 1.0):  # between two lists, and below all of them
+        page.run(
+            f"(s => {{ s.value = {limit}; s.dispatchEvent(new Event('input')); }})"
+            "(document.querySelector('#explore-cap'))"
+        )
+        within = [one for one in lists if one.price <= limit]
+        best = min(within, key=lambda one: one.error, default=None)
+        said = f"No list for at most {limit:g}" if best is None else words(gathered, best)
+        assert said in text(page, "#explore-words")
+        assert page.run("document.querySelector('#explore-cap').value") == f"{limit:g}"
     assert page.complaints == []
     set_slider(page, 0)
     assert words(gathered, lists[0]) in text(page, "#explore-words")
@@ -206,7 +227,7 @@ def test_a_price_limit_holds_when_a_column_is_left_out(browser, gathered, tmp_pa
     best = min(usable, key=lambda one: one.error)
     assert words(gathered, best) in text(page, "#explore-words")
     assert shown(page) == ranks(gathered, best.units)
-    assert text(page, "#explore-cap") == f"at most {limit:g}"
+    assert page.run("document.querySelector('#explore-cap').value") == f"{limit:g}"
     press(page, "#explore-reset")
     assert text(page, "#explore-at").startswith(f"{gathered.n_kept} column")
     assert page.complaints == []

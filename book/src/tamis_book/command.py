@@ -29,9 +29,9 @@ class ReproduceOptions(Options):
 
     command: ClassVar[str] = "reproduce"
 
-    experiments: list[str] = argument("Experiments (see --list) or *.toml files.", "NAME...", ())
+    experiments: list[str] = argument("Experiments (see --list) or *.toml files.", "NAME", ())
     list_names: bool = flag("List all experiments.", "--list")
-    summary: bool = flag("Summarize the stored results of all (or NAME...).", "--summary")
+    summary: bool = flag("Summarise the stored results (of all, or of NAME).", "--summary")
     everything: bool = flag("Run all experiments.", "--all")
     realizations: int | None = option(
         "Number of realizations (published number by default).", "N", min=1

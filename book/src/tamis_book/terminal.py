@@ -14,7 +14,7 @@ from tamis.cli.progress import ProgressBar
 from tamis.cli.terminal import PIPED, make_table, notify, stdout, text
 from tamis.evaluation import Store
 from tamis.exceptions import InvalidParameter, InvalidTable
-from tamis.report.charts.style import LIGHT
+from tamis.report.charts.style import LIGHT, PADDING
 from tamis.report.sheets import Sheet, Value
 from tamis.report.svg import to_svg
 from tamis_book.cells import Cell, mark_words
@@ -138,7 +138,7 @@ def _write_folder(folder: Path, found: Reproduction) -> None:
     for number, part in enumerate(found.parts, 1):
         cells = cells_of(found, part)
         chart = draw_published(cells, found.experiment, LIGHT, CHART, CHART // 2)
-        replace_file(folder / f"{name}-{number}.svg", to_svg(chart))
+        replace_file(folder / f"{name}-{number}.svg", to_svg({"padding": PADDING, **chart}))
 
 
 def _write_tables(path: Path, several: Sequence[Reproduction]) -> None:

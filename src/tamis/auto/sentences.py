@@ -108,8 +108,9 @@ def describe_lists(auto: Any) -> list[str]:
 
 
 def describe_front(auto: Any) -> list[str]:
-    """Return a line for each list of the price front: price, error and added columns."""
-    lines, before = [], set[Any]()
+    """Return a line for each list of the price front: price, error and changed columns."""
+    lines: list[str] = []
+    before: tuple[Any, ...] = ()
     for one in auto.front_:
         percent = auto.error_guess_.wrong is not None
         loss, error, blind = (
@@ -119,12 +120,14 @@ def describe_front(auto: Any) -> list[str]:
         if percent:
             shown = f"{format_interval(loss, error, decimals=1)} % error"
         new = shorten_list([column for column in one.columns if column not in before])
+        gone = shorten_list([column for column in before if column not in one.columns])
         line = f"{format_price(one.price)}: {shown}, {auto._counted(len(one.columns))}"
         line += f", adds {new}" if new else ""
+        line += f", drops {gone}" if gone else ""
         if one.blind_loss > one.loss:
             line += f" (without prices {blind:{'.1f' if percent else '.4g'}})"
         lines.append(line)
-        before = set(one.columns)
+        before = one.columns
     return lines and ["error within each price:", *(f"  {line}" for line in lines)]
 
 

@@ -110,7 +110,9 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", metavar="", help="Show the version.")
+    ] = False,
 ) -> None:
     """Find the columns that matter, and the best C of an SVM."""
     if version:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tamis._format import format_interval
 from tamis.cli.folder import check_folder, ranking_sheet, replace_file, try_out
 from tamis.cli.select import print_ranking
 from tamis.cli.terminal import stderr, stdout, text
@@ -33,7 +34,7 @@ def run_demo(folder: Path) -> None:
     ranking = chosen_units(selection, data.names)
     replace_file(folder / "ranking.csv", csv_text(ranking_sheet(ranking)))
     heading = [f"Breast cancer: {data}", f"{METHOD}: {write(selector)}"]
-    print_ranking(ranking, ranking.order.tolist(), heading, N_FEATURES)
+    print_ranking(ranking, ranking.best_kept.tolist(), heading, N_FEATURES)
     status = stderr().status("Repeating the selection on resamples ...")
     with status, warnings.catch_warnings(action="ignore"):
         results = resampled(selection, frame, data.y)
@@ -47,7 +48,7 @@ def run_demo(folder: Path) -> None:
     errors: Any = page.errors
     console.print(f"\nHeld-out error of a linear SVM, over {len(results.tasks)} resamples:")
     for n, (value, error) in ((30, errors.whole), (N_FEATURES, errors.kept)):
-        console.print(f"  {f'{n} columns':<15}{value:5.1f} % ± {error:.1f}")
+        console.print(f"  {n:2} columns: {format_interval(value, error, decimals=1, unit=' %')}")
     console.print("The selection was repeated in each resample, on its training rows.\n")
     console.print("Next: tamis methods, tamis select YOUR.csv --target COLUMN")
     console.print(

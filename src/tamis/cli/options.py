@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from re import sub
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -25,15 +25,15 @@ def argument(help: str, metavar: str, default: Any = MISSING, **more: Any) -> An
     return field(default=default, metadata={"typer": info})
 
 
-def option(help: str, metavar: str | None, *names: str, default: Any = None, **more: Any) -> Any:
-    """Declare an option of a command as a dataclass field. Without a metavar, it is a flag."""
+def option(help: str, metavar: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """Declare an option of a command as a dataclass field. The metavar of a flag is empty."""
     info = typer.Option(*names, metavar=metavar, help=help, **more)
     return field(default=default, metadata={"typer": info})
 
 
 def flag(help: str, *names: str) -> Any:
     """Declare an option without a value."""
-    return option(help, None, *names, default=False)
+    return option(help, "", *names, default=False)
 
 
 def ordered_fields(options: Any) -> list[Any]:
@@ -72,7 +72,9 @@ def add_command(app: typer.Typer, options: type["Options"], run: Callable[[Any],
             for each in ordered_fields(options)
         ]
     )
-    command.__doc__ = options.__doc__
+    # typer keeps line breaks, which are in the wrong places on narrow and wide terminals
+    paragraphs = cleandoc(options.__doc__ or "").split("\n\n")
+    command.__doc__ = "\n\n".join(" ".join(part.split()) for part in paragraphs)
     app.command(options.command)(command)
 
 
@@ -132,9 +134,7 @@ class TableOptions(Options):
     format: str | None = option(
         f"File format: {', '.join(FORMATS)} (default: by extension).", "NAME"
     )
-    header: bool = option(
-        "Whether the first line of a CSV file holds the names.", None, default=True
-    )
+    header: bool = option("Whether the first line of a CSV file holds the names.", "", default=True)
     sheet: str | None = option("Sheet of an Excel file: name or number (default: 1).", "SHEET")
     encoding: str | None = option("Encoding of a text file, such as cp1252.", "NAME")
     seed: int = option("Random seed.", "N", default=0, min=0)
@@ -158,7 +158,7 @@ class GroupOptions(TableOptions):
     fixed: list[str] = option("Columns or groups that are always kept.", "A,B", default=())
     safe_csv: bool = option(
         "In *.csv, write ' before text that a spreadsheet would run as a formula.",
-        None,
+        "",
         default=True,
     )
     force: bool = flag("Overwrite the output folder.", "--force")
@@ -217,7 +217,7 @@ class SelectOptions(GroupOptions):
         "Greatest price of the kept columns: 50, or 10% of all; needs --costs.", "PRICE"
     )
     dry_run: bool = flag("Describe the table, and select nothing.", "--dry-run")
-    id_columns: list[str] = option("", None, default=(), hidden=True)
+    id_columns: list[str] = option("", "", default=(), hidden=True)
     output: Path | None = option("Write the ranking: *.csv or *.json.", "FILE", "--output", "-o")
     rows: int = option("Number of columns of the ranking to print.", "N", default=30, min=1)
     dask: str | None = option(
@@ -292,11 +292,11 @@ class CompareOptions(GroupOptions):
 
     words: list[str] = argument(
         "Tables, then recipes (see tamis methods) or expressions.",
-        "FILE... METHOD...",
+        "FILE|METHOD",
         autocompletion=complete_methods,
     )
-    time: str | None = option("", None, hidden=True)
-    event: str | None = option("", None, hidden=True)
+    time: str | None = option("", "", hidden=True)
+    event: str | None = option("", "", hidden=True)
     features: int | None = option(
         "Largest number of columns (default: 20).", "N", "--features", "-k", min=1
     )
@@ -388,7 +388,7 @@ class MethodsOptions(Options):
     command: ClassVar[str] = "methods"
 
     words: list[str] = argument(
-        "A name, or words to search for.", "[NAME or words]", (), autocompletion=complete_methods
+        "A name, or words to search for.", "NAME", (), autocompletion=complete_methods
     )
     json: bool = flag("Print all facts as JSON.", "--json")
     blocks: bool = flag("List methods for tables larger than memory.", "--blocks")

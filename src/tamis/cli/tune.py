@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array
-from tamis._format import format_count
+from tamis._format import format_count, format_interval
 from tamis._memory import free_memory
 from tamis.cli.app import INTERRUPTED
 from tamis.cli.folder import check_output, write_tables
@@ -299,13 +299,12 @@ def _lines(found: TuningResult) -> list[tuple[str, str]]:
     lines = [("best C", f"{_format_C(found.C, 9)}{others}")]
     if isinstance(search.gamma, list):
         lines.append(("best gamma", _format_gammas(search.best_gamma_)))
-    percent = not found.regression and search.scoring in SHARES
-    error = f"{100 * found.standard_error:.2f}" if percent else f"{found.standard_error:.2g}"
-    spread = (
-        f"{error} (standard error over {format_count(found.folds, 'fold')}); slightly optimistic, "
-        "because C was chosen by it"
+    note = (
+        f"(standard error over {format_count(found.folds, 'fold')}); slightly optimistic, because "
+        "C was chosen by it"
     )
-    lines.append((_metric(found), f"{_format_value(found, proof.value)} ± {spread}"))
+    value = _format_value(found, proof.value, found.standard_error)
+    lines.append((_metric(found), f"{value} {note}"))
     lines.append(("proved" if proof.closed else "not proved", _verdict(found)))
     if not every:
         low, high = map(_format_C, found.within_error.rounded_ends)
@@ -325,9 +324,11 @@ def _metric(found: TuningResult) -> str:
     return SHORT.get(name, name)
 
 
-def _format_value(found: TuningResult, value: float) -> str:
-    percent = not found.regression and found.search.scoring in SHARES
-    return f"{100 * value:.2f} %" if percent else f"{value:.4g}"
+def _format_value(found: TuningResult, value: float, error: float | None = None) -> str:
+    if not found.regression and found.search.scoring in SHARES:
+        percent = None if error is None else 100 * error
+        return format_interval(100 * value, percent, decimals=2, unit=" %")
+    return f"{value:.4g}" if error is None else format_interval(value, error)
 
 
 def _verdict(found: TuningResult) -> str:

@@ -476,7 +476,7 @@ class Selection(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         prices = self.units_.prices
         if prices is None or self._choice().guides:  # the reason of the choice has the price
             return []
-        return [f"Price: {format_price(self.cost_)} of {format_price(prices.full)} in all."]
+        return [f"price: {format_price(self.cost_)}; all columns: {format_price(prices.full)}"]
 
     def report(self, X: ArrayLike, y: ArrayLike | None = None, **facts: Any) -> Any:
         """Return a report of the selection: an HTML page that can be saved and shared.

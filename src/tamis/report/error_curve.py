@@ -65,13 +65,13 @@ class MetricFormat(NamedTuple):
         """Format a value with its unit. An error of 0 is written as "none".
 
         >>> [METRICS["error"].format(v) for v in (0.0, 2.63, 37.3)]
-        ['none', '2.6\xa0%', '37\xa0%']
+        ['none', '2.6\xa0%', '37.3\xa0%']
         """
         if not self.percent:
             return format_number(value)
         if value == 0 and not self.greater_is_better:
             return "none"
-        return f"{value:.{0 if value >= 20 else 1}f}{NBSP}%"
+        return f"{value:.1f}{NBSP}%"
 
     def format_error(self, error: float) -> str:
         """Format ± one standard error. The text is empty if the error is unknown or rounds to 0."""

@@ -379,12 +379,24 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
         "greater": measure.greater_is_better,
         "baseline": measure.format(nothing) if np.isfinite(nothing) else None,
         "own": not report.curve.values.size,
+        "corrected": corrected_error(report),
         "selected": len(report.kept),
         "limit": report.price_limit,
         "omitted": [[one.name, [rank[unit] for unit in one.columns]] for one in report.omissions],
         "q": None if q is None else [format_p_value(float(q[unit])) for unit in units.order],
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def corrected_error(report: Any) -> str | None:
+    """Return the error of the selected list if it is corrected for the selection, and differs."""
+    curve, errors = report.curve, report.errors
+    if curve is None or curve.values.size or errors is None:
+        return None
+    shown = curve.measure.format(errors.kept.value)
+    same = errors.measure.words == curve.measure.words
+    differs = shown != curve.measure.format(curve.at(len(report.kept)).value)
+    return shown if same and differs else None
 
 
 def _short(value: float, digits: int = 4) -> float | None:

@@ -16,7 +16,7 @@ from tamis.report.charts.scales import finite
 from tamis.report.charts.search_path import draw_values
 from tamis.report.charts.style import PAGE
 from tamis.report.error_curve import NAN, NBSP, Estimate
-from tamis.report.explorer import Candidate, explorer_data
+from tamis.report.explorer import Candidate, corrected_error, explorer_data
 from tamis.report.selection import CLOSE, Report
 from tamis.report.strips import MOST_GROUPS, strip_svg
 from tamis.report.template import WIDE, draw, draw_map, draw_with_names, name_cell
@@ -59,6 +59,7 @@ def context_of(report: Report) -> dict[str, Any]:
         "n_close": dict(zip(kept, _close(report).sum(axis=1).tolist(), strict=False)),
         "without_r": {kept[k] for k in np.setdiff1d(np.arange(len(report.between)), numeric)},
         "size_words": _size_words(report),
+        "corrected": corrected_error(report),
         **_curve_numbers(report),
         "omission_rows": _omissions(report),
         "effect_svg": effect_svg,
@@ -94,9 +95,12 @@ def _charts(report: Report) -> dict[str, Markup]:
 def _sentence(text: str) -> str:
     """Return a reason as a sentence, with "columns" instead of "units".
 
-    >>> _sentence("the best of all 3 units")
-    'The best of all 3 columns.'
+    Numbers are not broken across lines.
+
+    >>> _sentence("the best of all 3 units: 2.6 ± 0.7 %")
+    'The best of all 3 columns: 2.6\xa0±\xa00.7\xa0%.'
     """
+    text = re.sub(r"(?<=\d) (?=[±%])|(?<=±) ", NBSP, text)
     text = re.sub(r"(?<=\d )unit(?=s?\b)", "column", text.strip())
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) or not text else ".")
 

@@ -34,10 +34,10 @@ class LabelledTable(NamedTuple):
 
 
 def spoken_task(y: NDArray[Any], task: str) -> str:
-    """Describe a target as text: ``real``, or its number of classes or events."""
+    """Describe a target as text: ``numbers``, or its number of classes or events."""
     if task == SURVIVAL:
         return f"{int(y['event'].sum())} events"
-    return "real" if task == "regression" else f"{len(np.unique(y))} classes"
+    return "numbers" if task == "regression" else f"{len(np.unique(y))} classes"
 
 
 def check_column(name: str, columns: Sequence[str], hint: str = "") -> None:

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tamis._files import replace_text
 from tamis._format import format_count
 from tamis.report.charts.methods import draw_comparison
-from tamis.report.charts.style import LIGHT, Layer, axis, field, layered
+from tamis.report.charts.style import LIGHT, PADDING, Layer, axis, field, layered
 from tamis.report.svg import to_svg
 from tamis_book.benchmark.judges import JUDGES, SVM_ROWS
 from tamis_book.benchmark.methods import METHODS
@@ -150,9 +150,10 @@ def _draw(
     for kind, ranking in rankings.items():
         if ranking is not None and len(ranking.rows) <= DRAWN:
             files[kind] = f"ranks-{kind.replace(' ', '-')}.svg"
-            _replace(pictures / files[kind], to_svg(draw_comparison(ranking.ranks, LIGHT, 520)))
+            chart = draw_comparison(ranking.ranks, LIGHT, 520)
+            _replace(pictures / files[kind], to_svg({"padding": PADDING, **chart}))
     if found and (whole := rankings["classes"]) is not None:
-        _replace(pictures / "time.svg", to_svg(draw_times(whole, found)))
+        _replace(pictures / "time.svg", to_svg({"padding": PADDING, **draw_times(whole, found)}))
     return files
 
 

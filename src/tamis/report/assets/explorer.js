@@ -2,7 +2,7 @@
 // It only looks up lists and subtracts their errors. Names are written as text, never as HTML.
 const explore = D => {
   const E = D.explorer, NEW = 300, chart = $("#explore-chart"), slider = $("#explore-size");
-  const priceSlider = $("#explore-price"), q = E.q, out = new Set();
+  const priceSlider = $("#explore-price"), priceField = $("#explore-cap"), q = E.q, out = new Set();
   const space = $("#curve svg").namespaceURI;
   const lists = E.lists.map(l => ({columns: [], without: [], ...l}));
   const own = lists.filter(l => !l.without.length);
@@ -58,9 +58,13 @@ const explore = D => {
     const reference = out.size ? peer(l) : best(own);
     if (out.size && reference && reference !== l)
       said.push(`, ${than(l, reference)} the ${value(reference)} of the list of ${columns(reference.size)} with all columns available`);
+    else if (out.size && reference)
+      said.push(", the same list as with all columns available");
     else if (!out.size && reference !== l)
       said.push(`, ${than(l, reference)} the best, ${value(reference)} with ${reference.size}`);
     said.push(".");
+    if (E.corrected && l.size === E.selected && !l.without.length)
+      said.push(` Corrected for the selection: ${E.corrected}.`);
     if (E.baseline) said.push(` The baseline has ${E.baseline}.`);
     if (l.price != null) said.push(` Price ${money(l.price)}.`);
     if (l.stability != null) said.push(` Stability ${l.stability.toFixed(2)}.`);
@@ -180,7 +184,10 @@ const explore = D => {
       const cx = X(x(l)), cy = Y(l.error);
       add("line", "here", {x1: cx, x2: cx, y1: Y(l.error - (l.se ?? 0)), y2: Y(l.error + (l.se ?? 0))});
       add("circle", "here", {cx, cy, r: 6});
-      add("text", "here", {x: Math.min(cx + 10, W - 60), y: Math.max(cy - 12, 26)}, l.text);
+      // below the point if the line rises to its right
+      const next = (out.size ? other : all).find(o => x(o) > x(l));
+      const below = !byPrice && next && Y(next.error) < cy - 12 && cy < H - 58;
+      add("text", "here", {x: Math.min(cx + 10, W - 60), y: below ? cy + 20 : Math.max(cy - 12, 26)}, l.text);
     }
     // a click on the chart moves the slider to the nearest list
     svg.onclick = e => {
@@ -204,7 +211,7 @@ const explore = D => {
       const cap = limit ?? full(size)?.price ?? prices[0];
       priceSlider.value = Math.max(0, prices.findLastIndex(p => p <= cap));
       priceSlider.setAttribute("aria-valuetext", `at most ${money(cap)}`);
-      $("#explore-cap").textContent = `at most ${money(cap)}`;
+      if (cap !== +priceField.value) priceField.value = money(cap);
     }
     $("#explore-words").replaceChildren(...sentence(l));
     $("#explore-changes").replaceChildren(...changes(l));
@@ -216,6 +223,7 @@ const explore = D => {
   if (prices.length) {
     $("#explore-prices").hidden = false; priceSlider.max = prices.length - 1;
     priceSlider.oninput = () => { limit = prices[+priceSlider.value]; show(); };
+    priceField.oninput = () => { if (priceField.value) { limit = +priceField.value; show(); } };
   }
   $("#explore-reset").onclick = () => { out.clear(); limit = null; size = E.selected; show(); slider.focus(); };
   $("#explorer").hidden = false; $("#curve").hidden = true;

@@ -14,7 +14,7 @@ from tamis.report.svg import to_svg
 #: Number of characters of a name shown in a chart. The tooltip has the full name.
 LETTERS = 34
 FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
-#: Margins of a chart in a notebook, because its fonts may be wider than those used for the layout.
+#: Margins of a chart in a notebook or a file, whose fonts may be wider than those of the layout.
 PADDING = {"left": 24, "right": 24, "top": 5, "bottom": 5}
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 

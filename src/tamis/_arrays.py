@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
+from tamis import _sparse
 from tamis._sparse import (
-    extremes,
     is_sparse,
     sparse_copy,
     sparse_digest,
@@ -194,6 +194,16 @@ def column_means(X: Array) -> Array:
     digits = len(X).bit_length()  # scaling by a power of two is exact
     means: Array = np.ldexp(np.ldexp(X, -digits).mean(axis=0), digits)
     return means
+
+
+def extremes(X: Any) -> tuple[Array, Array]:
+    """Return the minimum and maximum of each column of a sparse or dense table."""
+    if is_sparse(X):
+        return _sparse.extremes(X)
+    low, high = np.empty((2, X.shape[1]))
+    for block in column_blocks(*X.shape):
+        low[block], high[block] = X[:, block].min(axis=0), X[:, block].max(axis=0)
+    return low, high
 
 
 def check_range(name: str, X: Array) -> None:

@@ -39,9 +39,7 @@ def entry_columns(X: Any) -> NDArray[np.intp]:
 
 
 def extremes(X: Any) -> tuple[Array, Array]:
-    """Return the minimum and maximum of each column of a sparse or dense table."""
-    if not is_sparse(X):
-        return X.min(axis=0), X.max(axis=0)
+    """Return the minimum and maximum of each column of a sparse table."""
     low, high = (getattr(X, name)(axis=0).toarray().ravel() for name in ("min", "max"))
     return low, high
 

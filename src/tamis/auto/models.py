@@ -19,11 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._arrays import Array, Subset, scaled_columns
+from tamis._parallel import in_order, is_shared, threads_for
 from tamis._seeds import stream
 from tamis.auto.cox import RidgeCoxCV
 from tamis.auto.machine import KernelTuning, make_svm, predict_svm, tune_svm
 from tamis.auto.target import Truth
-from tamis.compiled.thresholds import shared_calls
+from tamis.compiled.thresholds import in_calls
 
 #: Penalties of the ridge regression. Leave-one-out cross-validation chooses one of them. The range
 #: is wide to suit tables with few rows and many columns.
@@ -135,7 +136,9 @@ def _forest(
         )  # fmt: skip
 
     terms = n_rows * np.log2(n_rows + 1) * (n_tried + 2)
-    grown = zip(*shared_calls(grow, n_trees, terms), strict=True)
+    # sums depend on the slices, so the slices must not depend on the number of threads
+    parts = list(in_calls(n_trees, terms, shared=is_shared(n_trees * terms)))
+    grown = zip(*in_order(grow, parts, threads_for(n_trees * terms)), strict=True)
     found, importances = (np.sum(part, axis=0) for part in grown)
     return centre + size * found / n_trees, importances / max(importances.sum(), 1e-300)
 

@@ -34,12 +34,6 @@ def lowest_bit(word):
     return popcount((word & (~word + uint64(1))) - uint64(1))
 
 
-# Number of samples in a block. Columns are searched for new levels one block at a time. A block
-# takes two kilobytes, which fit into the L1 cache. In a column with many levels, the search stops
-# after the first block.
-LOOKED_AT = 256
-
-
 @njit(cache=True)
 def _at_least(block, cut):
     """Return a word whose bit i is set if block[i] >= cut."""
@@ -50,12 +44,12 @@ def _at_least(block, cut):
 
 
 @njit(cache=True)
-def _count(block, value):
-    """Count the entries of a block that are equal to a value."""
-    count = 0
+def _equal(block, value):
+    """Return a word whose bit i is set if block[i] == value."""
+    word = uint64(0)
     for i in range(len(block)):
-        count += block[i] == value
-    return count
+        word |= uint64(block[i] == value) << uint64(i)
+    return word
 
 
 @njit(cache=True, nogil=True)
@@ -69,19 +63,16 @@ def few_levels(columns, most):
     count = np.zeros(n_columns, dtype=np.int64)
     for j in range(n_columns):
         row, known = columns[j], 0
-        for first in range(0, n_samples, LOOKED_AT):
-            block = row[first : first + LOOKED_AT]
-            seen = 0
+        for first in range(0, n_samples, 64):
+            block = row[first : first + 64]
+            left = ~uint64(0) >> uint64(64 - len(block))  # entries that are not at a known level
             for level in range(known):
-                seen += _count(block, levels[j, level])
-            index = 0
-            while seen < len(block) and known <= most:
-                if not (levels[j, :known] == block[index]).any():
-                    if known < most:
-                        levels[j, known] = block[index]
-                        seen += _count(block, block[index])
-                    known += 1
-                index += 1
+                left &= ~_equal(block, levels[j, level])
+            while left and known <= most:
+                if known < most:
+                    levels[j, known] = block[lowest_bit(left)]
+                    left &= ~_equal(block, levels[j, known])
+                known += 1
             if known > most:
                 break
         count[j] = known

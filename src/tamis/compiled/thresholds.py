@@ -7,7 +7,7 @@ compilation takes seconds. A loop is not used if it saves less time in a search 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tamis._parallel import in_order, is_shared, threads_for
+from tamis._parallel import in_order, threads_for
 
 #: With at least this many table entries, compiled loops encode the columns and count their levels.
 #: At this size, a pass with numpy takes 0.5 ms, and a compiled pass takes 0.05 ms. A search makes
@@ -78,7 +78,7 @@ def shared_calls(function: Callable[[slice], Any], n: int, terms: float) -> list
     """Apply a function to slices of ``n`` items, and return the list of its results.
 
     Each item has ``terms`` terms. Threads share the slices unless there is too little work. The
-    slices do not depend on the number of threads.
+    result of an item must not depend on its slice.
     """
-    parts = list(in_calls(n, terms, shared=is_shared(n * terms)))
-    return list(in_order(function, parts, threads_for(n * terms)))
+    n_threads = threads_for(n * terms)
+    return list(in_order(function, list(in_calls(n, terms, shared=n_threads > 1)), n_threads))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.svm import SVC, SVR
 
+from tamis._arrays import extremes
 from tamis._checks import Constraints, check_parameters, number
-from tamis._sparse import extremes, is_sparse
+from tamis._sparse import is_sparse
 
 
 class RelativeSVC(SVC):

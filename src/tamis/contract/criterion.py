@@ -99,24 +99,20 @@ class Criterion(BaseEstimator, ABC):
         if isinstance(X, BlockTable):
             return self._fit_blocks(X)
         with where_it_is(type(self).__name__, X, y, params) as (X, y, params):
-            return self._fit_checked(*check_data(self, X, y), **params)
-
-    def _fit_checked(self, X: Array, y: NDArray[Any] | None, **params: Any) -> Self:
-        """Learn from a validated table in memory."""
-        self.n_features_in_ = X.shape[1]
-        self._check_units(X.shape[1])
-        self.task_ = check_target(self, y)
-        if y is not None and self.task_ == SURVIVAL and y.dtype.names is None:
-            y = censored_columns(type(self).__name__, y)
-        params = {name: value for name, value in params.items() if value is not None}
-        if params and not self.takes_metadata:
-            names = ", ".join(sorted(params))
-            raise InvalidParameter(
-                f"{type(self).__name__} cannot use {names}: it does not train an estimator. "
-                + rows_advice(names, "a criterion such as CrossValidated or Importances")
-            )
-        self.idle_ = self.over_units(idle_columns(X), np.all)
-        self._learn(X, y, **params)
+            X, y = check_data(self, X, y)
+            self._check_units(X.shape[1])
+            self.task_ = check_target(self, y)
+            if y is not None and self.task_ == SURVIVAL and y.dtype.names is None:
+                y = censored_columns(type(self).__name__, y)
+            params = {name: value for name, value in params.items() if value is not None}
+            if params and not self.takes_metadata:
+                names = ", ".join(sorted(params))
+                raise InvalidParameter(
+                    f"{type(self).__name__} cannot use {names}: it does not train an estimator. "
+                    + rows_advice(names, "a criterion such as CrossValidated or Importances")
+                )
+            self.idle_ = self.over_units(idle_columns(X), np.all)
+            self._learn(X, y, **params)
         return self
 
     def _fit_blocks(self, table: BlockTable) -> Self:

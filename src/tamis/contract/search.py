@@ -295,7 +295,7 @@ class Search(MetaEstimatorMixin, Selection):
             table: Any = X.scaled(type(self.criterion).__name__, scaled)
             self.criterion.fit(table)
         else:
-            self.criterion._fit_checked(standardised(X) if scaled else X, y, **self._routed(params))
+            self.criterion.fit(standardised(X) if scaled else X, y, **self._routed(params))
         for chosen in done.trace.params.values():
             self.criterion.use(chosen)
         return Counted(self.criterion, done.trace.n_evaluations, grouping.fixed_units)

@@ -65,9 +65,14 @@ def types(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[1], default=False)
 def guests(session: nox.Session) -> None:
-    """Hand selectors to other tools: skops, ONNX, MLflow, Optuna, skrub."""
-    session.install("-e", ".[app]", "-e", "book", "--group", "test", "--group", "handover")
-    run_tests(session, "tests/test_guests.py")
+    """Hand selectors to other tools: skops, ONNX, MLflow, Optuna, skrub, AutoGluon.
+
+    The pages on these tools and on Boruta, mrmr_selection and mlxtend are run as well.
+    """
+    session.install("-e", ".[app,dask]", "-e", "book", "--group", "test", "--group", "handover")
+    pages = ("tests/test_documents.py", "-k", "guests or coming or libraries")
+    # other tools warn about their own dependencies
+    run_tests(session, "-W", "default", "tests/test_guests.py", *pages)
 
 
 @nox.session(python=PYTHONS[1])

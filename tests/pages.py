@@ -24,7 +24,9 @@ PAGES = [
     ),
 ]
 #: Libraries that a page may use although the tests do not install them: such blocks are skipped.
-OPTIONAL = ("boruta", "lightgbm", "mlxtend", "mrmr", "optuna", "skl2onnx", "skops", "tabpfn")
+OPTIONAL = (
+    "autogluon", "boruta", "lightgbm", "mlxtend", "mrmr", "optuna", "skl2onnx", "skops", "tabpfn",
+)  # fmt: skip
 #: Replacements that save time: page, as printed, as run.
 SHORTER = {
     "README.md": ("load_breast_cancer", "load_wine"),

@@ -101,8 +101,9 @@ def test_the_wheel_and_the_sdist_stay_small(wheel, dist):
 
 
 def test_the_sdist_holds_only_what_the_wheel_is_built_from(dist):
-    folder = dist / f"tamis-{VERSION}"
-    assert {path.name for path in folder.iterdir()} - {".gitignore"} == {
+    with tarfile.open(dist / f"tamis-{VERSION}.tar.gz") as sdist:
+        names = {name.split("/")[1] for name in sdist.getnames()}
+    assert names - {".gitignore"} == {
         "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "hatch_build.py",
         "pyproject.toml", "src",
     }  # fmt: skip

@@ -5,6 +5,7 @@ import json
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -113,6 +114,35 @@ def test_optuna_searches_over_the_parameters_of_a_selector(wine):
     best = study.best_params["n_features_to_select"]
     expected = cross_val_score(pipeline(n_features_to_select=best), *wine, cv=3).mean()
     assert study.best_value == pytest.approx(expected)
+
+
+def test_autogluon_generates_only_the_selected_columns():
+    generators = pytest.importorskip("autogluon.features.generators")
+
+    class SelectedColumns(generators.AbstractFeatureGenerator):
+        def __init__(self, selector, **options):
+            super().__init__(**options)
+            self.selector = selector
+
+        def _fit_transform(self, X, y, **options):
+            self.selector = clone(self.selector).fit(X, y)
+            kept = self.feature_metadata_in.keep_features(self.selector.columns)
+            return self._transform(X), kept.type_group_map_special
+
+        def _transform(self, X):
+            return X[self.selector.columns]
+
+        @staticmethod
+        def get_default_infer_features_in_args():
+            return {"valid_raw_types": ["int", "float"]}
+
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    expected = tamis.recipe("mrmr", n_features_to_select=4).fit(X, y).columns
+    last = SelectedColumns(tamis.recipe("mrmr", n_features_to_select=4))
+    generator = generators.AutoMLPipelineFeatureGenerator(post_generators=[last], verbosity=0)
+    table = X.assign(batch=["first", "second"] * 89, year="2026")
+    assert generator.fit_transform(table, y=y).columns.tolist() == expected
+    assert generator.transform(table[:3]).columns.tolist() == expected
 
 
 def test_skrub_pipelines_select_columns():

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from tests.typical_use import first_steps, parts, tuned
+from tests.typical_use import compared, first_steps, parts, tuned
 
 FILE = Path(__file__).with_name("typical_use.py")
 
@@ -23,6 +23,8 @@ def test_typical_use_runs(tmp_path):
     assert sizes["floating"] == 5
     assert sizes["own"] == 2
     assert set(map(type, sizes.values())) == {int}
+    assert compared(X, y, tmp_path) == [6, 6]
+    assert {"report.html", "ranking.svg"} <= {path.name for path in tmp_path.iterdir()}
     assert tuned(scale(X[two]), y[two]) > 0
 
 

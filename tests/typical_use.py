@@ -12,10 +12,14 @@ import tamis
 from tamis.choice import Knee
 from tamis.contract import Record, Selection, SubsetCriterion
 from tamis.criteria import FisherScore, Scatter
+from tamis.evaluation import Realizations, evaluate
 from tamis.exceptions import TamisError
 from tamis.meta import Probes
-from tamis.search import FloatingForward, Forward, Ranking
+from tamis.plot import ranking
+from tamis.report import report
+from tamis.search import FloatingForward, Forward, Ranking, Then
 from tamis.svm import SVCPathCV
+from tamis.table import TableSelector
 
 
 class LinearFit(SubsetCriterion):
@@ -72,6 +76,22 @@ def parts(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, int]:
     sizes["meta"] = len(meta.columns)
     sizes["columns"] = int(meta.transform(X).shape[1])
     return sizes
+
+
+def compared(X: NDArray[np.float64], y: NDArray[np.int64], folder: Path) -> list[float]:
+    """Compare two methods on held-out rows, and write a report of one of them."""
+    search = Then(Ranking(FisherScore(), n_features_to_select=6), Forward(Scatter("J3")))
+    results = evaluate(
+        {"two steps": TableSelector(search), "mrmr": tamis.recipe("mrmr")},
+        (X, y),
+        Realizations(2),
+        ["n_features", "seconds"],
+        sizes="own",
+    )
+    selection = search.fit(X, y)
+    report(selection, X, y).save(folder / "report.html")
+    ranking(selection, 5).save(folder / "ranking.svg")
+    return [float(value) for value in results.values("n_features", "mrmr").values()]
 
 
 def tuned(X: NDArray[np.float64], y: NDArray[np.int64]) -> float:

@@ -125,6 +125,7 @@ def test_a_table_outside_the_folder_of_the_file_is_refused(folder, path):
     assert name
 
 
+@pytest.mark.posix
 def test_a_link_out_of_the_folder_is_refused(folder):
     inside = folder / "deep"
     inside.mkdir()

@@ -177,6 +177,7 @@ def test_json_output_is_complete_and_quiet(tamis, folder):
     assert told["summary"][0].startswith("3 of 6 columns are kept")
 
 
+@pytest.mark.posix
 def test_the_command_is_what_a_shell_takes():
     words = {"target": "it's", "drop": ["x", "$y"], "force": True, "report": False}
     line = SelectOptions(file=Path("a b.csv"), **words).command_line()

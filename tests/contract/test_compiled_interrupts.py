@@ -78,20 +78,20 @@ def test_an_epoch_is_short_if_events_are_slow(monkeypatch):
 
 @contextmanager
 def interrupted(seconds):
-    """Interrupt a function after a time, and check that it stops."""
+    """Interrupt a function after some processor time, and check that it stops."""
 
     def stop(*_):
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGPROF, stop)
     # repeated, because numba drops exceptions that are raised while it looks up types
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @pytest.mark.posix

@@ -59,6 +59,10 @@ class Metric:
         return f"{self.name} {self.function.__module__}.{self.function.__qualname__}"
 
 
+#: Name of a metric, a metric, or a scorer of scikit-learn.
+MetricLike = str | Metric | Callable[..., float]
+
+
 def error(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the error rate, between 0 and 1."""
     return float(np.mean(fitted.predict(X) != y))

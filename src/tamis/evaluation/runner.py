@@ -3,8 +3,9 @@
 import json
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from os import PathLike
 from time import sleep
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from tamis._parallel import parallel_stream
 from tamis._version import __version__
 from tamis.evaluation.checkpoint import Bookmark
 from tamis.evaluation.measurement import run
-from tamis.evaluation.metrics import as_metrics
+from tamis.evaluation.metrics import MetricLike, as_metrics
 from tamis.evaluation.outcome import Outcome
 from tamis.evaluation.protocol import Protocol, identify, name_estimators, warn_if_outside
 from tamis.evaluation.realizations import Plan, Realizations
@@ -59,18 +60,18 @@ IGNORED = (
 
 
 def evaluate(
-    methods: Any,
+    methods: BaseEstimator | Sequence[Any] | Mapping[str, Any],
     data: Any,
     plan: Plan | None = None,
-    metrics: Any = "error",
+    metrics: MetricLike | Sequence[MetricLike] = "error",
     *,
-    estimators: Any = None,
+    estimators: BaseEstimator | Sequence[BaseEstimator] | Mapping[str, BaseEstimator] | None = None,
     sizes: Any = "all",
     normalise: bool = True,
     losses: bool = False,
     n_jobs: int | None = None,
     cluster: Any = None,
-    store: Any = None,
+    store: str | PathLike[str] | Store | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """Measure methods on held-out rows, over many realizations.

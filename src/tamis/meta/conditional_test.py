@@ -137,7 +137,7 @@ class ConditionalTest(Rounds, InRounds):
     n_repeats: int = 1
     n_draws: int = 20
     neighbours: int | str = "auto"
-    sampler: Any = "auto"
+    sampler: str | BaseEstimator = "auto"
     task: str = "auto"
 
     def _check_target(self, y: NDArray[Any] | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -193,8 +193,8 @@ class GateSelector(Embedded):
     scope: str = "global"
     sparsity: str | Sparsity = "l0"
     redundancy: str | Redundancy = "pearson"
-    mu: Any = "auto"
-    lam: Any = "auto"
+    mu: float | ArrayLike | str = "auto"
+    lam: float | ArrayLike | str = "auto"
     joint: bool = False
     solver: str | GateSolver = "lbfgs"
     task: str = "auto"

@@ -152,7 +152,7 @@ def describe_model(name: str) -> str:
 
 
 def resampled(
-    selection: Any,
+    selection: BaseEstimator,
     X: Any,
     y: ArrayLike,
     n_resamples: int = 20,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from tamis._arrays import Subset
 from tamis._format import format_p_value
@@ -100,7 +100,7 @@ class Omission(NamedTuple):
 
 
 def fit_without(
-    selection: Any,
+    selection: BaseEstimator,
     X: Any,
     y: ArrayLike,
     groups: Mapping[str, Sequence[Any]] | None = None,

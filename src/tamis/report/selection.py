@@ -5,10 +5,11 @@ A unit is a single column, or a group of columns that are selected together.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset, target_kind, times_as_days
 from tamis._expression import write
@@ -51,6 +52,9 @@ from tamis.report.template import BARS
 from tamis.report.tuned_svm import TuningResult
 from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
 from tamis.table.frames import as_polars, is_frame
+
+if TYPE_CHECKING:
+    from tamis.svm.search.base import PathSearch
 
 #: Largest number of columns whose slopes in environments are shown.
 SLOPES = 10
@@ -240,17 +244,17 @@ class GivenTable(NamedTuple):
 
 
 def report(
-    selection: Any,
+    selection: BaseEstimator,
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
     results: Results | None = None,
     method: str | None = None,
     metric: str | None = None,
-    tuned: Any = None,
+    tuned: "PathSearch | None" = None,
     substitutes: Iterable[Any] | None = None,
     without: Sequence[Omission] = (),
-    model: Any = None,
+    model: BaseEstimator | None = None,
     names: Sequence[str] | None = None,
     title: str | None = None,
     source: str | None = None,

@@ -67,8 +67,8 @@ class Then(Composed):
     array([20, 23, 27])
     """
 
-    first: Any
-    second: Any
+    first: Selection
+    second: Selection
     _: KW_ONLY
     feature_groups: Groups = None
     fixed_features: Fixed = None

@@ -103,7 +103,7 @@ class TableSelector(Composed):
     ['education', 'married', 'hours']
     """
 
-    search: Any
+    search: Selection
     encoder: BaseEstimator | str = "auto"
     _: KW_ONLY
     keep: Sequence[str] = ()

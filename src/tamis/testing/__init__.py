@@ -12,6 +12,7 @@ from tamis.contract import ForwardCriterion, SubsetCriterion
 from tamis.testing import choice_laws, criterion_laws, search_laws
 
 if TYPE_CHECKING:
+    from tamis.contract import Choice
     from tamis.contract.criterion import Criterion
 
 __all__ = ["LawBroken", "check_choice", "check_criterion", "check_search"]
@@ -70,7 +71,7 @@ def check_search(make: Callable[..., Any]) -> None:
     _check(getattr(make, "__name__", repr(make)), make, search_laws.LAWS)
 
 
-def check_choice(choice: Any) -> None:
+def check_choice(choice: "Choice") -> None:
     """Check that a choice obeys the laws of choices.
 
     Parameters

@@ -255,6 +255,7 @@ def test_methods_that_do_not_return_columns_are_refused(answer):
         MethodSelector(lambda X, y, k, rng: answer, (1,)).fit(np.zeros((4, 3)), np.arange(4))
 
 
+@pytest.mark.posix
 def test_a_selection_that_takes_too_long_is_stopped():
     def endless(X, y, k, rng):
         for _ in count():

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, class_codes
 from tamis._format import format_name, format_number
@@ -31,7 +32,7 @@ WIDE, TALL = 62, 46
 
 
 def classes(
-    selection: Any, X: ArrayLike, y: ArrayLike, *, n: int = 12, theme: str = "light"
+    selection: BaseEstimator, X: ArrayLike, y: ArrayLike, *, n: int = 12, theme: str = "light"
 ) -> "altair.LayerChart":
     """Draw the deviation of each class from the overall mean, in each selected column.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._arrays import Array, Subset
@@ -34,7 +35,7 @@ SQUARE = 26
 
 
 def ranking(
-    selection: Any,
+    selection: BaseEstimator,
     n: int = 20,
     *,
     probe: float | None = None,
@@ -121,7 +122,12 @@ def _probe_score(selection: Any) -> float | None:
 
 
 def redundancy(
-    selection: Any, X: ArrayLike, *, n: int = 40, theme: str = "light", square: int = SQUARE
+    selection: BaseEstimator,
+    X: ArrayLike,
+    *,
+    n: int = 40,
+    theme: str = "light",
+    square: int = SQUARE,
 ) -> "altair.LayerChart":
     """Draw the correlations \\|r\\| between selected columns, with similar ones next to each other.
 
@@ -230,7 +236,7 @@ def draw_squares(
 
 
 def interactions(
-    selection: Any, n: int = 20, *, theme: str = "light", square: int = SQUARE
+    selection: BaseEstimator, n: int = 20, *, theme: str = "light", square: int = SQUARE
 ) -> "altair.LayerChart":
     """Draw the strongest interactions: information of two columns together, beyond both alone.
 

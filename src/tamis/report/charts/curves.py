@@ -27,6 +27,8 @@ from tamis.report.units import chosen_units
 if TYPE_CHECKING:
     import altair
 
+    from tamis.svm.search.base import PathSearch
+
 #: Function that returns the y channel for the name of a field.
 Channel = Callable[[str], Any]
 #: Smallest distance in pixels between two names at the ends of lines.
@@ -281,7 +283,7 @@ def push_apart(values: Array, distance: float) -> Array:
 
 
 def tuning(
-    search: Any, *, theme: str = "light", width: int = 640, height: int = 190
+    search: "PathSearch", *, theme: str = "light", width: int = 640, height: int = 190
 ) -> "altair.LayerChart":
     """Draw the exact validation curve over C, the chosen C, and the interval of equally good C.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import kendalltau
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array
 from tamis._format import format_name, format_number
@@ -138,7 +139,7 @@ def _ruler(ranks: Ranks, n: int, colours: Palette, at: Any) -> list[Layer]:
 
 
 def rank_agreement(
-    selections: Any, *, theme: str = "light", square: int = 34
+    selections: Mapping[str, BaseEstimator] | Results, *, theme: str = "light", square: int = 34
 ) -> "altair.LayerChart":
     """Draw the agreement between rankings: Kendall's tau for every pair of methods, times 100.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array, Subset
 from tamis._format import format_name, format_number
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def path(
-    selection: Any, *, theme: str = "light", width: int = 640, height: int = 220
+    selection: BaseEstimator, *, theme: str = "light", width: int = 640, height: int = 220
 ) -> "altair.LayerChart":
     """Draw the score of the column added or removed at each step, against the number of columns.
 

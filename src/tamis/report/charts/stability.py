@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from tamis._arrays import Array
 from tamis._format import format_name, format_p_value
@@ -31,7 +32,7 @@ RIVAL = 0.3
 
 def stability(
     results: Results,
-    selection: Any,
+    selection: BaseEstimator,
     *,
     method: str | None = None,
     data: str | None = None,
@@ -134,7 +135,7 @@ def draw_stability(
 
 
 def conditional_tests(
-    selection: Any, n: int = 20, *, theme: str = "light", width: int = 360
+    selection: BaseEstimator, n: int = 20, *, theme: str = "light", width: int = 360
 ) -> "altair.LayerChart":
     """Draw the effect of each column given all others, with its interval and its q-value.
 
@@ -192,7 +193,7 @@ def conditional_tests(
 
 
 def environments(
-    selection: Any, n: int = 10, *, theme: str = "light", width: int = 360
+    selection: BaseEstimator, n: int = 10, *, theme: str = "light", width: int = 360
 ) -> "altair.LayerChart":
     """Draw the slope of each column in each environment, with its interval.
 

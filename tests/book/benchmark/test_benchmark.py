@@ -443,6 +443,15 @@ def test_the_ranking_has_relative_losses_and_intervals():
     assert [row.is_level for row in rank_kind(several, "classes").rows] == [True, False, False]
 
 
+def test_methods_are_compared_with_the_first_that_selects_columns():
+    losses = {"random": 0.4, "all columns": 0.1, "good": 0.2, "fair": 0.3}
+    found = rank_kind([stored(str(i), losses) for i in range(6)], "classes")
+    assert [row.method for row in found.rows] == ["all columns", "good", "fair", "random"]
+    assert [row.is_level for row in found.rows] == [False, True, False, False]
+    assert found.rows[0].behind.estimate == pytest.approx(-0.25)
+    assert found.rows[1].behind is None
+
+
 def test_a_ranking_needs_two_complete_tables():
     assert rank_kind([stored("a", {"random": 0.4, "good": 0.1})], "classes") is None
     assert rank_kind([], "wide") is None

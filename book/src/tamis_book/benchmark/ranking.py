@@ -119,8 +119,8 @@ class RankedMethod(NamedTuple):
         Mean loss over the tables, relative to random selection: averaged over all judges, and of
         the best judge.
     behind : Interval or None
-        Mean difference to the first method, with a bootstrap interval over the tables. The interval
-        is NaN for fewer than five tables. None for the first method itself.
+        Mean difference to the first method that selects columns, with a bootstrap interval over the
+        tables. The interval is NaN for fewer than five tables. None for that method itself.
 
     Examples
     --------
@@ -204,10 +204,10 @@ def rank_kind(results: Sequence[TableResults], kind: str) -> KindRanking | None:
     ranks = friedman(mean, methods)
     relative, of_best = mean / base, best / base
     order = np.argsort(ranks.ranks, kind="stable").tolist()
+    first = next(i for i in order if methods[i] != ALL)
     rows = []
     for i in order:
-        difference = relative[:, i] - relative[:, order[0]]
-        behind = None if i == order[0] else _interval(difference)
+        behind = None if i == first else _interval(relative[:, i] - relative[:, first])
         average = float(relative[:, i].mean()), float(of_best[:, i].mean())
         rows.append(RankedMethod(methods[i], float(ranks.ranks[i]), *average, behind))
     others = {method for found in measured.values() for method in found} - set(methods)

@@ -180,7 +180,7 @@ def test_the_first_line_reads_the_target_as_the_automatic_selection_does(tamis, 
     given = "select", "s.csv", "-t", "stars"
     found = tamis(*given, "-o", "s.json")
     first = found.stdout.splitlines()[0]
-    assert first == "s.csv: 60 rows, 3 columns, target stars (real)"
+    assert first == "s.csv: 60 rows, 3 columns, target stars (numbers)"
     assert "target: numbers (regression); task='classification' reads them as" in found.stdout
     assert json.loads((folder / "s.json").read_text())["task"] == "regression"
     classes = tamis(*given, "--task", "classification", "--force", "--save-record", "r.json")

@@ -136,8 +136,10 @@ class RankedMethod(NamedTuple):
 
     @property
     def is_level(self) -> bool:
-        """Whether the method is first, or not significantly worse than the first."""
-        return self.behind is None or not self.behind.low > 0  # NaN if it cannot be computed
+        """Whether the method selects columns, and is not known to be worse than the first."""
+        if self.behind is None:
+            return True
+        return self.method != ALL and not self.behind.low > 0  # NaN if it cannot be computed
 
 
 @dataclass(frozen=True)

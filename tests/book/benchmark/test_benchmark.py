@@ -487,8 +487,23 @@ def test_pages_are_written_from_the_results(folder, quick, tmp_path):
     assert all(len(title) == len(line) for title, line in titles)
 
 
+def test_the_first_methods_of_each_kind_are_summarised(tmp_path):
+    losses = {"random": 0.5, "all columns": 0.1, "RFE": 0.2, "jmi": 0.25, "mifs": 0.3, "cife": 0.4}
+    for i in range(5):
+        one = stored(str(i), losses)
+        one.folder = tmp_path
+        one.facts["hash"] = ""
+        one.save()
+    write_pages(tmp_path / "pages", tmp_path)
+    text = (tmp_path / "pages" / "best.inc").read_text(encoding="utf-8")
+    cells = re.findall(r"^   (?:\* -|  -) (.+)$", text, flags=re.MULTILINE)
+    assert cells[4:] == ["All tables with classes", "5", "RFE, jmi, mifs", "jmi, mifs, cife"]
+    assert text.rstrip().endswith("in which they occur: cife, mifs.")
+
+
 def test_pages_without_results_state_so(tmp_path):
     write_pages(tmp_path / "pages", tmp_path / "none")
+    assert "Not computed yet" in (tmp_path / "pages" / "best.inc").read_text(encoding="utf-8")
     assert "Not computed yet" in (tmp_path / "pages" / "results.rst").read_text(encoding="utf-8")
 
 

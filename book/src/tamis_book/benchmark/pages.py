@@ -18,6 +18,7 @@ from tamis_book.benchmark.judges import JUDGES, SVM_ROWS
 from tamis_book.benchmark.methods import METHODS
 from tamis_book.benchmark.ranking import (
     KINDS,
+    LEAST_TABLES,
     Habits,
     KindRanking,
     failures,
@@ -49,6 +50,8 @@ WORDS = {"error": "error rate", "ber": "balanced error rate", "r2": "1 - R²"}
 def write_pages(folder: Path, results: Path = RESULTS) -> None:
     """Write a page of the results and a page of the tables, in reStructuredText.
 
+    The file ``best.inc`` is a summary of the rankings, which other pages include.
+
     Parameters
     ----------
     folder : Path
@@ -61,6 +64,8 @@ def write_pages(folder: Path, results: Path = RESULTS) -> None:
     found = _results(stored, pictures)
     _replace(folder / "results.rst", _render("results", stored=stored, **found))
     _replace(folder / "tables.rst", _render("tables", rows=_table_rows(stored), omitted=omitted()))
+    best = _best_methods(found.get("rankings", {}))
+    _replace(folder / "best.inc", _render("best", **best))
 
 
 def _replace(path: Path, text: str) -> None:
@@ -126,6 +131,25 @@ def _results(stored: Sequence[TableResults], pictures: Path) -> dict[str, Any]:
             for (method, reason), tables in sorted(failures(stored).items())
         ],
     }  # fmt: skip
+
+
+def _best_methods(rankings: Mapping[str, KindRanking | None]) -> dict[str, Any]:
+    """Return the first methods and recipes of each ranking, and the recipes that are never ahead.
+
+    Rankings of fewer than five tables are left out.
+    """
+    rows, ahead, measured = [], set[str](), set[str]()
+    for kind, ranking in rankings.items():
+        if ranking is None or len(ranking.tables) < LEAST_TABLES:
+            continue
+        names = [row.method for row in ranking.rows]
+        names = [name for name in names if name in METHODS and METHODS[name].group != "baseline"]
+        recipes = [name for name in names if METHODS[name].package == "tamis"]
+        measured |= set(recipes)
+        ahead |= set(recipes) & set(names[: len(names) // 2])
+        shown = (", ".join(map(_plain, some[:3])) for some in (names, recipes))
+        rows.append([TITLES[kind], len(ranking.tables), *shown])
+    return {"rows": rows, "never_ahead": [_plain(one) for one in sorted(measured - ahead)]}
 
 
 def _ranking_rows(ranking: KindRanking) -> list[list[str]]:

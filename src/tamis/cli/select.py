@@ -11,7 +11,6 @@ from tamis import spec
 from tamis._format import format_count, format_p_value
 from tamis._namespace import computing_on
 from tamis._parallel import listening
-from tamis.auto.target import reads_as_numbers
 from tamis.blocks.device_arrays import warn_of_device
 from tamis.blocks.dispatch import on_rows_drawn
 from tamis.choice import Fraction, Size
@@ -173,6 +172,8 @@ def _read_table(asked: SelectOptions, content: FileTable) -> Table:
         target, task = asked.time, "regression"
         drop.append(str(asked.event))
     elif task == "auto" and _is_read_by_auto(asked):
+        from tamis.auto.target import reads_as_numbers  # methods start without the models of Auto
+
         column = content.frame.to_dict().get(str(target or content.target))
         if column is not None and reads_as_numbers(column.to_numpy()):
             task = "regression"

@@ -497,7 +497,7 @@ def test_the_first_methods_of_each_kind_are_summarised(tmp_path):
     write_pages(tmp_path / "pages", tmp_path)
     text = (tmp_path / "pages" / "best.inc").read_text(encoding="utf-8")
     cells = re.findall(r"^   (?:\* -|  -) (.+)$", text, flags=re.MULTILINE)
-    assert cells[4:] == ["All tables with classes", "5", "RFE, jmi, mifs", "jmi, mifs, cife"]
+    assert cells[4:] == ["All tables with classes", "5", "RFE; jmi; mifs", "jmi; mifs; cife"]
     assert text.rstrip().endswith("in which they occur: cife, mifs.")
 
 

@@ -147,7 +147,7 @@ def _best_methods(rankings: Mapping[str, KindRanking | None]) -> dict[str, Any]:
         recipes = [name for name in names if METHODS[name].package == "tamis"]
         measured |= set(recipes)
         ahead |= set(recipes) & set(names[: len(names) // 2])
-        shown = (", ".join(map(_plain, some[:3])) for some in (names, recipes))
+        shown = ("; ".join(map(_plain, some[:3])) for some in (names, recipes))
         rows.append([TITLES[kind], len(ranking.tables), *shown])
     return {"rows": rows, "never_ahead": [_plain(one) for one in sorted(measured - ahead)]}
 

@@ -93,7 +93,7 @@ def test_exact_decimals_are_a_numeric_target():
     name = frame.columns[2]
     exact = frame.assign(**{name: [Decimal(f"{value:.3f}") for value in frame[name]]})
     for X, target, y in ((exact, name, None), (frame, None, exact[name].tolist())):
-        with pytest.raises(IncompatibleCriterion, match="needs classes, but y is read as a real"):
+        with pytest.raises(IncompatibleCriterion, match="needs classes, but y is read as a num"):
             tamis.select(X, y, target=target, method="svm-rfe")
 
 

@@ -206,7 +206,7 @@ def test_the_price_finds_the_best_list_that_costs_no_more(browser, gathered, tmp
         best = min(within, key=lambda one: one.error, default=None)
         said = f"No list for at most {limit:g}" if best is None else words(gathered, best)
         assert said in text(page, "#explore-words")
-        assert page.run("document.querySelector('#explore-cap').value") == f"{limit:g}"
+        assert float(page.run("document.querySelector('#explore-cap').value")) == limit
     assert page.complaints == []
     set_slider(page, 0)
     assert words(gathered, lists[0]) in text(page, "#explore-words")

@@ -7,8 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
-
 import tamis
 from tamis.cli.catalogue import QUESTIONS, question_of, reads_of
 from tamis.recipes.book import BOOK, Recipe, names
@@ -126,6 +124,8 @@ def write_benchmark(app: Any) -> None:
 
 def keep_numbers_together(app: Any, document: Any) -> None:
     """Put no line break into numbers such as 20 000, 0.055 ± 0.006 and 63 %."""
+    from docutils import nodes  # the tests import this module without Sphinx
+
     for text in list(document.findall(nodes.Text)):
         if isinstance(text.parent, nodes.literal | nodes.FixedTextElement):
             continue

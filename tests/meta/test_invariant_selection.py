@@ -321,8 +321,9 @@ def test_missing_and_small_environments_are_refused():
         some = np.where(SITES == "a", missing, SITES.astype(object))
         with pytest.raises(InvalidParameter, match="but 100 labels are missing"):
             search.fit(X, y, environments=some)
+    days = np.array(["NaT"] + ["2020-01-01"] * 299, dtype="datetime64[D]")
     with pytest.raises(InvalidParameter, match="but 1 label is missing"):
-        search.fit(X, y, environments=np.r_[np.datetime64("NaT"), [np.datetime64("2020")] * 299])
+        search.fit(X, y, environments=days)
     with pytest.raises(InvalidTarget, match="target varies in only 1 of 3"):
         search.fit(X, (SITES == "a") & (y > 0), environments=SITES)
     with pytest.raises(InvalidParameter, match="768212 sets of at most 6 of 30 columns"):

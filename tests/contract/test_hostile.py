@@ -34,7 +34,7 @@ from tamis.exceptions import (
 from tamis.meta import Probes
 from tamis.search import FloatingBackward, Forward, Ranking, RecursiveElimination
 from tamis.table import TableSelector
-from tamis.validation.splits import retold
+from tamis.validation.splits import reword_warnings
 
 
 def test_numbers_near_the_largest_float_cause_no_warning():
@@ -79,7 +79,7 @@ def test_training_that_does_not_converge_causes_a_warning_of_tamis():
 
 
 def test_other_warnings_are_passed_on():
-    with pytest.warns(RuntimeWarning, match="mine"), retold():
+    with pytest.warns(RuntimeWarning, match="mine"), reword_warnings():
         warnings.warn("mine", RuntimeWarning, stacklevel=1)
 
 

@@ -20,7 +20,7 @@ from tamis.svm.machine import most_steps
 from tamis.svm.path.problems import PathFold, pairwise_paths
 from tamis.svm.search.base import TuningRows
 from tamis.svm.search.classification import TunedClassifier
-from tamis.validation.splits import Fold, retold
+from tamis.validation.splits import Fold, reword_warnings
 from tamis_book.objectives import (
     RadiusMarginObjective,
     SmoothError,
@@ -149,7 +149,7 @@ class GridC(_Options, TunedClassifier):
             pairwise = self.kernel == "precomputed"
             inner = X[np.ix_(train, train)] if pairwise else X[train]
             outer = X[np.ix_(test, train)] if pairwise else X[test]
-            with retold():
+            with reword_warnings():
                 svc.fit(inner, target[train], self._bounds(rows, train))
             weight = weights[test]
             counts = np.bincount(target[test], weight, len(self.classes_))

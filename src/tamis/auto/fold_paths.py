@@ -24,7 +24,7 @@ from tamis.blocks.survival import SURVIVAL
 from tamis.contract.units import Grouping
 from tamis.exceptions import RecordMismatch
 from tamis.meta.conditional_test import NEIGHBOURS, HeldOutRows
-from tamis.meta.inner_search import unheard
+from tamis.meta.inner_search import silence_search
 from tamis.validation.resamples import parts_of
 from tamis.validation.splits import Fold
 
@@ -178,7 +178,7 @@ class Work(NamedTuple):
                 np.random.default_rng(own),
                 own,
             )
-            with unheard():
+            with silence_search():
                 products = rows.products(units, NEIGHBOURS, N_DRAWS, "auto")
             found.append([test, units, products])
         return found

@@ -16,7 +16,7 @@ from tamis.auto.models import ForestImportances
 from tamis.contract import Selection
 from tamis.contract.units import Grouping
 from tamis.criteria import JMI, Correlation, CoxScore, Importances, PairInformation
-from tamis.meta.inner_search import walk_of, walked
+from tamis.meta.inner_search import fit_search, walk_of
 from tamis.search import Forward, Ranking, RecursiveElimination, Then
 
 #: Names of the column orders. If several are equally good, the first is chosen. "cox" is used for
@@ -125,7 +125,7 @@ def searched_order(
         firsts = np.unique(units.unit_of, return_index=True)[1]
         search.set_params(fixed_features=firsts[fixed].tolist())
     labels = None if units.plain else units.unit_of
-    found = walked(search, X, y, seed, max(size, len(fixed)), labels)
+    found = fit_search(search, X, y, seed, max(size, len(fixed)), labels)
     return Order(found.order_)
 
 

@@ -7,7 +7,15 @@ import numpy as np
 
 from tamis._arrays import Array, improves
 from tamis._checks import Constraints, integer, number
-from tamis.contract.choice import FLATTERS, Choice, Chosen, Context, Walker, check_values, spoken
+from tamis.contract.choice import (
+    FLATTERS,
+    Choice,
+    Chosen,
+    Context,
+    Walker,
+    check_values,
+    describe_search,
+)
 from tamis.contract.criterion import SubsetCriterion
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion
@@ -207,7 +215,7 @@ class OneStandardError(Choice):
         if not hasattr(criterion, "fold_scores") or search.scores_alone:
             raise IncompatibleCriterion(
                 f"OneStandardError needs a search that cross-validates each subset; "
-                f"{spoken(search, criterion)} does not. Use "
+                f"{describe_search(search, criterion)} does not. Use "
                 "Forward(CrossValidated(estimator), n_features_to_select=OneStandardError())."
             )
         super().check(search, criterion)

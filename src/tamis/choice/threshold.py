@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tamis._checks import Constraints, number
-from tamis.contract.choice import Choice, Chosen, Context, Walker, spoken
+from tamis.contract.choice import Choice, Chosen, Context, Walker, describe_search
 from tamis.contract.trace import Trace
 from tamis.exceptions import IncompatibleCriterion, NothingSelected
 
@@ -92,8 +92,9 @@ class FalseDiscovery(Choice):
     def check(self, search: Walker, criterion: "Criterion") -> None:
         if not (search.scores_alone and getattr(criterion, "scores_are_log_p", False)):
             raise IncompatibleCriterion(
-                f"FalseDiscovery needs the p-value of every feature; {spoken(search, criterion)} "
-                "has none. Use Ranking(PValue(), n_features_to_select=FalseDiscovery(0.05))."
+                "FalseDiscovery needs the p-value of every feature; "
+                f"{describe_search(search, criterion)} has none. Use "
+                "Ranking(PValue(), n_features_to_select=FalseDiscovery(0.05))."
             )
         super().check(search, criterion)
 

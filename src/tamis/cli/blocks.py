@@ -20,7 +20,7 @@ from tamis.contract import Record
 from tamis.exceptions import InvalidParameter
 from tamis.table import Alert
 from tamis.table.files import FileTable
-from tamis.table.target import check_column, spoken_task
+from tamis.table.target import check_column, describe_task
 
 #: Number of copies of a table that a selection in memory makes: the columns of the file, their
 #: numbers, and the standardised or discretised numbers. Larger tables are read in row blocks.
@@ -56,7 +56,7 @@ class LabelledBlocks(NamedTuple):
 
     def __str__(self) -> str:
         n, d = self.table.shape
-        task = spoken_task(self.table.labels.values, self.task)
+        task = describe_task(self.table.labels.values, self.task)
         return f"{n} rows in blocks, {d} columns, target {self.target} ({task})"
 
 

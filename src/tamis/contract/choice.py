@@ -278,12 +278,12 @@ def have(n: Any) -> str:
     return "has" if n == 1 else "have"
 
 
-def spoken(search: Walker, criterion: Any) -> str:
+def describe_search(search: Walker, criterion: Any) -> str:
     """Return the names of a search and of its criterion as text for messages.
 
     >>> from tamis.criteria import PValue
     >>> from tamis.search import Forward
-    >>> spoken(Forward(PValue()), PValue())
+    >>> describe_search(Forward(PValue()), PValue())
     'Forward(PValue)'
     """
     name = type(search).__name__

@@ -26,11 +26,11 @@ from tamis.contract.units import Groups
 from tamis.exceptions import IncompatibleCriterion, TamisWarning
 from tamis.meta.inner_search import (
     check_first,
+    fit_search,
     path_size,
     search_cost,
     standing_of,
     walk_of,
-    walked,
 )
 from tamis.meta.repeats import readable_rounds
 from tamis.validation.resamples import parts_of, plain_groups_of, rows_of
@@ -280,5 +280,5 @@ def _ranks_of(
 ) -> Array:
     """Fit a search, and return the rank of each unit. Ties get their mean rank."""
     n_units = X.shape[1] if labels is None else int(labels.max()) + 1
-    standing = standing_of(walked(search, X, y, seed, path_size(search, n_units), labels))
+    standing = standing_of(fit_search(search, X, y, seed, path_size(search, n_units), labels))
     return np.asarray(rankdata(-standing))

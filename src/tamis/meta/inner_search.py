@@ -23,7 +23,7 @@ MANY = 10**9
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
+def silence_search() -> Iterator[None]:
     """Suppress warnings of the search, which would be repeated in every round."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TamisWarning)
@@ -41,7 +41,7 @@ def walk_of(search: Any) -> Any:
     return parts_of(search)[-1]
 
 
-def walked(
+def fit_search(
     search: Selection,
     X: Array,
     y: NDArray[Any] | None,
@@ -63,7 +63,7 @@ def walked(
     inner.feature_groups = None if labels is None else labels.tolist()
     inner.feature_costs = None  # they do not affect the order of the columns
     fix_seeds(search, root=seed)
-    with unheard():
+    with silence_search():
         search.fit(X, y)
     return search
 

@@ -16,12 +16,12 @@ from tamis.contract.units import Grouping
 from tamis.exceptions import IncompatibleCriterion, InvalidTable, InvalidTarget
 from tamis.meta.inner_search import (
     check_first,
+    fit_search,
     in_order_of_columns,
     path_size,
     search_cost,
     standing_of,
     walk_of,
-    walked,
 )
 from tamis.search.categories import for_columns
 
@@ -196,7 +196,7 @@ class Rounds(MetaEstimatorMixin):
         if order is not None:
             search = for_columns(search, order % units.n_columns, units.n_columns)
         labels = units.unit_of if labels is None else labels
-        return walked(search, X, y, seed, size, None if units.plain else labels)
+        return fit_search(search, X, y, seed, size, None if units.plain else labels)
 
 
 def task_of(selection: Any, y: NDArray[Any]) -> str:

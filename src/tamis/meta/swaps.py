@@ -14,7 +14,7 @@ from tamis.contract import ForwardCriterion, Selection
 from tamis.contract.criterion import with_unit
 from tamis.contract.units import Grouping
 from tamis.density.discrete import category_mask
-from tamis.meta.inner_search import unheard, walk_of
+from tamis.meta.inner_search import silence_search, walk_of
 from tamis.search.categories import for_columns, given_categories
 from tamis.validation.held_out import weights_name
 
@@ -191,7 +191,7 @@ def score_changes(swaps: Swaps, seed: int) -> Array:
     fix_seeds(criterion, root=seed)
     scaled = walk.standardize and not criterion.reads_scale
     olds = np.array([old for old, _, _ in swaps.pairs])
-    with unheard():
+    with silence_search():
         weights = _for_criterion(criterion, swaps.weights)
         criterion.fit(standardised(swaps.X) if scaled else swaps.X, swaps.y, **weights)
         for old in np.unique(olds):

@@ -19,7 +19,7 @@ from tamis.choice import CostLimit
 from tamis.contract.costs import FeatureCosts
 from tamis.evaluation import Results
 from tamis.exceptions import InvalidParameter
-from tamis.meta.inner_search import unheard, walk_of
+from tamis.meta.inner_search import silence_search, walk_of
 from tamis.report.columns import shape_of
 from tamis.report.error_curve import NAN, ErrorCurve
 from tamis.report.estimates import own_curve
@@ -172,7 +172,7 @@ def fit_without(
             search = fresh if inner is selection else fresh.search
             search.set_params(**inner.record_.seeds)  # the same folds
             fresh.set_params(**_fewer_prices(selection, units.names, columns))
-            with unheard():
+            with silence_search():
                 fresh.fit(X.iloc[:, rest] if hasattr(X, "iloc") else X[:, rest], y)
             found.append(Omission(name, tuple(sorted(columns)), fresh))
         if progress is not None:

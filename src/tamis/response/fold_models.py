@@ -17,7 +17,7 @@ from tamis._namespace import Place, host, is_elsewhere, namespace, note, rows_ta
 from tamis._sparse import is_sparse
 from tamis.exceptions import InvalidTable, TamisError, UnlabelledRows
 from tamis.svm.machine import is_newton, most_steps
-from tamis.validation.splits import Fold, Rows, folds_of, retold
+from tamis.validation.splits import Fold, Rows, folds_of, reword_warnings
 
 #: on="auto" compares outputs of held-out rows if there are more than MANY_COLUMNS columns and at
 #: least MANY_ROWS rows. With fewer columns, a kernel matrix is rarely nearly diagonal. With fewer
@@ -207,7 +207,7 @@ def fit_clone(
         if isinstance(part, MACHINES) and part.max_iter == -1:
             # set as an attribute, because RelativeSVC and RelativeSVR do not have this parameter
             part.max_iter = most_steps(X.shape[0])
-    with explain_failures(type(estimator).__name__, X, y), retold():
+    with explain_failures(type(estimator).__name__, X, y), reword_warnings():
         fitted = fitted.fit(X, **params) if y is None else fitted.fit(X, y, **params)
     if start is not None:
         start["sides"] = fitted._sides

@@ -23,7 +23,7 @@ from tamis.table.files import FileTable, read_file
 from tamis.table.frames import as_polars, drop_columns, is_frame
 from tamis.table.kinds import TableProfile, columns_of, days_of, nameless, read_columns
 from tamis.table.sparse import column_of, dense_frame, profiled_sparse
-from tamis.table.target import LabelledTable, check_column, plain_numbers, spoken_task, target_of
+from tamis.table.target import LabelledTable, check_column, describe_task, plain_numbers, target_of
 
 #: Tables with at most 40 columns are listed completely. For wider tables, at most 25 columns with
 #: alerts are listed.
@@ -318,7 +318,7 @@ def shown(table: Table, width: int | None = None) -> str:
     size = f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}"
     target = "no target"
     if table.y is not None:
-        target = f"target {table.target} ({spoken_task(table.y, table.task)})"
+        target = f"target {table.target} ({describe_task(table.y, table.task)})"
     lines = [f"{name}{size}, {target}", "", *_lines(table)]
     if table.y is not None:
         lines += ["", *wrap(ALONE[table.task], width)]

@@ -30,10 +30,10 @@ class LabelledTable(NamedTuple):
 
     def __str__(self) -> str:
         size = f"{format_count(len(self.y), 'row')}, {format_count(len(self.names), 'column')}"
-        return f"{size}, target {self.target} ({spoken_task(self.y, self.task)})"
+        return f"{size}, target {self.target} ({describe_task(self.y, self.task)})"
 
 
-def spoken_task(y: NDArray[Any], task: str) -> str:
+def describe_task(y: NDArray[Any], task: str) -> str:
     """Describe a target as text: ``numbers``, or its number of classes or events."""
     if task == SURVIVAL:
         return f"{int(y['event'].sum())} events"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis._arrays import EMPTY, Array, Subset, target_kind
 from tamis.exceptions import InvalidParameter
-from tamis.validation.splits import deal_folds, retold
+from tamis.validation.splits import deal_folds, reword_warnings
 
 Pairs = tuple[tuple[Subset, Subset], ...]
 
@@ -92,7 +92,7 @@ def folds_of(
     # codes, because scikit-learn would treat some numeric labels as a regression target
     labels = np.unique(y[rows], return_inverse=True)[1] if of_classes else None
     try:
-        with retold():
+        with reword_warnings():
             folds = deal_folds(
                 n_folds, len(rows), labels, None if groups is None else groups[rows], seed
             )

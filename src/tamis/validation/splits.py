@@ -51,7 +51,7 @@ def list_splits(splitter: Any, X: Any, y: Any, **params: Any) -> list[Any]:
 
 
 @contextmanager
-def retold() -> Iterator[None]:
+def reword_warnings() -> Iterator[None]:
     """Turn warnings of scikit-learn about folds and training into warnings of tamis.
 
     Only the first warning of each kind is issued, because a search trains hundreds of models.
@@ -83,7 +83,10 @@ def split_rows(name: str, cv: Any, X: Any, y: Any, *, classes: bool, **metadata:
     """
     n_rows = X.shape[0]
     try:
-        with retold(), np.errstate(invalid="ignore"):  # scikit-learn casts large numbers to int
+        with (
+            reword_warnings(),
+            np.errstate(invalid="ignore"),
+        ):  # scikit-learn casts large numbers to int
             given = list_splits(check_cv(cv, y, classifier=classes), X, y, **metadata)
     except ValueError as error:
         raise InvalidParameter(

@@ -28,7 +28,7 @@ from tamis.svm.curves.certificate import PathAudit, TriedGamma, against
 from tamis.svm.inputs import RANGE, RISING, check_new_rows, check_rows, weigh_samples
 from tamis.svm.kernels import GAMMA, KernelEstimator
 from tamis.svm.machine import most_steps
-from tamis.validation.splits import Fold, retold, split_rows
+from tamis.validation.splits import Fold, reword_warnings, split_rows
 
 #: Relative difference up to which the best values of two gammas are tied.
 EQUAL = 1e-12
@@ -204,7 +204,7 @@ class TunedSVM(KernelEstimator):
         """Train the model with the best C on all rows."""
         name = "sample_weight" if self.preprocessor is None else "machine__sample_weight"
         given = {} if rows.sample_weight is None else {name: rows.sample_weight}
-        with retold():
+        with reword_warnings():
             self.best_estimator_ = self._best_model(len(rows.y)).fit(rows.X, rows.y, **given)
 
     def _problem(self, n_splits: int, weighted: bool, measure: str) -> str:

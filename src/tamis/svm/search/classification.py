@@ -21,7 +21,7 @@ from tamis.svm.curves.steps import StepCounts, curve_of
 from tamis.svm.inputs import check_size, encode_classes, weigh_classes
 from tamis.svm.path.problems import PathFold, pairwise_paths
 from tamis.svm.search.base import FoldFound, PathSearch, TunedSVM, TuningRows
-from tamis.validation.splits import Fold, retold
+from tamis.validation.splits import Fold, reword_warnings
 
 RULES = ("first", "largest-lambda", "widest", "one-standard-error")
 #: With rule="largest-lambda", the selected C exceeds the lower end of the interval by this share of
@@ -240,7 +240,7 @@ class SVCPathCV(PathSearch, TunedClassifier):
                 )
             folds = StratifiedKFold(min(5, fewest))
         model = CalibratedClassifierCV(self._best_model(len(rows.y)), ensemble=False, cv=folds)
-        with retold():
+        with reword_warnings():
             self.calibrated_estimator_ = model.fit(rows.X, rows.y, rows.sample_weight)
 
     def _explore(self, gamma: Any, rows: TuningRows, split: Fold) -> FoldFound:

@@ -83,10 +83,8 @@ def split_rows(name: str, cv: Any, X: Any, y: Any, *, classes: bool, **metadata:
     """
     n_rows = X.shape[0]
     try:
-        with (
-            reword_warnings(),
-            np.errstate(invalid="ignore"),
-        ):  # scikit-learn casts large numbers to int
+        # scikit-learn casts large numbers to int
+        with reword_warnings(), np.errstate(invalid="ignore"):
             given = list_splits(check_cv(cv, y, classifier=classes), X, y, **metadata)
     except ValueError as error:
         raise InvalidParameter(

@@ -406,7 +406,7 @@ def test_alone_counts_ties_as_half():
             away = score[inside][:, None] - score[~inside]
             wins, pairs = wins + ((away > 0) + 0.5 * (away == 0)).sum(), pairs + away.size
         expected.append(wins / pairs)
-    assert target.of_codes(x).alone[0] == pytest.approx(2 * np.mean(expected) - 1)
+    assert target.of_codes(x[:, None]).alone[0] == pytest.approx(2 * np.mean(expected) - 1)
 
 
 def test_a_number_of_a_category_is_a_duplicate():

@@ -1,5 +1,7 @@
 """Selections from frames of any kinds, in terms of their own columns."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -199,6 +201,23 @@ def test_identifiers_and_codes_are_left_out_unless_kept():
     assert "rank" in found.explain("g0")
     kept = tamis.select(frame, made.y, "fisher-score", n_features_to_select=1, keep=["code"])
     assert kept.columns == ["code"]
+
+
+def test_the_same_columns_are_left_out_without_alerts():
+    made = make_genes(80, random_state=0, n_genes=40, n_gaps=5)
+    frame = made.to_frame().with_columns(
+        pl.lit(1.0).alias("one"), pl.Series("words", [f"about {min(i, 60)} words" for i in range(80)])
+    )
+    search = search_for(made.y, 3)
+    with pytest.warns(TableAlert):
+        found = TableSelector(search).fit(frame, made.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TableAlert)
+        quiet = TableSelector(search, alerts=False).fit(frame, made.y)
+    assert set(quiet.aside_.values()) == {"identifier", "code", "constant", "text"}
+    assert quiet.aside_ == found.aside_
+    assert quiet.columns == found.columns
+    assert quiet.alerts_ == ()
 
 
 def test_a_numeric_identifier_is_set_aside_where_the_target_is_named():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._arrays import Array, Mask, Subset, scaled_columns, standardised
+from tamis._arrays import Array, Mask, Subset, column_blocks, scaled_columns, standardised
 from tamis._linalg import column_correlations
 from tamis._seeds import fix_seeds
 from tamis._sparse import is_sparse
@@ -67,17 +67,27 @@ def _fill_wide(
     categories: Mask | None,
 ) -> None:
     """Fill in the correlations of pairs with a unit that is categorical or has several columns."""
-    bases = {int(unit): _basis(X, members[unit], categories) for unit in units}
-    for other in range(len(members)):
-        rows = [i for i, unit in enumerate(units) if wide[unit] or wide[other]]
-        if not rows:
-            continue
-        own = bases.get(other)
-        basis = _basis(X, members[other], categories) if own is None else own
-        for i in rows:
-            product = bases[int(units[i])].T @ basis
-            smallest = np.linalg.norm(product, -2) if product.size else 0.0
-            found[i, other] = min(float(smallest), 1.0)
+    bases = [_basis(X, members[unit], categories) for unit in units]
+    sizes = np.array([basis.shape[1] for basis in bases])
+    owner, stacked = np.repeat(np.arange(len(units)), sizes), np.hstack(bases)
+    if wide[units].any():
+        narrow = np.flatnonzero(~wide)
+        for block in column_blocks(len(X), len(narrow)):
+            columns = [members[unit][0] for unit in narrow[block]]
+            table = np.nan_to_num(scaled_columns(dense(X[:, columns]))[0])
+            table /= np.maximum(np.linalg.norm(table, axis=0), RANK)
+            # the only singular value of a vector is its length
+            squares = (stacked.T @ table) ** 2
+            for i in np.flatnonzero(wide[units]):
+                found[i, narrow[block]] = np.sqrt(squares[owner == i].sum(axis=0))
+    for other in np.flatnonzero(wide):
+        basis = _basis(X, members[other], categories)
+        product = stacked.T @ basis
+        smallest = np.sqrt(np.bincount(owner, (product**2).sum(axis=1), len(units)))
+        for i in np.flatnonzero(sizes > 1) if basis.shape[1] > 1 else ():
+            smallest[i] = np.linalg.norm(product[owner == i], -2)
+        found[:, other] = smallest
+    np.minimum(found, 1.0, out=found)
 
 
 def _basis(X: Array, columns: Subset, categories: Mask | None) -> Array:

@@ -350,7 +350,8 @@ def explorer_data(report: Any, rank: Mapping[int, int]) -> dict[str, Any]:
         if shown is None:  # the units that the resamples select most often
             shown = sorted(one.share, key=lambda unit: (-one.share[unit], rank[unit]))
             shown = [unit for unit in shown if one.share[unit] >= OFTEN]
-        rivals = [unit for unit in one.share if one.share[unit] >= OFTEN and unit not in shown]
+        own = set(shown)
+        rivals = [unit for unit in one.share if one.share[unit] >= OFTEN and unit not in own]
         rivals.sort(key=lambda unit: (-one.share[unit], rank[unit]))
         facts = {
             "size": one.size,

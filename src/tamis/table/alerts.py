@@ -100,8 +100,12 @@ def profiled(
     keep: Sequence[str] = (),
     takes_text: bool = False,
     unnamed: Iterable[str] = (),
+    alerts: bool = True,
 ) -> TableProfile:
-    """Return the kinds of a frame's columns with alerts. Columns in ``keep`` are never excluded."""
+    """Return the kinds of a frame's columns with alerts. Columns in ``keep`` are never excluded.
+
+    Without ``alerts``, the profile only states which columns are excluded.
+    """
     frame = frame.clone()
     frame.columns = [f"x{j}" for j in range(frame.width)]  # polars uses some names as patterns
     seen = replace(seen, kind=kept_kinds(frame, seen, keep))
@@ -114,6 +118,9 @@ def profiled(
         and seen.names[j] not in keep
         and is_code(frame.to_series(j), cast(NDArray[Any], y), task)
     ]
+    if not alerts:
+        aside = _aside(_exclusions(seen, power[0], codes, takes_text))
+        return replace(seen, power=power[0], alone=power[1], aside=aside)
     more = [
         *_readings(seen),
         *_dated(frame, seen, codes),
@@ -145,14 +152,8 @@ def profile_of(
     """
     power, alone = power
     names = np.array(seen.names, dtype=object)
-    ids = seen.of_kind("identifier")
-    left_out = [
-        *_identifiers(names[ids].tolist(), [names[j] for j in ids if power[j] >= LEAKS]),
-        *_coded(names[codes].tolist()),
-        *([] if takes_text else _texts(names[seen.of_kind("text")].tolist())),
-        *_constants(names[seen.of_kind("constant")].tolist()),
-    ]
-    aside = {name: alert.sort for alert in left_out for name in alert.columns}
+    left_out = _exclusions(seen, power, codes, takes_text)
+    aside = _aside(left_out)
     leaks = [j for j in np.flatnonzero(np.nan_to_num(power) >= LEAKS) if names[j] not in aside]
     found = [
         *left_out,
@@ -164,6 +165,25 @@ def profile_of(
         *_unnamed([name for name in unnamed if name in set(seen.names) - set(aside)]),
     ]
     return replace(seen, power=power, alone=alone, aside=aside, alerts=tuple(found))
+
+
+def _exclusions(
+    seen: TableProfile, power: Array, codes: Sequence[int], takes_text: bool
+) -> list[Alert]:
+    """Return the alerts about columns that are excluded."""
+    names = np.array(seen.names, dtype=object)
+    ids = seen.of_kind("identifier")
+    return [
+        *_identifiers(names[ids].tolist(), [names[j] for j in ids if power[j] >= LEAKS]),
+        *_coded(names[codes].tolist()),
+        *([] if takes_text else _texts(names[seen.of_kind("text")].tolist())),
+        *_constants(names[seen.of_kind("constant")].tolist()),
+    ]
+
+
+def _aside(left_out: Iterable[Alert]) -> dict[str, str]:
+    """Return the excluded columns, and why."""
+    return {name: alert.sort for alert in left_out for name in alert.columns}
 
 
 def check_finite(profile: TableProfile) -> None:

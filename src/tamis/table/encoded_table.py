@@ -77,7 +77,9 @@ def encode_table(selector: Any, X: Any, y: Any) -> tuple[Array, NDArray[Any] | N
     fixed = [frame.columns[j] for j in outer.columns(outer.fixed_units)]
     keep = [*selector.keep, *fixed]
     seen = replace(columns_of(frame), readings=selector._readings)
-    profile = profiled(frame, seen, y, _task(y), keep=keep, takes_text=not auto)
+    profile = profiled(
+        frame, seen, y, _task(y), keep=keep, takes_text=not auto, alerts=selector.alerts
+    )
     _check_features(profile, fixed)
     encoder, Z, origin = _encode(selector, X, frame, profile, y)
     inner, outside = _inner_units(origin, outer, frame.columns)

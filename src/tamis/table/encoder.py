@@ -1,16 +1,15 @@
 """Encoder that turns columns of any kind into numbers, and records the source of each output."""
 
-import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -37,11 +36,70 @@ MOST_LEVELS = 20
 #: most 20 rows, because 20 rows estimate the effect of a level to within a quarter of a standard
 #: deviation. Without a limit, categories with many levels would be overrated.
 RARE_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.03, 2, 20
+#: Name of the indicator that rare levels share, as in scikit-learn.
+RARE_LEVELS = "infrequent_sklearn"
+
+
+class Levels(NamedTuple):
+    """Levels of a categorical column and their positions among the outputs.
+
+    Attributes
+    ----------
+    code : dict of str or None to float
+        Code of each level, in alphabetical order with missing values last. If the column is encoded
+        as indicators, rare levels share the last code.
+    other : float
+        Code of levels that were not seen: that of the rare levels, or else -1 or NaN.
+    names : dict of float to str
+        Name of the indicator of each code. If there are only two, the first has none.
+    """
+
+    code: dict[str | None, float]
+    other: float
+    names: dict[float, str]
+
+    @classmethod
+    def of_codes(cls, texts: list[str | None], other: float) -> Self:
+        """Return the levels of a column that is encoded as integers."""
+        known = sorted({text for text in texts if text is not None})
+        return cls({level: float(i) for i, level in enumerate(known)}, other, {})
+
+    @classmethod
+    def of_indicators(cls, texts: list[str | None], least: int, most: int | None) -> Self:
+        """Return the levels of a column that is encoded as at most ``most`` indicators.
+
+        Levels with fewer than ``least`` rows share an indicator, and so do the rarest levels if
+        there are too many. This is what scikit-learn's OneHotEncoder does.
+        """
+        counts = Counter(texts)
+        levels = sorted(counts, key=lambda level: (level is None, level or ""))
+        rare = {level for level in levels if counts[level] < least}
+        if most is not None and len(levels) - len(rare) >= most:
+            rare = set(sorted(levels, key=counts.__getitem__)[: len(levels) - most + 1])
+        common = [level for level in levels if level not in rare]
+        code: dict[str | None, float] = {level: float(i) for i, level in enumerate(common)}
+        names = {i: str(level) for level, i in code.items()}
+        other = float(len(common)) if rare else -1.0
+        if rare:
+            code |= dict.fromkeys(rare, other)
+            names[other] = RARE_LEVELS
+        if len(names) == 2:
+            del names[0.0]
+        return cls(code, other, names)
+
+    def codes(self, column: pl.Series) -> Array:
+        """Return the code of each row."""
+        code, other = self.code, self.other
+        return np.array([code.get(text, other) for text in column.cast(pl.String).to_list()])
+
+    def indicators(self, column: pl.Series) -> Array:
+        """Return one column for each name, with 1 in the rows that have its code."""
+        return (self.codes(column)[:, None] == list(self.names)).astype(float)
 
 
 @dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Transformer that encodes a frame as numbers, using scikit-learn's imputer and encoders.
+    """Transformer that encodes a frame as numbers, with the rules of scikit-learn's encoders.
 
     - Missing values are filled with the median, and an added column marks them.
     - A categorical column becomes one column per level. Rare levels share a column.
@@ -142,30 +200,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         self._names = seen.names
         self._imputer = median_imputer()
-        self._levels = self._level_encoder(frame.height)
+        self._levels = [self._level_rule(frame.to_series(j)) for j in self._words]
         if self._fills:
             self._imputer.fit(self._numeric_values(frame))
-        if self._words:
-            self._levels.fit(self._level_values(frame))
         self._name_outputs()
 
     @property
     def _fills(self) -> bool:
         return self.gaps == "fill" and bool(self._numbers or self._dates)
 
-    def _level_encoder(self, n_rows: int) -> Any:
+    def _level_rule(self, column: pl.Series) -> Levels:
+        texts = column.cast(pl.String).to_list()
         if self.levels == "codes":
-            none = np.nan if self.gaps == "keep" else -1
-            return OrdinalEncoder(
-                handle_unknown="use_encoded_value", unknown_value=none, encoded_missing_value=none
-            )
-        return OneHotEncoder(
-            drop="if_binary",
-            min_frequency=min(max(FEWEST_ROWS, int(RARE_SHARE * n_rows)), ENOUGH_ROWS),
-            max_categories=self.max_levels,
-            handle_unknown="infrequent_if_exist",
-            sparse_output=False,
-        )
+            return Levels.of_codes(texts, np.nan if self.gaps == "keep" else -1.0)
+        least = min(max(FEWEST_ROWS, int(RARE_SHARE * len(texts))), ENOUGH_ROWS)
+        return Levels.of_indicators(texts, least, self.max_levels)
 
     def _name_outputs(self) -> None:
         """Store the name of each output and the input column that it was made from."""
@@ -173,11 +222,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         marked = self._imputer.indicator_.features_.tolist() if self._fills else []
         marks = [numeric[i] for i in marked]
         names = [self._names[j] for j in numeric] + [f"{self._names[j]}_missing" for j in marks]
-        levels, n_levels = [self._names[j] for j in self._words], [1] * len(self._words)
-        if levels and self.levels == "columns":
-            levels = self._levels.get_feature_names_out(levels)
-            n_levels = self._levels._n_features_outs
-        names += list(levels)
+        words, n_levels = [self._names[j] for j in self._words], [1] * len(self._words)
+        if self.levels == "columns":
+            n_levels = [len(own.names) for own in self._levels]
+            words = [
+                f"{word}_{level}"
+                for word, own in zip(words, self._levels, strict=True)
+                for level in own.names.values()
+            ]
+        names += words
         origin = np.r_[numeric, marks, np.repeat(self._words, n_levels)].astype(np.intp)
         self._order = np.argsort(origin, kind="stable")
         self.origin_ = origin[self._order]
@@ -189,11 +242,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self._numbers or self._dates:
             X = self._numeric_values(frame)
             parts.append(self._imputer.transform(X) if self._fills else X)
-        if self._words:
-            with warnings.catch_warnings():
-                # levels that fit did not see are treated as rare levels, or as missing values
-                warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-                parts.append(self._levels.transform(self._level_values(frame)))
+        columns = map(frame.to_series, self._words)
+        if self.levels == "codes" and self._words:
+            parts.append(np.column_stack([*map(Levels.codes, self._levels, columns)]))
+        else:
+            parts += map(Levels.indicators, self._levels, columns)
         Z: Array = np.hstack(parts) if parts else np.empty((frame.height, 0))
         in_order = np.array_equal(self._order, np.arange(Z.shape[1]))
         return Z if in_order else np.asfortranarray(Z[:, self._order])
@@ -208,13 +261,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for i, j in enumerate(self._dates, len(self._numbers)):
             X[:, i] = days_of(frame.to_series(j))
         return X
-
-    def _level_values(self, frame: pl.DataFrame) -> NDArray[Any]:
-        columns = [frame.to_series(j).cast(pl.String).to_list() for j in self._words]
-        levels = np.array(columns, dtype=object).T
-        if self.levels == "codes":  # scikit-learn would treat None as a level
-            levels[levels == None] = np.nan  # noqa: E711 (entry by entry)
-        return levels
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

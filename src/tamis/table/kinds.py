@@ -253,8 +253,12 @@ def _examine_other(column: pl.Series, j: int, seen: TableProfile) -> None:
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         seen.kind[j] = "text"
         return
-    values = nameless(column).drop_nulls()
-    seen.n_levels[j] = n_levels = values.n_unique() if len(values) else 0
+    values = nameless(column)
+    values = values.drop_nulls() if seen.n_missing[j] else values
+    if column.dtype == pl.String and len(values) <= FEW_ROWS:
+        seen.n_levels[j] = n_levels = len(set(values.to_list()))
+    else:
+        seen.n_levels[j] = n_levels = values.n_unique() if len(values) else 0
     if n_levels == 0 or (n_levels == 1 and not seen.n_missing[j]):
         seen.kind[j] = "constant"
     elif column.dtype == pl.Boolean:
@@ -282,8 +286,9 @@ def _count_numbers_and_prose(texts: pl.Series) -> tuple[int, int]:
         numbers = texts.cast(pl.Float64, strict=False).is_not_null()
         return int(numbers.sum()), int(texts.str.strip_chars().str.contains(r"\s").sum())
     counts = Counter(texts.to_list())
-    maybe = pl.Series([text for text in counts if MAYBE_NUMBER.search(text)], dtype=pl.String)
-    sure = maybe.filter(maybe.cast(pl.Float64, strict=False).is_not_null()).to_list()
+    maybe = [text for text in counts if MAYBE_NUMBER.search(text)]
+    values = pl.Series(maybe, dtype=pl.String).cast(pl.Float64, strict=False).to_list()
+    sure = [text for text, value in zip(maybe, values, strict=True) if value is not None]
     n_prose = sum(n for text, n in counts.items() if len(text.split()) > 1)
     return sum(counts[text] for text in sure), n_prose
 
@@ -394,9 +399,9 @@ def apply_readings(frame: pl.DataFrame, readings: Mapping[str, Reading]) -> pl.D
 def _read_text(texts: pl.Series) -> tuple[Reading, list[NumberFormat]]:
     """Return how a text column is read, and the formats that its numbers may have."""
     if texts.dtype != pl.String:
-        counts = _count_values(texts.cast(pl.String).drop_nulls())
+        counts = _count_values(texts.cast(pl.String))
         return Reading(codes={word: n for word, n in counts.items() if word in MISSING}), []
-    counts = _count_values(texts.str.strip_chars().drop_nulls())
+    counts = _count_values(texts)
     codes = {word: n for word, n in counts.items() if word.lower() in MISSING_WORDS}
     words = [word for word in counts if word not in codes]
     dates, formats = None, list[NumberFormat]()
@@ -410,9 +415,10 @@ def _read_text(texts: pl.Series) -> tuple[Reading, list[NumberFormat]]:
 
 
 def _count_values(texts: pl.Series) -> dict[str, int]:
-    """Return the number of rows of each value, in the order of the rows."""
+    """Return the number of rows of each stripped value, in the order of the rows."""
     if len(texts) <= FEW_ROWS:
-        return Counter(texts.to_list())
+        return Counter(text.strip() for text in texts.to_list() if text is not None)
+    texts = texts.str.strip_chars().drop_nulls()
     return dict(texts.to_frame().group_by(pl.all(), maintain_order=True).len().iter_rows())
 
 

@@ -1,5 +1,6 @@
 """Cross-validated prediction of the target by single columns; duplicate columns and rows."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tamis._arrays import Array, class_codes
-from tamis.table.kinds import OF_NUMPY, TableProfile, blocks, holds_numbers, numbers
+from tamis.table.kinds import FEW_ROWS, OF_NUMPY, TableProfile, blocks, holds_numbers, numbers
 
 #: A column that avoids at least this share of the baseline's errors on its own is reported as a
 #: possible leak. The best columns of published tables avoid less: at most 0.94 (iris).
@@ -94,9 +95,9 @@ class Foresight:
         return self._skill(cells, len(edges) + 2)
 
     def of_codes(self, codes: NDArray[np.int64]) -> Strength:
-        """Return the strength of a column of category codes. The rarest categories are pooled."""
-        cells = np.minimum(codes[self.rows], MOST_LEVELS)[:, None]
-        return self._skill(cells, MOST_LEVELS + 1)
+        """Return the strength of columns of category codes. The rarest categories are pooled."""
+        cells = np.minimum(codes[self.rows], MOST_LEVELS)
+        return self._skill(cells, int(cells.max()) + 1)
 
     def _skill(self, cells: NDArray[np.int64], n_cells: int) -> Strength:
         d = cells.shape[1]
@@ -170,8 +171,10 @@ def foresights(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any], task: s
         return power
     for block in blocks(frame.height, _numeric(frame, seen)):
         power[:, block] = target.of_numbers(numbers(frame, block))
-    for j in seen.of_kind("category", "boolean"):
-        power[:, [j]] = target.of_codes(level_codes(frame.to_series(j)))
+    n_counts = N_FOLDS * MOST_LEVELS * (target.n_classes if target.classes else 1)
+    for block in blocks(max(frame.height, n_counts), seen.of_kind("category", "boolean")):
+        codes = np.column_stack([level_codes(frame.to_series(j)) for j in block])
+        power[:, block] = target.of_codes(codes)
     for j in seen.of_kind("date"):
         dates = frame.to_series(j).to_physical()
         power[:, [j]] = target.of_numbers(numbers(dates.to_frame(), [0]))
@@ -180,6 +183,12 @@ def foresights(frame: pl.DataFrame, seen: TableProfile, y: NDArray[Any], task: s
 
 def level_codes(column: pl.Series) -> NDArray[np.int64]:
     """Number the levels from 0, with the most frequent first. Missing values form a level."""
+    if len(column) <= FEW_ROWS:
+        texts = column.cast(pl.String).to_list()
+        n_rows = Counter(texts)
+        levels = sorted(n_rows, key=lambda text: (-n_rows[text], text is not None, text or ""))
+        code_of = {text: code for code, text in enumerate(levels)}
+        return np.array([code_of[text] for text in texts], dtype=np.int64)
     ranks = column.cast(pl.String).rank("dense").fill_null(0).to_numpy().astype(np.int64)
     counts = np.bincount(ranks)
     return np.argsort(np.argsort(-counts, kind="stable"))[ranks]
@@ -247,10 +256,12 @@ def _recodings(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
     least = 2 if frame.height >= CODED_ROWS else 3  # in a short table, two values agree by chance
     words = [j for j in seen.of_kind("category") if least <= seen.n_levels[j] <= frame.height // 2]
     codes = {j: level_codes(frame.to_series(j)) for j in words}
-    starts = {_first_rows(own[:FIRST, None])[0] for own in codes.values()}
+    starts, head = set[bytes](), frame[:FIRST]
+    for block in blocks(FIRST, words):
+        starts.update(_first_rows(np.column_stack([codes[j][:FIRST] for j in block])))
     sizes = {int(own.max()) + 1 for own in codes.values()}
     for block in blocks(FIRST, seen.of_kind("number") if words else []):
-        for j, start in zip(block, _first_rows(numbers(frame[:FIRST], block)), strict=True):
+        for j, start in zip(block, _first_rows(numbers(head, block)), strict=True):
             if start in starts and frame.to_series(j).n_unique() in sizes:
                 codes[j] = level_codes(frame.to_series(j))
     alike: dict[bytes, list[int]] = {}

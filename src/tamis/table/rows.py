@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -56,10 +57,12 @@ class ResampledTable:
 
     def method(self, method: Any) -> Any:
         """Wrap a method so that it accepts the table. Selectors of other libraries get numbers."""
-        if self.plain or isinstance(method, TableSelector):
+        if self.plain:
             return method
+        if isinstance(method, TableSelector):
+            return clone(method).set_params(alerts=False)
         if isinstance(method, Selection):
-            return TableSelector(method, keep=self.keep)
+            return TableSelector(method, keep=self.keep, alerts=False)
         return self.estimator(method)
 
     def estimator(self, estimator: Any) -> Any:

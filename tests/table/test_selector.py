@@ -205,9 +205,8 @@ def test_identifiers_and_codes_are_left_out_unless_kept():
 
 def test_the_same_columns_are_left_out_without_alerts():
     made = make_genes(80, random_state=0, n_genes=40, n_gaps=5)
-    frame = made.to_frame().with_columns(
-        pl.lit(1.0).alias("one"), pl.Series("words", [f"about {min(i, 60)} words" for i in range(80)])
-    )
+    words = pl.Series("words", [f"about {min(i, 60)} words" for i in range(80)])
+    frame = made.to_frame().with_columns(words, pl.lit(1.0).alias("one"))
     search = search_for(made.y, 3)
     with pytest.warns(TableAlert):
         found = TableSelector(search).fit(frame, made.y)

@@ -255,8 +255,14 @@ def test_few_columns_are_selected_for_a_censored_target():
     assert found.support_[[2, 6]].all()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingFound)
-        nothing = tamis.select(X, np.random.default_rng(1).permutation(y), random_state=0)
-    assert nothing.n_features_ == 0
+        found_in_noise = [
+            tamis.select(
+                X, np.random.default_rng(seed).permutation(y), random_state=seed
+            ).n_features_
+            for seed in range(5)
+        ]
+    # one table of noise in ten has a column by chance
+    assert np.count_nonzero(found_in_noise) <= 2
 
 
 # ------------------------------------------------------------------------------ by select

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
-from tamis._arrays import Array, Subset, class_codes, target_kind, times_as_days
+from tamis._arrays import Subset, class_codes, target_kind, times_as_days
 from tamis._expression import write
 from tamis._format import format_score_name
 from tamis._frame import collected
@@ -35,7 +35,7 @@ from tamis.report.error_curve import (
     mean_and_error,
     metric_format,
 )
-from tamis.report.units import ChosenUnits, inner_selection
+from tamis.report.units import Agreement, ChosenUnits, inner_selection
 from tamis.table.frames import as_polars, is_frame
 
 #: Numbers of columns at which errors are measured, in addition to the selected number and all.
@@ -105,32 +105,6 @@ class Errors:
     machine: str
     how: str
     scores: tuple[NamedScore, ...] = ()
-
-
-@dataclass(frozen=True, repr=False)
-class Agreement:
-    """Stability of the selected columns across resamples.
-
-    Attributes
-    ----------
-    index, low, high : float
-        Nogueira's measure (0 = chance, 1 = always the same columns), and its interval.
-    n : int
-        Number of resamples.
-    share : array of float
-        Share of the resamples that select each unit.
-    """
-
-    index: float
-    low: float
-    high: float
-    n: int
-    share: Array
-
-    @property
-    def word(self) -> str:
-        """ "high" above 0.75, "low" below 0.4 (Nogueira, Sechidis and Brown), else "medium"."""
-        return "high" if self.index > 0.75 else "low" if self.index < 0.4 else "medium"
 
 
 class RankSpan(NamedTuple):
@@ -408,23 +382,3 @@ def own_curve(selection: Any, n_features: int) -> ErrorCurve | None:
     if len(rows) < 2:
         return None
     return curve_of_points("loss", rows, measure, n_features, whole, nothing)
-
-
-def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
-    """Return the stability of a selection across its own folds or half-samples."""
-    inner = inner_selection(selection)
-    found = getattr(inner, "stability_", None)
-    if found is None or not hasattr(found, "frequency"):
-        return None
-    share = np.asarray(found.frequency, dtype=float)
-    if len(share) == inner.units_.n_columns and not inner.units_.plain:
-        by_unit = np.zeros(inner.units_.n_units)
-        np.maximum.at(by_unit, inner.units_.unit_of, share)
-        share = by_unit
-    if inner is not selection:  # excluded columns are last in the order
-        offered = np.zeros(len(units.names))
-        offered[selection.order_[: len(share)]] = share[inner.order_]
-        share = offered
-    if len(share) != len(units.names):
-        return None
-    return Agreement(found.nogueira, found.low, found.high, found.n_selections, share)

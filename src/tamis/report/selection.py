@@ -27,14 +27,12 @@ from tamis.report.charts.style import PAGE
 from tamis.report.columns import correlations, shape_of, values_of
 from tamis.report.error_curve import ErrorCurve
 from tamis.report.estimates import (
-    Agreement,
     Errors,
     RankSpan,
     agreement_of_results,
     curve_of_results,
     describe_model,
     errors_of_results,
-    own_agreement,
     own_curve,
     own_errors,
     ranks_of_results,
@@ -50,7 +48,14 @@ from tamis.report.page import Page
 from tamis.report.strips import Group, RowGroups, Strip, row_groups, strip_of
 from tamis.report.template import BARS
 from tamis.report.tuned_svm import TuningResult
-from tamis.report.units import ChosenUnits, chosen_units, inner_selection, strongest_pairs
+from tamis.report.units import (
+    Agreement,
+    ChosenUnits,
+    chosen_units,
+    inner_selection,
+    own_agreement,
+    strongest_pairs,
+)
 from tamis.table.frames import as_polars, is_frame
 
 if TYPE_CHECKING:

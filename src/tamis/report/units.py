@@ -67,6 +67,32 @@ class ChosenUnits:
         return int(self.units.mask(self.kept).sum())
 
 
+@dataclass(frozen=True, repr=False)
+class Agreement:
+    """Stability of the selected columns across resamples.
+
+    Attributes
+    ----------
+    index, low, high : float
+        Nogueira's measure (0 = chance, 1 = always the same columns), and its interval.
+    n : int
+        Number of resamples.
+    share : array of float
+        Share of the resamples that select each unit.
+    """
+
+    index: float
+    low: float
+    high: float
+    n: int
+    share: Array
+
+    @property
+    def word(self) -> str:
+        """ "high" above 0.75, "low" below 0.4 (Nogueira, Sechidis and Brown), else "medium"."""
+        return "high" if self.index > 0.75 else "low" if self.index < 0.4 else "medium"
+
+
 def chosen_units(selection: Any, names: Sequence[str] | None = None) -> ChosenUnits:
     """Return the units of a fitted selection of tamis or scikit-learn."""
     check_is_fitted(selection)
@@ -168,3 +194,23 @@ def scores_without_ranks(scores: Array, order: Subset) -> Array:
     alone = len(counted) == 1 and counted[0] == 1
     falling = len(counted) > 1 and bool((np.diff(counted) == -1).all()) and counted[0] % 1 == 0
     return np.full(len(scores), np.nan) if alone or falling else scores
+
+
+def own_agreement(selection: Any, units: ChosenUnits) -> Agreement | None:
+    """Return the stability of a selection across its own folds or half-samples."""
+    inner = inner_selection(selection)
+    found = getattr(inner, "stability_", None)
+    if found is None or not hasattr(found, "frequency"):
+        return None
+    share = np.asarray(found.frequency, dtype=float)
+    if len(share) == inner.units_.n_columns and not inner.units_.plain:
+        by_unit = np.zeros(inner.units_.n_units)
+        np.maximum.at(by_unit, inner.units_.unit_of, share)
+        share = by_unit
+    if inner is not selection:  # excluded columns are last in the order
+        offered = np.zeros(len(units.names))
+        offered[selection.order_[: len(share)]] = share[inner.order_]
+        share = offered
+    if len(share) != len(units.names):
+        return None
+    return Agreement(found.nogueira, found.low, found.high, found.n_selections, share)

@@ -288,6 +288,17 @@ def test_a_chart_may_have_one_column():
         plot.redundancy(found, X)
 
 
+def test_an_automatic_selection_has_bars_of_how_often_its_folds_agree(wine):
+    found = tamis.select(wine.X, wine.y, random_state=0)
+    chart = plot.ranking(found).to_dict()
+    shares = {row["name"]: row["score"] for row in chart["data"]["values"]}
+    names = [f"x{j}" for j in found.order_]
+    np.testing.assert_allclose(
+        [shares[name] for name in names], found.stability_.frequency[found.order_]
+    )
+    assert "share of folds" in svg(plot.ranking(found))
+
+
 def test_groups_are_shown_by_their_names(wine):
     found = Ranking(
         FisherScore(), n_features_to_select=3, feature_groups={"phenols": [5, 6, 7], "ash": [2, 3]}

@@ -25,7 +25,7 @@ from tamis.report.charts.style import (
     to_altair,
 )
 from tamis.report.columns import correlations
-from tamis.report.units import chosen_units, strongest_pairs
+from tamis.report.units import chosen_units, own_agreement, strongest_pairs
 
 if TYPE_CHECKING:
     import altair
@@ -43,6 +43,8 @@ def ranking(
     width: int = 360,
 ) -> "altair.LayerChart":
     """Draw a bar for the score of each column, best first. Columns that are not selected are grey.
+
+    An automatic selection has no scores. Its bars are the shares of the folds that select a column.
 
     Parameters
     ----------
@@ -75,22 +77,26 @@ def ranking(
     check_values("ranking", {"n": integer(1)}, n=n)
     colours, units = palette(theme), chosen_units(selection)
     probe = _probe_score(selection) if probe is None else probe
+    scores, title = units.scores, "score by the criterion"
+    agreement = None if units.is_scored else own_agreement(selection, units)
+    if agreement is not None:
+        scores, title = agreement.share, "share of folds that select it"
     rows = [
         {
             "place": place,
             "name": format_name(units.names[unit], LETTERS),
-            "score": (score := finite(units.scores[unit])),
+            "score": (score := finite(scores[unit])),
             "kept": bool(units.kept[unit]),
             "label": "no score" if score is None else "",
-            "hint": f"{format_name(units.names[unit])}: {format_number(units.scores[unit])}",
+            "hint": f"{format_name(units.names[unit])}: {format_number(scores[unit])}",
         }
         for place, unit in enumerate(units.order[:n].tolist())
     ]
-    scores = [row["score"] for row in rows if row["score"] is not None] or [1.0]
-    far = [*scores, 0.0, *([probe] if probe is not None else [])]
+    drawn = [row["score"] for row in rows if row["score"] is not None] or [1.0]
+    far = [*drawn, 0.0, *([probe] if probe is not None else [])]
     x: dict[str, Any] = {
         "scale": {"domain": [min(far), max(far) or 1.0], "nice": True},
-        "axis": axis(colours, lines=True, title="score by the criterion", tickCount=4),
+        "axis": axis(colours, lines=True, title=title, tickCount=4),
     }
     chart = Layer(rows, "ranking").encode(y=row_channel(len(rows)))
     hues = {"domain": [True, False], "range": [colours.accent, colours.quiet]}

@@ -391,8 +391,9 @@ def _dated(frame: pl.DataFrame, seen: TableProfile, codes: Sequence[int]) -> Ite
 def _repeated_ids(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
     """Yield an alert if rows share an identifier, because such rows must stay in the same fold."""
     found = {}
-    called = {j for j in seen.of_kind("number", "category", "text") if is_called_id(seen.names[j])}
-    for j in sorted({*seen.of_kind("category", "text"), *called}):
+    called = [j for j in seen.of_kind("number") if is_called_id(seen.names[j])]
+    texts = [j for j in seen.of_kind("category", "text") if seen.n_levels[j] > FEW_LEVELS]
+    for j in sorted([*called, *texts]):
         column = frame.to_series(j)
         if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
             continue
@@ -404,7 +405,7 @@ def _repeated_ids(frame: pl.DataFrame, seen: TableProfile) -> Iterator[Alert]:
             values = numbers(frame, [j])
             shares_id = not (np.isfinite(values) & (np.floor(values) != values)).any()
         else:
-            shares_id = j in called or are_codes(column.cast(pl.String))
+            shares_id = is_called_id(seen.names[j]) or are_codes(column.cast(pl.String))
         if shares_id:
             found[seen.names[j]] = n_values
     if found:

@@ -17,7 +17,7 @@ import polars as pl
 from tamis._format import first_line
 from tamis.exceptions import InvalidTable
 from tamis.table.frames import check_unique
-from tamis.table.kinds import MISSING, nameless, numbers
+from tamis.table.kinds import FEW_ROWS, MAYBE_NUMBER, MISSING, nameless, numbers
 from tamis.table.sources import TableSource
 
 #: Supported separators and their names in messages.
@@ -215,6 +215,8 @@ def parse_text(frame: pl.DataFrame, decimal: str | None = None) -> pl.DataFrame:
     for j, dtype in enumerate(frame.dtypes):  # in place: a new frame of 10^5 columns is slow
         if isinstance(dtype, pl.String):
             column = frame.to_series(j)
+            if frame.height <= FEW_ROWS and _is_clean_text({*column.to_list()} - {None}):
+                continue
             text = nameless(column).str.strip_chars()
             text = text.set(text.is_in(MISSING), None)
             values = text.cast(pl.Float64, strict=False)
@@ -223,3 +225,13 @@ def parse_text(frame: pl.DataFrame, decimal: str | None = None) -> pl.DataFrame:
                 same = False
             frame.replace_column(j, (values if same else text).alias(column.name))
     return frame
+
+
+def _is_clean_text(levels: set[str]) -> bool:
+    """Return whether there is a text that is no number, and none to strip or to read as missing.
+
+    >>> _is_clean_text({"low", "1"}), _is_clean_text({"1", "2"}), _is_clean_text({"low", "NA"})
+    (True, False, False)
+    """
+    clean = all(text == text.strip() and text not in MISSING for text in levels)
+    return clean and not all(MAYBE_NUMBER.search(text) for text in levels)

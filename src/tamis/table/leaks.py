@@ -241,7 +241,9 @@ def copies(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
     for j in seen.of_kind("category", "boolean", "date", "text"):
         column = frame.to_series(j)
         if not column.dtype.is_nested() and column.dtype != pl.Object:
-            key = (str(column.dtype), seen.n_levels[j], int(column.hash().sum() or 0))
+            few = len(column) <= FEW_ROWS and not column.dtype.is_temporal()
+            values = hash(tuple(column.to_list())) if few else int(column.hash().sum() or 0)
+            key = (str(column.dtype), seen.n_levels[j], values)
             alike.setdefault(key, []).append(j)
     found: dict[int, int] = {}
     for group in alike.values():
@@ -268,7 +270,8 @@ def _recodings(frame: pl.DataFrame, seen: TableProfile) -> dict[int, int]:
     for j in sorted(codes):
         first = np.unique(codes[j], return_index=True)[1]
         alike.setdefault(first[codes[j]].tobytes(), []).append(j)
-    return {j: g[0] for g in alike.values() if not set(words).isdisjoint(g) for j in g[1:]}
+    asked = set(words)
+    return {j: g[0] for g in alike.values() if not asked.isdisjoint(g) for j in g[1:]}
 
 
 def _first_rows(X: NDArray[Any]) -> list[bytes]:

@@ -228,7 +228,7 @@ def parse_text(frame: pl.DataFrame, decimal: str | None = None) -> pl.DataFrame:
 
 
 def _is_clean_text(levels: set[str]) -> bool:
-    """Return whether there is a text that is no number, and none to strip or to read as missing.
+    """Return whether a value is not a number, and nothing is to be stripped or read as missing.
 
     >>> _is_clean_text({"low", "1"}), _is_clean_text({"1", "2"}), _is_clean_text({"low", "NA"})
     (True, False, False)

@@ -1,6 +1,6 @@
 """Run benchmarks one after the other, and compare their ratios with the stored ratios.
 
-python -m benchmarks            all of them; ratios.toml is replaced
+python -m benchmarks            all that measure ratios; ratios.toml is replaced
 python -m benchmarks relief     some of them; their ratios are replaced
 python -m benchmarks --check    the short ones; a ratio below 0.7 of the stored one is an error
 """
@@ -28,14 +28,15 @@ HEADER = """\
 def main() -> None:
     """Run the benchmarks; exit with an error if a ratio is too small."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("modules", nargs="*", help="names of benchmarks (default: all)")
+    parser.add_argument("modules", nargs="*", help="names of benchmarks (default: those of ratios)")
     parser.add_argument("--check", action="store_true", help="run the short ones; write nothing")
     options = parser.parse_args()
     missed = []
     for name in options.modules or [module.name for module in iter_modules(benchmarks.__path__)]:
         module = None if name.startswith("_") else import_module(f"benchmarks.{name}")
         run = getattr(module, "short" if options.check else "main", None)
-        if run is None:
+        measures = getattr(module, "compare", None) is benchmarks.compare
+        if run is None or not (measures or options.modules):
             continue
         try:
             run()

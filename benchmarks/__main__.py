@@ -42,10 +42,10 @@ def main() -> None:
             run()
         except SystemExit as error:
             missed += [str(error)] * (not options.check)
+        if not options.check:
+            write()  # after each, so that a failure of the next loses nothing
     if options.check:
         missed = slower()
-    else:
-        write()
     if missed:
         raise SystemExit("; ".join(missed))
 

@@ -73,7 +73,7 @@ def ours(X: np.ndarray, fitted: SVC, sigmoid: Sigmoids, way: object) -> np.ndarr
     comparison = EngineComparison([FoldModel(model, np.arange(len(X)))], X, total_variation)
     units = np.arange(X.shape[1])[:, None]
     (draw,) = way.draws(X, units, 0)  # type: ignore[attr-defined]
-    return comparison.scores(units, draw, np.ones(len(units), dtype=bool))
+    return comparison.scores(units, draw)
 
 
 def seconds(function, *arguments, repeats: int = 3):  # type: ignore[no-untyped-def]

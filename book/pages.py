@@ -1,12 +1,10 @@
 """Pages of the book: the results of every experiment, read from files.
 
-``tamis_book/results`` has a file for each experiment that ``make book`` has run, and
-``book/waiting.toml`` a sentence for each of the others. The pages are written whenever the
-documentation is built.
+``tamis_book/results`` has a file for each experiment that ``make book`` has run. The pages are
+written whenever the documentation is built.
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,11 +49,6 @@ DOCUMENTS = {
 }
 
 
-def waiting() -> dict[str, str]:
-    """Return why experiments have no results, by name."""
-    return tomllib.loads((BOOK / "waiting.toml").read_text(encoding="utf-8"))
-
-
 def write_book(folder: Path) -> None:
     """Write a page for each experiment, and an index."""
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
@@ -77,12 +70,11 @@ def _index(stored: Sequence[tuple[Experiment, StoredReproduction | None]]) -> st
     total = total_tally(one for _, one in stored)
     computed = [one for _, one in stored if one is not None]
     no_data = [one.found.experiment.name for one in computed if not one.found.cells]
-    missing = len(stored) - len(computed)
     lines = [
         *_heading("The book of results", "="),
         f"These pages show the results of {len(stored)} experiment files. "
-        f"{len(computed) - len(no_data)} are computed, {len(no_data)} lack their data "
-        f"({', '.join(no_data)}), and {missing} are not computed yet.",
+        f"{len(computed) - len(no_data)} are computed, and {len(no_data)} lack their data "
+        f"({', '.join(no_data)}).",
         "",
         *(f"* {sentence}" for sentence in describe_totals(total)),
         "",
@@ -164,7 +156,7 @@ def _page(experiment: Experiment, one: StoredReproduction | None, pictures: Path
     if experiment.source:
         lines += [f"*{_plain(experiment.source)}.*", ""]
     if one is None:
-        lines += [_plain(waiting().get(experiment.name, "Not computed yet.")), ""]
+        lines += ["Not computed yet.", ""]
         reasons = [f"{unsound_mark(why)} {name}: {why}" for name, why in experiment.unsound.items()]
         lines += _figures(experiment) + _notes([*reasons, *experiment.notes])
         lines += _computed(experiment)
@@ -361,4 +353,4 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\*`|_])", r"\\\1", " ".join(str(text).split()))
 
 
-__all__ = ["cell_lines", "describe_totals", "total_tally", "waiting", "write_book"]
+__all__ = ["cell_lines", "describe_totals", "total_tally", "write_book"]

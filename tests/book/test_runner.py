@@ -1,7 +1,6 @@
 """Running an experiment file, and the marks of the numbers."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from book.pages import waiting
 from tamis.criteria import FisherScore
 from tamis.datasets import load, make_weston
 from tamis.datasets import names as table_names
@@ -502,20 +500,6 @@ def test_the_exact_optimum_agrees_with_table_6_3():
     unsound = {name for name in ("sonar", "wbcd", "ionosphere") if name in cells}
     assert {name for name, cell in cells.items() if cell.mark != "="} == unsound
     assert all(cells[name].low > 0.01 for name in unsound)  # an error of 0 cannot be reached
-
-
-@pytest.mark.experiment
-@pytest.mark.parametrize("name", sorted(waiting()))
-def test_every_published_table_without_results_runs_to_the_end(name):
-    tables = {part.data.get("load") for part in read(name).parts} - {None}
-    absent = tables - set(table_names()) - {"ionosphere"}
-    if absent:
-        pytest.skip(f"needs {', '.join(sorted(absent))} in the folder named by TAMIS_DATA")
-    if name.startswith("trees") and find_spec("shap") is None:
-        pytest.skip("shap is not installed")
-    found = reproduce(name, realizations=2)
-    left_out = [s for s in found.missing if not s.startswith("ionosphere is left out")]
-    assert all("is called" in sentence for sentence in left_out), found.missing
 
 
 def test_a_stability_has_an_interval(tmp_path):

@@ -541,3 +541,13 @@ def test_the_command_lists_methods_and_tables(capsys):
     printed = capsys.readouterr().out
     assert set(METHODS) <= {line[:30].strip() for line in printed.splitlines()}
     assert "anneal" in printed
+
+
+@pytest.mark.parametrize("name", ["fisher-score", "mutual-information", "sfs-lda"])
+def test_integers_of_many_classes_are_classes_for_recipes(name):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(30), 6)
+    X = rng.normal(size=(len(y), 8))
+    X[:, 5] += rng.permutation(30)[y]  # only the means of the classes differ
+    (first, *_) = METHODS[name].select(X, y, 1, rng)
+    assert first == 5

@@ -76,6 +76,11 @@ def _codes(y: NDArray[Any]) -> NDArray[Any]:
     return np.unique(y, return_inverse=True)[1] if _is_classes(y) else y
 
 
+def _labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Return classes as text, or the numeric target. tamis reads many integers as numbers."""
+    return np.char.zfill(y.astype(str), 9) if _is_classes(y) else y
+
+
 def _best(scores: Any) -> Subset:
     """Return all columns, the one with the greatest score first. Undefined scores are last."""
     return best_first(np.nan_to_num(np.asarray(scores, dtype=float), nan=-np.inf))
@@ -260,7 +265,7 @@ def mlxtend(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Subs
 
 def auto(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Any:
     """Select by tamis without naming a method."""
-    return Auto(random_state=draw_seed(rng)).fit(X, y)
+    return Auto(random_state=draw_seed(rng)).fit(X, _labels(y))
 
 
 def scikit_rebate(X: Array, y: NDArray[Any], k: int, rng: np.random.Generator) -> Subset:
@@ -349,7 +354,7 @@ def recipe_method(name: str, group: str) -> Method:
         selector = tamis.recipe(name, **({} if name in _CHOOSES else {"n_features_to_select": k}))
         if "random_state" in selector.get_params():
             selector.set_params(random_state=draw_seed(rng))
-        fitted = selector.fit(X, y)
+        fitted = selector.fit(X, _labels(y))
         return fitted if name in _CHOOSES else fitted.order_
 
     return Method(select, group, "tamis", BOOK[name].targets)

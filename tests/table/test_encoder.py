@@ -58,3 +58,21 @@ def test_codes_are_those_of_scikit_learn(seed, gaps):
     found = ours.transform(pl.DataFrame({"c": asked, "x": np.zeros(len(asked))}))[:, 0]
     expected = theirs.transform(as_objects([np.nan if text is None else text for text in asked]))
     np.testing.assert_array_equal(found, expected[:, 0])
+
+
+def test_outputs_with_the_same_name_are_numbered():
+    """A level of one column can look like a level of another, or like a whole column."""
+    frame = pl.DataFrame(
+        {
+            "a": ["b_c", "d", "e"] * 8,
+            "a_b": ["c", "x", "y"] * 4 + ["y", "c", "x"] * 4,
+            "a_d": np.arange(24) * 0.5,
+        }
+    )
+    encoder = TableEncoder().fit(frame)
+    names = encoder.get_feature_names_out()
+    assert sorted(names) == ["a_b_c", "a_b_c_2", "a_b_x", "a_b_y", "a_d", "a_d_2", "a_e"]
+    assert encoder.output_to_input_["a_d"] == "a_d"
+    made = encoder.set_output(transform="pandas").transform(frame)
+    assert made["a_b_c_2"].tolist() == (frame["a_b"] == "c").to_list()
+    assert made["a_d"].tolist() == frame["a_d"].to_list()

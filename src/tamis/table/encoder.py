@@ -1,8 +1,9 @@
 """Encoder that turns columns of any kind into numbers, and records the source of each output."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import count
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -230,7 +231,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 for word, own in zip(words, self._levels, strict=True)
                 for level in own.names.values()
             ]
-        names += words
+        names = distinct([*names, *words])
         origin = np.r_[numeric, marks, np.repeat(self._words, n_levels)].astype(np.intp)
         self._order = np.argsort(origin, kind="stable")
         self.origin_ = origin[self._order]
@@ -266,6 +267,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return the names, with a number after each that occurred before.
+
+    >>> distinct(["a_b", "c", "a_b"])
+    ['a_b', 'c', 'a_b_2']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        numbered = (f"{name}_{i}" for i in count(2))
+        while name in found:
+            name = next(numbered)
+        found[name] = None
+    return list(found)
 
 
 def median_imputer() -> SimpleImputer:

@@ -17,6 +17,7 @@ from tamis._linalg import column_correlations
 from tamis.contract.units import Grouping
 from tamis.criteria import (
     JMI,
+    MRMR,
     ColumnSubset,
     Correlation,
     CoxScore,
@@ -406,3 +407,11 @@ def test_a_regressor_with_a_single_output_works_for_classes():
     labels = np.digitize(y, [-1, 1])
     search = Ranking(FisherScore(), n_features_to_select=2).fit(X, labels)
     assert search.substitutes(X, labels, estimator=SVR(), **EVERY).loss < 0.6
+
+
+def test_fixed_columns_have_no_substitutes_beside_categories():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=(60, 3)), rng.integers(0, 3, 60)]
+    y = X[:, 0] > 0
+    search = Forward(MRMR(categories=[3]), n_features_to_select=1, fixed_features=[0])
+    assert not list(search.fit(X, y).substitutes(X, y))

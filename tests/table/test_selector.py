@@ -217,6 +217,8 @@ def test_the_same_columns_are_left_out_without_alerts():
     assert quiet.aside_ == found.aside_
     assert quiet.columns == found.columns
     assert quiet.alerts_ == ()
+    with pytest.raises(InvalidParameter, match="TableSelector needs alerts to be True or False"):
+        TableSelector(search, alerts="no").fit(frame, made.y)
 
 
 def test_a_numeric_identifier_is_set_aside_where_the_target_is_named():

@@ -53,7 +53,7 @@ def similarities(X: Array, units: Subset, grouping: Grouping, categories: Mask |
         found[np.ix_(asked, narrow)] = np.nan_to_num(
             column_correlations(X[:, asked_columns], table)
         )
-    if wide.any():
+    if len(units) and wide.any():
         _fill_wide(found, X, units, members, wide, categories)
     return found
 

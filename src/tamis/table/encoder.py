@@ -42,7 +42,7 @@ RARE_LEVELS = "infrequent_sklearn"
 
 
 class Levels(NamedTuple):
-    """Levels of a categorical column and their positions among the outputs.
+    """Levels of a categorical column, their codes and the names of their indicators.
 
     Attributes
     ----------

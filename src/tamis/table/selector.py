@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._arrays import Array, times_as_days
+from tamis._checks import BOOLEAN, Constraints
 from tamis._frame import collected
 from tamis.blocks.device_arrays import as_numpy
 from tamis.blocks.table import is_in_blocks
@@ -112,6 +113,7 @@ class TableSelector(Composed):
     keep: Sequence[str] = ()
     alerts: bool = True
 
+    _constraints: ClassVar[Constraints] = {"alerts": BOOLEAN}
     part_names = ("search",)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:

@@ -4,6 +4,7 @@ import json
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -61,6 +62,18 @@ def test_skops_restores_a_selector(fitted, wine):
     loaded = io.loads(data, trusted=trusted)
     np.testing.assert_array_equal(loaded.transform(wine[0]), fitted.transform(wine[0]))
     assert loaded.columns == fitted.columns
+
+
+def test_skops_restores_a_pipeline_with_categories():
+    io = pytest.importorskip("skops.io")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"c": ["a", "b", "c", None] * 30, "x": rng.normal(size=120)})
+    y = (frame["c"] == "a").to_numpy()
+    fitted = tamis.select(frame, y, "mrmr", n_features_to_select=1)
+    pipeline = fitted.to_pipeline(frame, y, estimator=LogisticRegression())
+    data = io.dumps(pipeline)
+    loaded = io.loads(data, trusted=io.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(loaded.predict(frame), pipeline.predict(frame))
 
 
 def test_onnx_gives_the_predictions_of_the_pipeline(wine):

@@ -46,16 +46,18 @@ class Levels(NamedTuple):
 
     Attributes
     ----------
-    code : dict of str or None to float
-        Code of each level, in alphabetical order with missing values last. If the column is encoded
-        as indicators, rare levels share the last code.
-    other : float
-        Code of levels that were not seen: that of the rare levels, or else -1 or NaN.
+    code : dict of str to float
+        Code of each level, in alphabetical order. If the column is encoded as indicators, rare
+        levels share the last code.
+    missing, other : float
+        Code of missing values, and of levels that were not seen: that of the rare levels, or else
+        -1 or NaN.
     names : dict of float to str
         Name of the indicator of each code. If there are only two, the first has none.
     """
 
-    code: dict[str | None, float]
+    code: dict[str, float]  # without None, which skops cannot restore as a key
+    missing: float
     other: float
     names: dict[float, str]
 
@@ -63,7 +65,7 @@ class Levels(NamedTuple):
     def of_codes(cls, texts: list[str | None], other: float) -> Self:
         """Return the levels of a column that is encoded as integers."""
         known = sorted({text for text in texts if text is not None})
-        return cls({level: float(i) for i, level in enumerate(known)}, other, {})
+        return cls({level: float(i) for i, level in enumerate(known)}, other, other, {})
 
     @classmethod
     def of_indicators(cls, texts: list[str | None], least: int, most: int | None) -> Self:
@@ -86,12 +88,14 @@ class Levels(NamedTuple):
             names[other] = RARE_LEVELS
         if len(names) == 2:
             del names[0.0]
-        return cls(code, other, names)
+        missing = code.pop(None, other)
+        return cls({str(level): i for level, i in code.items()}, missing, other, names)
 
     def codes(self, column: pl.Series) -> Array:
         """Return the code of each row."""
-        code, other = self.code, self.other
-        return np.array([code.get(text, other) for text in column.cast(pl.String).to_list()])
+        code, missing, other, _ = self
+        texts = column.cast(pl.String).to_list()
+        return np.array([missing if text is None else code.get(text, other) for text in texts])
 
     def indicators(self, column: pl.Series) -> Array:
         """Return one column for each name, with 1 in the rows that have its code."""
